@@ -19,6 +19,9 @@ const BEARER_INVALID: HeaderValue = HeaderValue::from_static(
     r#"Bearer error="invalid_token", error_description="the bearer token is not valid""#,
 );
 
+/// The only version of WebSocket that there is.
+const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
+
 /// One JSON text. Its length goes into `Content-Length`.
 pub(crate) fn json(status: StatusCode, text: Bytes) -> Response {
     let mut response = Response::new(Body::from(text));
@@ -43,7 +46,7 @@ pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
 }
 
 /// A refusal, as a JSON-RPC error with the request's id where it is known.
-pub(crate) fn refusal(refused: &Refused) -> Response {
+pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
     let why = &*refused.why;
     let status = why.status();
     let error = why.error();
@@ -53,11 +56,16 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
         tracing::debug!(status = status.as_u16(), error = %why, "refused a request");
     }
     metrics().http.refused(why.reason());
-    let text = match &refused.id {
+    match &refused.id {
         Some(id) => error_response(id, &error),
         None => error_response_without_id(&error),
-    };
-    let mut response = json(status, text);
+    }
+}
+
+/// The same as the answer to a request over HTTP.
+pub(crate) fn refusal(refused: &Refused) -> Response {
+    let why = &*refused.why;
+    let mut response = json(why.status(), refusal_text(refused));
     if let Some(wait) = why.retry_after() {
         retry_after(&mut response, wait);
     }
@@ -71,6 +79,9 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
         }
         Refusal::MethodNotAllowed { allow } => {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        Refusal::WebSocketVersion => {
+            headers.insert(header::SEC_WEBSOCKET_VERSION, WEBSOCKET_VERSION);
         }
         _ => {}
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use http::{HeaderMap, header};
 use shoal_ports::{AuthError, Authenticator, Principal};
 
 use crate::token_hash::TokenHash;
@@ -41,6 +42,16 @@ impl Authenticator for StaticTokens {
         let principal = self.principals.get(&TokenHash::of(bearer));
         principal.cloned().ok_or(AuthError::Invalid)
     }
+}
+
+/// The token of `Authorization: Bearer …`.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+        .filter(|token| !token.is_empty())
 }
 
 #[cfg(test)]

@@ -23,31 +23,23 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode};
 use shoal_ports::{AuthError, NodeLimits, Principal};
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
 use crate::edge::EdgeService;
-use crate::legacy::{self, http_sse};
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
+use crate::transport::Endpoint;
 use crate::visit::Visit;
-use crate::{answer, cors, header_check, measure, post};
+use crate::{answer, cors, header_check, measure};
 
 /// An extension of a request that this process makes itself, for somebody whom it has authenticated in another way. No request
 /// from a network has one.
 #[derive(Clone, Debug)]
 pub struct Trusted(pub Principal);
-
-/// What a path stands for.
-#[derive(Clone, Copy)]
-enum Endpoint {
-    Mcp,
-    SseStream,
-    SseMessages,
-}
 
 /// Any other path. The answer is no JSON-RPC error, by which a client would recognize an MCP endpoint.
 fn elsewhere(edge: &EdgeState, head: &Parts, began: Instant) -> Response {
@@ -62,58 +54,13 @@ fn elsewhere(edge: &EdgeState, head: &Parts, began: Instant) -> Response {
     response
 }
 
-impl Endpoint {
-    /// What is served at a path, if anything is.
-    fn at(path: &str, edge: &EdgeState) -> Option<Self> {
-        if path == edge.config.path {
-            return Some(Self::Mcp);
-        }
-        match edge.config.http_sse.as_ref()? {
-            paths if path == paths.stream => Some(Self::SseStream),
-            paths if path == paths.messages => Some(Self::SseMessages),
-            _ => None,
-        }
-    }
-
-    fn route(self, edge: &EdgeState) -> &'static str {
-        match self {
-            Self::Mcp => edge.routes.mcp,
-            Self::SseStream => edge.routes.sse_stream,
-            Self::SseMessages => edge.routes.sse_messages,
-        }
-    }
-
-    fn methods(self) -> &'static str {
-        match self {
-            Self::Mcp => "GET, POST, DELETE, OPTIONS",
-            Self::SseStream => "GET, OPTIONS",
-            Self::SseMessages => "POST, OPTIONS",
-        }
-    }
-
-    fn expect(self, method: &Method) -> Result<(), Refusal> {
-        let get = matches!(self, Self::Mcp | Self::SseStream);
-        let post = matches!(self, Self::Mcp | Self::SseMessages);
-        let served = match *method {
-            Method::GET => get,
-            Method::POST => post,
-            Method::DELETE => matches!(self, Self::Mcp),
-            _ => false,
-        };
-        let allow = self.methods();
-        served
-            .then_some(())
-            .ok_or(Refusal::MethodNotAllowed { allow })
-    }
-}
-
 impl EdgeService {
     /// Answers a request.
     pub async fn answer(&self, request: Request) -> Response {
         let edge = &self.0;
         let began = Instant::now();
         let (head, body) = request.into_parts();
-        let Some(endpoint) = Endpoint::at(head.uri.path(), edge) else {
+        let Some(endpoint) = Endpoint::of(edge, &head) else {
             return elsewhere(edge, &head, began);
         };
         let mut response;
@@ -124,7 +71,9 @@ impl EdgeService {
                 response = match enter(edge, endpoint, &head, body).await {
                     Ok(response) => response,
                     Err(refused) => {
-                        record(edge, &head, &refused, began);
+                        if head.method == Method::POST {
+                            refused.count(&edge.recorder, began);
+                        }
                         answer::refusal(&refused)
                     }
                 };
@@ -134,19 +83,8 @@ impl EdgeService {
             }
             Err(refusal) => response = answer::refusal(&refusal.into()),
         }
-        measure::answered(endpoint.route(edge), &head, began, &response);
+        measure::answered(endpoint.mount().route, &head, began, &response);
         response
-    }
-}
-
-/// Records how a post was refused.
-fn record(edge: &EdgeState, head: &Parts, refused: &Refused, began: Instant) {
-    match &refused.record {
-        Some(record) => record.refused(&refused.why),
-        None if head.method == Method::POST => {
-            edge.recorder.refused_unread(&refused.why, began.elapsed());
-        }
-        None => {}
     }
 }
 
@@ -160,31 +98,25 @@ async fn enter(
     if head.method == Method::OPTIONS {
         return Ok(cors::preflight(&head.headers));
     }
-    endpoint.expect(&head.method)?;
+    let mount = endpoint.mount();
+    mount.expect(head)?;
     let principal = match head.extensions.get::<Trusted>() {
         Some(Trusted(principal)) => principal.clone(),
-        None => authenticate(edge, &head.headers).await?,
+        None => authenticate(edge, endpoint.bearer(&head.headers)).await?,
     };
-    let span = measure::span(endpoint.route(edge), head);
+    let span = measure::span(mount.route, head);
     let visit = Visit {
         edge,
         head,
         principal,
         trace: span.context().cloned(),
     };
-    let answer = match (endpoint, &head.method) {
-        (Endpoint::Mcp, &Method::POST) => return post::serve(visit, body).await,
-        (Endpoint::SseMessages, _) => return http_sse::deliver(visit, body).await,
-        (Endpoint::Mcp, &Method::GET) => legacy::listen(&visit).in_span(&span).await,
-        (Endpoint::Mcp, _) => legacy::close(&visit).in_span(&span).await,
-        (Endpoint::SseStream, _) => http_sse::open(&visit).in_span(&span).await,
-    };
+    let answer = endpoint.answer(visit, body).in_span(&span).await;
     measure::end(span, answer.as_ref().map_err(|refused| &*refused.why));
     answer
 }
 
-async fn authenticate(edge: &EdgeState, headers: &HeaderMap) -> Result<Principal, AuthError> {
-    let bearer = bearer(headers);
+async fn authenticate(edge: &EdgeState, bearer: Option<&str>) -> Result<Principal, AuthError> {
     let authenticated = edge.authenticator.authenticate(bearer).await;
     measure::authenticated(bearer, &authenticated);
     authenticated
@@ -202,14 +134,4 @@ fn expect_small(headers: &HeaderMap, limits: &NodeLimits) -> Result<(), Refusal>
         count: limits.headers,
         bytes: limits.header_bytes,
     })
-}
-
-/// The token of `Authorization: Bearer …`.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then_some(token.trim())
-        .filter(|token| !token.is_empty())
 }

@@ -1,17 +1,22 @@
 //! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
 
 pub(crate) mod http_sse;
+mod opened;
 mod plan;
 mod stream;
 
 use axum::response::Response;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use shoal_ports::{
     Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
 };
-use shoal_protocol::{Body, EventId, Message, Method, Request, StreamId, error_response};
+use shoal_protocol::{
+    Body, EventId, Message, Method, Request, RequestId, StreamId, error_response,
+};
 use shoal_telemetry::metrics::StreamKind;
 
+pub(crate) use self::opened::OpenedSession;
 use self::stream::StreamFrames;
 use crate::era::VersionHeader;
 use crate::permit::RequestPermit;
@@ -28,11 +33,13 @@ pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refus
     let Some(value) = headers.get(&names::SESSION_ID) else {
         return Ok(None);
     };
-    value
-        .to_str()
-        .ok()
-        .filter(|text| is_session_id(text))
-        .map(|text| Some(SessionId::new(text)))
+    parse_session_id(value.to_str().unwrap_or_default()).map(Some)
+}
+
+/// The session of this id.
+pub(crate) fn parse_session_id(text: &str) -> Result<SessionId, Refusal> {
+    is_session_id(text)
+        .then(|| SessionId::new(text))
         .ok_or(Refusal::InvalidSessionId)
 }
 
@@ -47,14 +54,23 @@ pub(crate) async fn post(
     body: Body,
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
-    let session = match (session, body) {
-        (Some(session), body) => return deliver(visit, session, body, permit).await,
-        (None, Body::Single(Message::Request(request))) if request.method == Method::Initialize => {
-            request
+    match session {
+        Some(session) => deliver(visit, session, body, permit).await,
+        None => {
+            let initialize = initialize_of(body).ok_or(Refusal::SessionMissing)?;
+            open(visit, initialize, &permit).await
         }
-        (None, _) => return Err(Refusal::SessionMissing.into()),
-    };
-    open(visit, session, &permit).await
+    }
+}
+
+/// The request of a body that is `initialize`.
+pub(crate) fn initialize_of(body: Body) -> Option<Request> {
+    match body {
+        Body::Single(Message::Request(request)) if request.method == Method::Initialize => {
+            Some(request)
+        }
+        _ => None,
+    }
 }
 
 async fn open(
@@ -62,24 +78,10 @@ async fn open(
     initialize: Request,
     permit: &RequestPermit,
 ) -> Result<Response, Refused> {
-    let open = OpenSession {
-        principal: visit.principal.clone(),
-        transport: SessionTransport::Streamable,
-        initialize: Some(initialize),
-        trace: visit.trace.clone(),
-    };
-    let gateway = &visit.edge.gateway;
-    let opened = gateway.open(open).await?;
-    let internal = |what: &str| GatewayError::Internal(what.to_owned());
-    let response = opened
-        .response
-        .ok_or_else(|| internal("the new session did not answer initialize"))?;
-    let session = HeaderValue::from_str(opened.session.as_str())
+    let transport = SessionTransport::Streamable;
+    let (session, response) = open_session(visit, initialize, transport, permit).await?;
+    let session = HeaderValue::from_str(session.as_str())
         .map_err(|_| internal("the new session's id does not fit into a header"))?;
-    if let Some(record) = &permit.record {
-        record.opened(&opened.session, opened.revision);
-        record.answered(&response);
-    }
     let mut response = answer::json(StatusCode::OK, response);
     response
         .headers_mut()
@@ -87,13 +89,58 @@ async fn open(
     Ok(response)
 }
 
-/// Hands a body over and writes what becomes of it.
-async fn deliver(
+/// Opens a session with its `initialize`; returns what that is answered with.
+pub(crate) async fn open_session(
+    visit: &Visit<'_>,
+    initialize: Request,
+    transport: SessionTransport,
+    permit: &RequestPermit,
+) -> Result<(SessionId, Bytes), Refused> {
+    let open = OpenSession {
+        principal: visit.principal.clone(),
+        transport,
+        initialize: Some(initialize),
+        trace: visit.trace.clone(),
+    };
+    let opened = visit.edge.gateway.open(open).await?;
+    let response = opened
+        .response
+        .ok_or_else(|| internal("the new session did not answer initialize"))?;
+    if let Some(record) = &permit.record {
+        record.opened(&opened.session, opened.revision);
+        record.answered(&response);
+    }
+    Ok((opened.session, response))
+}
+
+fn internal(what: &str) -> GatewayError {
+    GatewayError::Internal(what.to_owned())
+}
+
+/// What was handed over to a session, as far as it matters to its answer.
+pub(crate) struct HandedOver {
+    /// Its request, if it holds just one.
+    id: Option<RequestId>,
+    /// Whether that must not be repeated.
+    once: bool,
+}
+
+impl HandedOver {
+    /// The session's answer, as far as there is room to keep it until it is written.
+    pub(crate) fn keep(&self, visit: &Visit<'_>, text: Bytes) -> Result<Bytes, Refusal> {
+        match (visit.reader().keep(text), &self.id) {
+            (Err(full), Some(id)) if self.once => Ok(error_response(id, &full.after_effect())),
+            (kept, _) => kept.map_err(Refusal::AnswerNotKept),
+        }
+    }
+}
+
+/// Hands a body over to its session.
+pub(crate) async fn hand_over(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
-    permit: RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<(HandedOver, Delivered), GatewayError> {
     let edge = visit.edge;
     let to = SessionRef {
         headers: visit.forwarded(),
@@ -109,6 +156,18 @@ async fn deliver(
             edge.gateway.deliver(&to, post).await?
         }
     };
+    Ok((HandedOver { id, once }, delivered))
+}
+
+/// Hands a body over and writes what becomes of it.
+async fn deliver(
+    visit: &Visit<'_>,
+    session: SessionId,
+    body: Body,
+    permit: RequestPermit,
+) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let (handed, delivered) = hand_over(visit, session, body).await?;
     Ok(match delivered {
         Delivered::Accepted => {
             if let Some(record) = &permit.record {
@@ -120,11 +179,7 @@ async fn deliver(
             if let Some(record) = &permit.record {
                 record.answered(&text);
             }
-            let text = match (visit.reader().keep(text), id) {
-                (Err(full), Some(id)) if once => error_response(&id, &full.after_effect()),
-                (kept, _) => kept.map_err(Refusal::AnswerNotKept)?,
-            };
-            answer::json(StatusCode::OK, text)
+            answer::json(StatusCode::OK, handed.keep(visit, text)?)
         }
         Delivered::Stream(stream) => {
             let frames = StreamFrames::of_post(stream, visit, permit.record.clone());
@@ -173,14 +228,16 @@ fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     session_id(headers)?.ok_or(Refusal::SessionMissing)
 }
 
-fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
+/// The event after which the headers ask for what follows.
+pub(crate) fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
     headers
         .get(&names::LAST_EVENT_ID)
         .map(|value| Ok(value.to_str().unwrap_or("(not ASCII)").parse::<EventId>()?))
         .transpose()
 }
 
-fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
+/// A session in the hands of whoever visits.
+pub(crate) fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
     SessionRef {
         trace: visit.trace.clone(),
         ..SessionRef::new(session, visit.principal.clone())

@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`Edge`] (`edge.rs`) | the parts of an edge, and the service that they make |
 //! | `layers.rs` | what every request passes first, in its order: headers, host and origin, who is calling, limits |
+//! | `upgrade.rs` | a connection that goes on in another protocol |
 //! | `state.rs`, `visit.rs`, `permit.rs` | what the endpoints share, what they know of a request, and what a POST holds |
 //! | `header_check.rs` | headers that two readers could understand differently |
-//! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
+//! | `transport.rs` | what a way by which clients reach the node has to be, and all of them |
+//! | `streamable.rs`, `era.rs` | Streamable HTTP, and which era a posted message belongs to |
+//! | `incoming.rs` | a message from its bytes to its answer, for every transport |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
 //! | `subscriptions.rs`, `subscriptions/` | who listens to what |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
+//! | `websocket.rs`, `metered.rs` | sessions over WebSocket, and the room for messages that nobody says the length of |
 //! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
 //! | `measure.rs`, `gauges.rs` | what metrics and traces say of HTTP, and of what the edge carries |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
@@ -35,24 +39,29 @@ mod era;
 mod gauges;
 mod header_check;
 mod hosts;
+mod incoming;
 mod layers;
 mod legacy;
 mod load;
 mod measure;
 mod media;
+mod metered;
 mod modern;
 mod names;
 mod permit;
-mod post;
 mod recorder;
 mod refusal;
 mod refused;
 mod single_streams;
 mod sse;
 mod state;
+mod streamable;
 mod subscriptions;
 mod token_hash;
+mod transport;
+mod upgrade;
 mod visit;
+mod websocket;
 mod writing;
 
 pub use authenticate::{NoAuthentication, StaticTokens};
@@ -64,4 +73,5 @@ pub use load::Load;
 pub use recorder::{Gauges, Recorder};
 pub use single_streams::SingleStreams;
 pub use token_hash::TokenHash;
+pub use upgrade::{Duplex, Upgrade};
 pub use writing::Writing;

@@ -15,10 +15,11 @@ pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
 /// The quota of requests that one principal may have under way, as metrics name it.
 pub(crate) const REQUESTS_PER_PRINCIPAL: &str = "requests_per_principal";
 
-const KINDS: [StreamKind; 3] = [
+const KINDS: [StreamKind; 4] = [
     StreamKind::Call,
     StreamKind::Session,
     StreamKind::Subscription,
+    StreamKind::WebSocket,
 ];
 
 /// Counts what is under way on an edge. A cheap handle: clones count together.
@@ -43,12 +44,18 @@ impl Load {
         self.0.requests.load(Ordering::Relaxed)
     }
 
-    /// Streams that clients hold open: GET, HTTP+SSE and `subscriptions/listen`.
+    /// Streams that clients hold open: GET, HTTP+SSE, WebSocket and `subscriptions/listen`.
     pub fn open_streams(&self) -> usize {
         self.0.streams.load(Ordering::Relaxed)
     }
 
-    /// Those of [`open_streams`](Self::open_streams) that nobody can resume: of HTTP+SSE. Whoever drains the node ends them, each
+    /// Those of [`open_streams`](Self::open_streams) that are WebSockets.
+    pub fn open_websockets(&self) -> u64 {
+        self.0.open[StreamKind::WebSocket as usize].load(Ordering::Relaxed)
+    }
+
+    /// Those of [`open_streams`](Self::open_streams) that nobody can resume: of HTTP+SSE, and of WebSocket where the client
+    /// asked for no ids. Whoever drains the node ends them, each
     /// when nothing is under way in its session.
     pub fn single_streams(&self) -> &SingleStreams {
         &self.0.single_streams

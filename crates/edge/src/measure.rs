@@ -19,6 +19,7 @@ use shoal_telemetry::trace::{self, Attributes, Span, attributes, names};
 
 use crate::names as headers;
 use crate::refusal::Refusal;
+use crate::upgrade;
 
 /// The route of every path that is not served.
 pub(crate) const ELSEWHERE: &str = OTHER;
@@ -136,13 +137,14 @@ pub(crate) fn end(mut span: Span, answer: Result<&Response, &Refusal>) {
 
 /// Says over what a request came, and from whom.
 pub(crate) fn set_connection(set: &mut Attributes, head: &Parts) {
+    let (protocol, version) = match upgrade::asks_for_websocket(&head.headers) {
+        true => ("websocket", "13"),
+        false => ("http", version(head.version).as_str()),
+    };
     set.set(attributes::ROLE, "edge")
         .set(attributes::NETWORK_TRANSPORT, "tcp")
-        .set(attributes::NETWORK_PROTOCOL_NAME, "http")
-        .set(
-            attributes::NETWORK_PROTOCOL_VERSION,
-            version(head.version).as_str(),
-        );
+        .set(attributes::NETWORK_PROTOCOL_NAME, protocol)
+        .set(attributes::NETWORK_PROTOCOL_VERSION, version);
     if let Some(ConnectInfo(peer)) = head.extensions.get::<ConnectInfo<SocketAddr>>() {
         set.set(attributes::CLIENT_ADDRESS, &peer.ip().to_string())
             .set(attributes::CLIENT_PORT, i64::from(peer.port()));

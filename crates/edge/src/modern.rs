@@ -8,7 +8,11 @@ mod run;
 
 use axum::response::Response;
 use http::StatusCode;
-use shoal_protocol::{Body, Message, Method, Request, RequestMeta, RpcError};
+use shoal_protocol::{
+    Body, Era, Message, Method, RawJson, Request, RequestMeta, Revision, RpcError, code, shown,
+};
+
+use self::check::supported_versions;
 
 use crate::answer;
 use crate::era::VersionHeader;
@@ -45,6 +49,26 @@ pub(crate) async fn serve(
             Err(refuse("batches are not part of 2026-07-28; post each message by itself").into())
         }
     }
+}
+
+/// What a client is told that asks over WebSocket: each request stands alone, so nothing would be there to resume, and its end
+/// is that of its own stream.
+pub(crate) fn not_by_websocket(meta: &RequestMeta) -> RpcError {
+    let supported: Vec<&str> = supported_versions()
+        .into_iter()
+        .filter(|version| {
+            version
+                .parse::<Revision>()
+                .is_ok_and(|version| version.era() == Era::Legacy)
+        })
+        .collect();
+    let requested = shown(meta.protocol_version.as_deref().unwrap_or_default(), 64);
+    let message = format!(
+        "protocol version {requested:?} is served by POST and not over WebSocket; post the request, or initialize a session \
+         of one of data.supported"
+    );
+    let data = serde_json::json!({ "supported": supported, "requested": requested });
+    RpcError::new(code::UNSUPPORTED_VERSION, message).with_data(RawJson::of(&data))
 }
 
 async fn serve_request(

@@ -108,6 +108,14 @@ pub(crate) enum Refusal {
          per-request _meta", latest = Revision::LATEST
     )]
     SessionMissing,
+    #[error("WebSocket is not served here; an operator may set server.websocket = true")]
+    WebSocketOff,
+    #[error("WebSocket: {0}")]
+    WebSocketHandshake(String),
+    #[error("WebSocket: send Sec-WebSocket-Version: 13")]
+    WebSocketVersion,
+    #[error("the session is not open yet; send initialize first")]
+    NotInitialized,
     #[error("the query parameter sessionId is missing; post to the URL of the endpoint event")]
     SessionParameterMissing,
     #[error("the header Mcp-Session-Id must be 1 to 128 visible ASCII characters")]
@@ -184,6 +192,8 @@ impl Refusal {
             | Self::HeaderTwice(_)
             | Self::SessionMissing
             | Self::SessionParameterMissing
+            | Self::WebSocketHandshake(_)
+            | Self::NotInitialized
             | Self::InvalidSessionId
             | Self::InvalidEventId(_) => HEADERS,
             Self::MirroredTwice(_) => Row {
@@ -200,6 +210,11 @@ impl Refusal {
             Self::MethodNotAllowed { .. } => {
                 row(Status::METHOD_NOT_ALLOWED, INVALID, Reason::NotServed)
             }
+            Self::WebSocketOff => row(Status::BAD_REQUEST, INVALID, Reason::NotServed),
+            Self::WebSocketVersion => Row {
+                status: Status::UPGRADE_REQUIRED,
+                ..HEADERS
+            },
             Self::Unauthenticated(_) => row(Status::UNAUTHORIZED, INVALID, Reason::Unauthenticated),
             Self::TooManyRequests { .. }
             | Self::TooManyStreams { .. }

@@ -1,8 +1,10 @@
 //! A refusal on its way out.
 
+use std::time::Instant;
+
 use shoal_protocol::RequestId;
 
-use crate::recorder::RequestRecord;
+use crate::recorder::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
 /// A refusal on its way out, with the id of the request that it answers.
@@ -20,6 +22,14 @@ impl Refused {
             why: Box::new(why.into()),
             id,
             record: None,
+        }
+    }
+
+    /// Counts a message that is refused like this, and came at `began`.
+    pub(crate) fn count(&self, recorder: &Recorder, began: Instant) {
+        match &self.record {
+            Some(record) => record.refused(&self.why),
+            None => recorder.refused_unread(&self.why, began.elapsed()),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The open streams of HTTP+SSE: each is all that its session's client hears, and cannot be resumed.
+//! The open streams that cannot be resumed, each all that its session's client hears: those of HTTP+SSE, and of WebSocket
+//! where the client asked for no ids.
 
 use std::collections::HashMap;
 use std::sync::Arc;

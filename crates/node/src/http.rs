@@ -10,6 +10,7 @@ mod refusal;
 mod socket;
 mod stream;
 mod streams;
+mod upgraded;
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,7 +1,6 @@
 //! HTTP+SSE of 2024-11-05: everything for the client on one stream, its messages by POST.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -9,28 +8,57 @@ use axum::body::Body as HttpBody;
 use axum::response::Response;
 use bytes::Bytes;
 use futures::Stream;
-use shoal_ports::{
-    EventStream, OpenSession, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem,
-};
+use http::Method;
+use http::request::Parts;
+use shoal_ports::{EventStream, OpenSession, SessionId, SessionTransport, StreamItem};
 use shoal_telemetry::metrics::StreamKind;
 use shoal_telemetry::trace::InSpan as _;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::{is_session_id, to};
+use super::{OpenedSession, parse_session_id, to};
 use crate::backlog::Reader;
+use crate::incoming::Incoming;
 use crate::permit::RequestPermit;
-use crate::recorder::Posted;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::single_streams::SingleStream;
 use crate::state::EdgeState;
-use crate::visit::{Visit, request_id};
+use crate::transport::{ClientTransport, Mount};
+use crate::visit::Visit;
 use crate::{media, sse};
 
 const SESSION_PARAMETER: &str = "sessionId";
 
+/// HTTP+SSE of 2024-11-05.
+pub(crate) struct HttpSse;
+
+impl ClientTransport for HttpSse {
+    fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
+        let path = head.uri.path();
+        match edge.config.http_sse.as_ref()? {
+            paths if path == paths.stream => Some(Mount {
+                route: edge.routes.sse_stream,
+                allow: "GET, OPTIONS",
+            }),
+            paths if path == paths.messages => Some(Mount {
+                route: edge.routes.sse_messages,
+                allow: "POST, OPTIONS",
+            }),
+            _ => None,
+        }
+    }
+
+    async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, Refused> {
+        // Each path has a method of its own.
+        match visit.head.method {
+            Method::GET => open(&visit).await,
+            _ => deliver(visit, body).await,
+        }
+    }
+}
+
 /// Opens a session that lives as long as the stream.
-pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
+async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     media::expect_event_stream(&visit.head.headers)?;
     let permit = edge
@@ -43,12 +71,10 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         trace: visit.trace.clone(),
     };
     let opened = edge.gateway.open(open).await?;
-    let session = OpenedSession {
-        gateway: Arc::clone(&edge.gateway),
-        session: to(visit, opened.session),
-    };
-    let events = edge.gateway.listen(&session.session, None).await?;
-    let id = &session.session.session;
+    let to = to(visit, opened.session);
+    let session = OpenedSession::new(edge, to.clone());
+    let events = edge.gateway.listen(&to, None).await?;
+    let id = &to.session;
     let stream = edge.load.single_streams().begin(id, events.cursor);
     let frames = SingleStreamFrames {
         reader: visit.reader(),
@@ -65,10 +91,7 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
 }
 
 /// Takes a message of the client; the answer goes to the stream.
-pub(crate) async fn deliver(
-    mut visit: Visit<'_>,
-    http_body: HttpBody,
-) -> Result<Response, Refused> {
+async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
     let began = Instant::now();
     let limits = &edge.config.limits;
@@ -76,20 +99,9 @@ pub(crate) async fn deliver(
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
     let text = visit.read(http_body, &mut permit).await?;
-    let body = visit.parse(&text)?;
-    let id = request_id(&body);
-    let posted = Posted::begin(&edge.recorder, began, visit.head, &body, Some(&session));
-    visit.trace = posted.trace();
-    let record = posted.record.clone();
-    permit.record.clone_from(&record);
+    let (incoming, body) = Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
     let delivering = super::deliver(&visit, session, body, permit);
-    let answer = delivering.in_trace(visit.trace.as_ref()).await;
-    posted.answered(answer.as_ref().err().map(|refused| &*refused.why));
-    answer.map_err(|refused| Refused {
-        id,
-        record,
-        ..refused
-    })
+    incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
 
 /// The message URL, relative, so that it holds behind any scheme and host.
@@ -106,33 +118,7 @@ fn session_of(query: Option<&str>) -> Result<SessionId, Refusal> {
         .split('&')
         .find_map(|pair| pair.strip_prefix(SESSION_PARAMETER)?.strip_prefix('='))
         .ok_or(Refusal::SessionParameterMissing)?;
-    if is_session_id(session) {
-        Ok(SessionId::new(session))
-    } else {
-        Err(Refusal::InvalidSessionId)
-    }
-}
-
-/// The session's end is the stream's end.
-struct OpenedSession {
-    gateway: Arc<dyn SessionGateway>,
-    session: SessionRef,
-}
-
-impl Drop for OpenedSession {
-    fn drop(&mut self) {
-        // Without a runtime the process is ending, and the session expires by itself.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let gateway = Arc::clone(&self.gateway);
-        let session = self.session.clone();
-        runtime.spawn(async move {
-            if let Err(error) = gateway.close(&session).await {
-                tracing::debug!(%error, "could not close the session of an HTTP+SSE stream");
-            }
-        });
-    }
+    parse_session_id(session)
 }
 
 struct SingleStreamFrames {

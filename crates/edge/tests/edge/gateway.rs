@@ -1,6 +1,7 @@
 //! Sessions that do what a test says; a session's id says how it answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -33,6 +34,8 @@ pub(crate) struct FakeGateway {
     pub(crate) closed: watch::Sender<Vec<String>>,
     /// What `open` answers with, if not with a session.
     pub(crate) opening: Mutex<Option<GatewayError>>,
+    /// Whether everything of the session goes on its one stream, except the answer to a `ping`.
+    single: AtomicBool,
     streams: mpsc::UnboundedSender<LazySender<StreamItem>>,
     opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<LazySender<StreamItem>>>,
 }
@@ -46,6 +49,7 @@ impl FakeGateway {
             cursors: Mutex::default(),
             closed: watch::Sender::new(Vec::new()),
             opening: Mutex::default(),
+            single: AtomicBool::default(),
             streams,
             opened: tokio::sync::Mutex::new(opened),
         })
@@ -120,10 +124,9 @@ impl SessionGateway for FakeGateway {
         if let Some(error) = self.opening.lock().clone() {
             return Err(error);
         }
-        assert_eq!(
-            open.initialize.is_none(),
-            open.transport == SessionTransport::SingleStream
-        );
+        let single = open.transport == SessionTransport::SingleStream;
+        assert!(single || open.initialize.is_some());
+        self.single.store(single, Ordering::Relaxed);
         let result = RawJson::from_static(r#"{"protocolVersion":"2025-11-25"}"#);
         Ok(Opened {
             session: SessionId::new(LIVE),
@@ -144,6 +147,11 @@ impl SessionGateway for FakeGateway {
         }
         refuse(to)?;
         let delivered = match &body {
+            Body::Single(Message::Request(request))
+                if self.single.load(Ordering::Relaxed) && request.method != Method::Ping =>
+            {
+                Delivered::Accepted
+            }
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),
             Body::Single(Message::Request(request)) if request.method == Method::ToolsCall => {
                 Delivered::Stream(self.new_stream())

@@ -17,4 +17,5 @@ mod refusals;
 mod server;
 mod slow_reader;
 mod sse;
+mod websocket;
 mod welcome;

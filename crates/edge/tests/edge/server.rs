@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication, Recorder};
+use shoal_edge::{Edge, EdgeConfig, EdgeService, Load, NoAuthentication, Recorder};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatcher::FakeDispatcher;
@@ -26,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) recorder: Recorder,
     pub(crate) address: std::net::SocketAddr,
     client: reqwest::Client,
-    task: tokio::task::JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
 impl Drop for Server {
@@ -48,7 +50,21 @@ impl Server {
         authenticator: Arc<dyn Authenticator>,
         set: impl FnOnce(&mut EdgeConfig),
     ) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serving(authenticator, set, |listener, service| {
+            let answer = async move |request: Request| service.answer(request).await;
+            let router = axum::Router::new().fallback(answer);
+            tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
+        })
+        .await
+    }
+
+    /// One that is served like this.
+    pub(crate) async fn serving(
+        authenticator: Arc<dyn Authenticator>,
+        set: impl FnOnce(&mut EdgeConfig),
+        serve: impl FnOnce(TcpListener, EdgeService) -> JoinHandle<()>,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut config = EdgeConfig::for_address(address);
         config.timing.stream_after = Duration::from_millis(100);
@@ -67,10 +83,7 @@ impl Server {
         };
         let (drain, load) = (edge.drain.clone(), edge.load.clone());
         let recorder = edge.recorder.clone();
-        let service = edge.service();
-        let router = axum::Router::new()
-            .fallback(async move |request: axum::extract::Request| service.answer(request).await);
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let task = serve(listener, edge.service());
         Self {
             gateway,
             dispatcher,

@@ -133,6 +133,8 @@ pub struct EdgeReport {
     pub requests: usize,
     /// Streams that clients hold open.
     pub streams: usize,
+    /// Those of them that are WebSockets.
+    pub websockets: u64,
 }
 
 /// How the store is.

@@ -26,6 +26,8 @@ settings! {
         pub path: String = "/mcp".to_owned(),
         /// Serves the HTTP+SSE transport of 2024-11-05 as well, on `/sse` and `/messages`.
         pub http_sse: bool = true,
+        /// Serves sessions over WebSocket as well, at the path of the MCP endpoint, after the community's draft SEP-1288.
+        pub websocket: bool = false,
         /// What a proxy in front strips from the path; clients of HTTP+SSE are told it.
         pub public_base: String = String::new(),
         /// Names by which clients may reach the server, as in the `Host` header, with or without port

@@ -13,13 +13,14 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
 use futures::future::{Either, ready};
-use http::Method;
 use http::header::CONTENT_LENGTH;
+use http::{Method, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use shoal_edge::Writing;
+use parking_lot::Mutex;
+use shoal_edge::{Upgrade, Writing};
 use shoal_telemetry::trace;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -29,6 +30,7 @@ use super::refusal::HeadLimits;
 use super::socket::Socket;
 use super::stream::WatchedStream;
 use super::streams::{self, Streams};
+use super::upgraded::Upgraded;
 use super::{HttpLimits, RequestService};
 
 /// What an HTTP/2 client sends first.
@@ -160,24 +162,49 @@ impl<S: RequestService> Protocols<S> {
         let (stream, seen) = WatchedStream::new(stream, self.head);
         let requests = idling.requests(Arc::clone(&seen));
         let number = AtomicU64::new(0);
+        let upgrade = Mutex::new(None);
         let service = service_fn(|mut request: http::Request<_>| {
             request.extensions_mut().insert(writing.clone());
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),
                 // Boxed: a connection would have room for it as long as it is open.
-                None => Either::Right(Box::pin(self.service.answer(from(request, peer)))),
+                None => Either::Right(Box::pin(self.answer_http1(from(request, peer), &upgrade))),
             })
         });
         let connection = self.http1.serve_connection(TokioIo::new(stream), service);
         let mut connection = Box::pin(connection);
         let ended = ending.watch_http1(connection.as_mut()).await;
-        let stream = Pin::into_inner(connection).into_parts().io.into_inner();
+        let parts = Pin::into_inner(connection).into_parts();
+        let (stream, read) = (parts.io.into_inner(), parts.read_buf);
+        if let Some(upgrade) = upgrade.into_inner()
+            && ended.is_ok()
+        {
+            // Its requests are over: it does not idle.
+            drop(requests);
+            Box::pin(upgrade.run(Upgraded::new(stream.into_socket(), read))).await;
+            return ended;
+        }
         tokio::select! {
             () = stream.linger(&ended) => {}
             () = ending.closing() => {}
         }
         ended
+    }
+}
+
+impl<S: RequestService> Protocols<S> {
+    /// Answers, and remembers how the connection goes on after an answer that ends HTTP on it.
+    async fn answer_http1(
+        &self,
+        request: http::Request<Body>,
+        upgrade: &Mutex<Option<Upgrade>>,
+    ) -> Response {
+        let mut response = self.service.answer(request).await;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            *upgrade.lock() = response.extensions_mut().remove();
+        }
+        response
     }
 }
 

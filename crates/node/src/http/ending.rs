@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::sync::Notify;
@@ -147,7 +147,9 @@ impl Requests {
     ) -> Result<Response<CountedBody<B>>, Infallible> {
         let open = OpenRequest::new(self.clone());
         let mut response = answer.await;
-        if self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid() {
+        // After 101 the connection has no other answer anyway, and its headers say which protocol follows.
+        let goes_on = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        if !goes_on && (self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid()) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }

@@ -67,6 +67,11 @@ impl WatchedStream {
         (watched, seen)
     }
 
+    /// The socket, for another protocol than HTTP.
+    pub(super) fn into_socket(self) -> Socket {
+        self.stream
+    }
+
     /// Takes what the client has still to send, so that it comes to read its answer.
     pub(super) async fn linger(mut self, ended: &hyper::Result<()>) {
         // After hyper's own refusal nobody knows where the request would end.

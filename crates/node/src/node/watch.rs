@@ -208,6 +208,7 @@ impl Observed for Watch {
             edge: self.roles.contains(&Role::Edge).then(|| EdgeReport {
                 requests: self.load.requests_in_flight(),
                 streams: self.load.open_streams(),
+                websockets: self.load.open_websockets(),
             }),
             store: self.storage.report(),
             dispatch: self.dispatch.status(),

@@ -1,4 +1,4 @@
-//! The end of streams that nobody can resume: of HTTP+SSE.
+//! The end of streams that nobody can resume: of HTTP+SSE, and of WebSocket without ids.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::node::Node;
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ASKED_AT_ONCE: usize = 16;
 
-/// Sends the clients of HTTP+SSE elsewhere, each once it was handed all that it waits for: what comes later it would never get, and
+/// Sends the clients of such streams elsewhere, each once it was handed all that it waits for: what comes later it would never get, and
 /// the end of its stream is the end of its session. Its messages may come by any edge, so only the session's owner knows.
 pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     let streams = node.watch.load.single_streams();
@@ -37,7 +37,7 @@ pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
             let left = streams.open();
             tracing::warn!(
                 streams = left.len(),
-                "ending streams of HTTP+SSE whose calls did not finish"
+                "ending streams that cannot be resumed, whose calls did not finish"
             );
             left.iter().for_each(|(session, _)| streams.end(session));
             return;

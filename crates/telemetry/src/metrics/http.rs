@@ -74,6 +74,8 @@ labels! {
         Plain = "plain",
         /// An event stream.
         Sse = "sse",
+        /// Messages over WebSocket.
+        WebSocket = "websocket",
     }
 }
 

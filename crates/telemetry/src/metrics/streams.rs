@@ -47,6 +47,8 @@ labels! {
         Session = "session",
         /// A modern subscription.
         Subscription = "subscription",
+        /// Both ways of a WebSocket.
+        WebSocket = "websocket",
     }
 }
 

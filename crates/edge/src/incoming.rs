@@ -1,0 +1,52 @@
+//! A message of a client from its bytes to its answer, the same for every transport.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use shoal_ports::SessionId;
+use shoal_protocol::{Body, RequestId};
+
+use crate::permit::RequestPermit;
+use crate::recorder::Posted;
+use crate::refused::Refused;
+use crate::visit::{Visit, request_id};
+
+/// A message that is being answered.
+pub(crate) struct Incoming {
+    posted: Posted,
+    id: Option<RequestId>,
+}
+
+impl Incoming {
+    /// Parses a message that came at `began`, and begins its record and its span, which is the parent of all that the visit
+    /// does from now on.
+    ///
+    /// # Errors
+    /// When it is no message, or breaks a limit.
+    pub(crate) fn begin(
+        visit: &mut Visit<'_>,
+        began: Instant,
+        text: &Bytes,
+        session: Option<&SessionId>,
+        permit: &mut RequestPermit,
+    ) -> Result<(Self, Body), Refused> {
+        let body = visit.parse(text)?;
+        let id = request_id(&body);
+        let posted = Posted::begin(&visit.edge.recorder, began, visit.head, &body, session);
+        visit.trace = posted.trace();
+        permit.record.clone_from(&posted.record);
+        Ok((Self { posted, id }, body))
+    }
+
+    /// The message has its answer, or is refused; whatever refused it, a request is told by its id.
+    pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
+        let Self { posted, id } = self;
+        let record = posted.record.clone();
+        posted.answered(answer.as_ref().err().map(|refused| &*refused.why));
+        answer.map_err(|refused| Refused {
+            id: refused.id.or(id),
+            record: refused.record.or(record),
+            ..refused
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! Reads messages of any length off a connection, within the room that large bodies have (`body_budget.rs`).
+//!
+//! Nobody says how long a message will be that comes in fragments. So, as with a body without a length, once more than
+//! [`SMALL`] bytes of it have come, it takes room for all that may: until that is there nothing is read, and TCP holds the
+//! sender back.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use shoal_ports::Principal;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use crate::body_budget::{BodyBudget, BodyPermit, SMALL};
+use crate::refusal::Refusal;
+use crate::upgrade::Duplex;
+
+/// What a message may take.
+pub(crate) struct MessageBounds {
+    /// Bytes that it may have.
+    pub(crate) bytes: usize,
+    /// How long a large one may take, once there is room for it.
+    pub(crate) within: Duration,
+    /// Where large ones find room.
+    pub(crate) budget: Arc<BodyBudget>,
+    /// Whose they are.
+    pub(crate) principal: Principal,
+}
+
+/// A connection that is read message by message.
+pub(crate) struct Metered {
+    connection: Box<dyn Duplex>,
+    bounds: MessageBounds,
+    /// Bytes of the message that is being read.
+    read: usize,
+    room: Room,
+    refusal: Option<Refusal>,
+}
+
+enum Room {
+    None,
+    Taking(BoxFuture<'static, Result<BodyPermit, Refusal>>),
+    Held(BodyPermit, Pin<Box<Sleep>>),
+}
+
+impl Metered {
+    pub(crate) fn new(connection: Box<dyn Duplex>, bounds: MessageBounds) -> Self {
+        Self {
+            connection,
+            bounds,
+            read: 0,
+            room: Room::None,
+            refusal: None,
+        }
+    }
+
+    /// A message of so many bytes is complete; returns what it holds, if it is large.
+    pub(crate) fn took(&mut self, bytes: usize) -> Option<BodyPermit> {
+        self.read = 0;
+        match std::mem::replace(&mut self.room, Room::None) {
+            Room::Held(mut room, _) => {
+                room.shrink(bytes);
+                Some(room)
+            }
+            Room::Taking(_) | Room::None => None,
+        }
+    }
+
+    /// Something that belongs to no message has come, with so many bytes.
+    pub(crate) fn passed(&mut self, bytes: usize) {
+        self.read = self.read.saturating_sub(bytes);
+    }
+
+    /// Why reading has failed, if not for the connection.
+    pub(crate) fn refusal(&mut self) -> Option<Refusal> {
+        self.refusal.take()
+    }
+
+    /// The connection itself.
+    pub(crate) fn into_inner(self) -> Box<dyn Duplex> {
+        self.connection
+    }
+
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        loop {
+            match &mut self.room {
+                Room::None if self.read <= SMALL => return Poll::Ready(Ok(())),
+                Room::None => {
+                    let (budget, bytes) = (Arc::clone(&self.bounds.budget), self.bounds.bytes);
+                    let principal = self.bounds.principal.clone();
+                    let taking = async move { budget.take(&principal, bytes).await };
+                    self.room = Room::Taking(taking.boxed());
+                }
+                Room::Taking(taking) => {
+                    let room = ready!(taking.poll_unpin(cx))?;
+                    self.room = Room::Held(room, Box::pin(sleep(self.bounds.within)));
+                }
+                Room::Held(_, late) => {
+                    let within = self.bounds.within;
+                    return match late.poll_unpin(cx) {
+                        Poll::Ready(()) => Poll::Ready(Err(Refusal::BodyTooSlow { within })),
+                        Poll::Pending => Poll::Ready(Ok(())),
+                    };
+                }
+            }
+        }
+    }
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if let Err(refusal) = ready!(this.poll_room(cx)) {
+            this.room = Room::None;
+            this.refusal = Some(refusal);
+            return Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()));
+        }
+        let before = into.filled().len();
+        ready!(Pin::new(&mut this.connection).poll_read(cx, into))?;
+        this.read += into.filled().len() - before;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.connection).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_shutdown(cx)
+    }
+}

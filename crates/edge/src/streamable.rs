@@ -1,0 +1,65 @@
+//! Streamable HTTP, for both eras: a message by POST, a session's streams by GET, its end by DELETE.
+
+use std::time::Instant;
+
+use axum::body::Body as HttpBody;
+use axum::response::Response;
+use http::Method;
+use http::request::Parts;
+use shoal_telemetry::trace::InSpan as _;
+
+use crate::era::{self, Selected, VersionHeader};
+use crate::incoming::Incoming;
+use crate::permit::RequestPermit;
+use crate::refused::Refused;
+use crate::state::EdgeState;
+use crate::transport::{ClientTransport, Mount};
+use crate::visit::Visit;
+use crate::{legacy, media, modern};
+
+/// Streamable HTTP.
+pub(crate) struct Streamable;
+
+impl ClientTransport for Streamable {
+    fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
+        (head.uri.path() == edge.config.path).then_some(Mount {
+            route: edge.routes.mcp,
+            allow: "GET, POST, DELETE, OPTIONS",
+        })
+    }
+
+    async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, Refused> {
+        match visit.head.method {
+            Method::POST => post(visit, body).await,
+            Method::GET => legacy::listen(&visit).await,
+            _ => legacy::close(&visit).await,
+        }
+    }
+}
+
+/// Reads a message, parses it once, and hands it to its era.
+async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let headers = &visit.head.headers;
+    let began = Instant::now();
+    let limits = &edge.config.limits;
+    let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
+    media::expect_json_body(headers)?;
+    media::expect_both(headers)?;
+    let version = VersionHeader::of(headers);
+    let session = legacy::session_id(headers)?;
+    let text = visit.read(http_body, &mut permit).await?;
+    let (incoming, message) =
+        Incoming::begin(&mut visit, began, &text, session.as_ref(), &mut permit)?;
+    let selected = era::select(version, session.is_some(), &message);
+    let serving = async {
+        match selected {
+            Ok(Selected::Legacy) => legacy::post(&visit, session, message, permit).await,
+            Ok(Selected::Modern(meta)) => {
+                modern::serve(&visit, version, meta, message, permit).await
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
+    };
+    incoming.end(serving.in_trace(visit.trace.as_ref()).await)
+}

@@ -1,0 +1,133 @@
+//! A client over WebSocket, no cleverer than a test needs.
+
+use std::time::Duration;
+
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::Value;
+use shoal_edge::EdgeConfig;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Response, StatusCode};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use super::upgrading;
+use crate::server::Server;
+
+/// Longer than anything takes that works.
+pub(super) const SOON: Duration = Duration::from_secs(20);
+
+pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":
+    {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+
+/// An edge that serves WebSocket.
+pub(super) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
+    upgrading::start(|config| {
+        config.websocket = true;
+        set(config);
+    })
+    .await
+}
+
+pub(super) struct Client {
+    pub(super) socket: WebSocketStream<TcpStream>,
+    /// What the server chose.
+    pub(super) protocol: String,
+}
+
+impl Client {
+    pub(super) async fn connect(server: &Server, protocols: &[&str]) -> Self {
+        Self::connect_with(server, protocols, &[]).await.unwrap()
+    }
+
+    /// With a session.
+    pub(super) async fn opened(server: &Server, protocols: &[&str]) -> Self {
+        let mut client = Self::connect(server, protocols).await;
+        assert_eq!(client.ask(INITIALIZE).await["id"], 0);
+        client
+    }
+
+    /// # Errors
+    /// The status and the text of a refusal.
+    pub(super) async fn connect_with(
+        server: &Server,
+        protocols: &[&str],
+        headers: &[(&str, &str)],
+    ) -> Result<Self, (StatusCode, String)> {
+        let url = format!("ws://localhost:{}/mcp", server.address.port());
+        let mut request = url.into_client_request().unwrap();
+        let to = request.headers_mut();
+        if !protocols.is_empty() {
+            to.insert("sec-websocket-protocol", text(&protocols.join(", ")));
+        }
+        for (name, value) in headers {
+            to.insert(name.parse::<HeaderName>().unwrap(), text(value));
+        }
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        match client_async(request, stream).await {
+            Ok((socket, response)) => Ok(Self {
+                socket,
+                protocol: chosen(&response),
+            }),
+            Err(Error::Http(refused)) => {
+                let body = refused.body().clone().unwrap_or_default();
+                Err((refused.status(), String::from_utf8(body).unwrap()))
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub(super) async fn send(&mut self, message: &str) {
+        self.socket.send(Message::text(message)).await.unwrap();
+    }
+
+    pub(super) async fn ask(&mut self, message: &str) -> Value {
+        self.send(message).await;
+        self.message().await
+    }
+
+    /// The next message.
+    pub(super) async fn message(&mut self) -> Value {
+        loop {
+            match self.next().await {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => panic!("no message: {other:?}"),
+            }
+        }
+    }
+
+    /// What the server says when it closes the connection.
+    pub(super) async fn closed(&mut self) -> (CloseCode, String) {
+        loop {
+            match self.next().await {
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return (frame.code, frame.reason.to_string());
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => panic!("not closed with a reason: {other:?}"),
+            }
+        }
+    }
+
+    /// Hangs up in order.
+    pub(super) async fn close(mut self) {
+        self.socket.close(None).await.unwrap();
+        while let Some(Ok(_)) = self.next().await {}
+    }
+
+    async fn next(&mut self) -> Option<Result<Message, Error>> {
+        timeout(SOON, self.socket.next()).await.unwrap()
+    }
+}
+
+fn chosen<T>(response: &Response<T>) -> String {
+    let chosen = &response.headers()["sec-websocket-protocol"];
+    chosen.to_str().unwrap().to_owned()
+}
+
+fn text(value: &str) -> HeaderValue {
+    HeaderValue::from_str(value).unwrap()
+}

@@ -1,0 +1,94 @@
+//! How connections end.
+
+use std::time::Duration;
+
+use shoal_ports::StreamItem;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use super::client::{Client, SOON, server};
+use super::{PING, TOLD, told};
+use crate::gateway::{LIVE, event, id};
+
+#[tokio::test]
+async fn a_drained_client_with_ids_is_sent_away_at_once() {
+    let server = server(|config| config.timing.reconnect_after = Duration::ZERO).await;
+    let mut client = Client::opened(&server, &["mcp.resume"]).await;
+    let mut idle = Client::connect(&server, &["mcp"]).await;
+    let stream = server.gateway.stream().await;
+    server.drain.cancel();
+    assert_eq!(client.closed().await.0, CloseCode::Away);
+    assert_eq!(idle.closed().await.0, CloseCode::Away);
+    stream.closed().await;
+    assert!(server.gateway.closed.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn a_drained_client_without_ids_stays_until_it_has_everything() {
+    let server = server(|config| config.timing.reconnect_after = Duration::ZERO).await;
+    let mut client = Client::opened(&server, &["mcp"]).await;
+    let stream = server.gateway.stream().await;
+    server.drain.cancel();
+    for sequence in [1, 2] {
+        stream.send(event(sequence, TOLD)).await.unwrap();
+        assert_eq!(client.message().await, told(None));
+    }
+    assert_eq!(client.ask(PING).await["id"], 7);
+    let open = server.load.single_streams().open();
+    let (session, passed) = &open[0];
+    assert_eq!((session.as_str(), *passed), (LIVE, id(2)));
+    server.load.single_streams().end(session);
+    assert_eq!(client.closed().await.0, CloseCode::Away);
+    server.gateway.was_closed(LIVE).await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_stream_is_told() {
+    let server = server(|_| {}).await;
+    let retry = Duration::from_secs(1);
+    for (last, code) in [
+        (Some(StreamItem::Retry(retry)), CloseCode::Restart),
+        (Some(StreamItem::Moved), CloseCode::Restart),
+        (None, CloseCode::Normal),
+    ] {
+        let mut client = Client::opened(&server, &["mcp.resume"]).await;
+        let stream = server.gateway.stream().await;
+        if let Some(last) = last {
+            stream.send(last).await.unwrap();
+        }
+        drop(stream);
+        assert_eq!(client.closed().await.0, code);
+    }
+}
+
+#[tokio::test]
+async fn who_answers_pings_stays_and_who_does_not_is_given_up() {
+    let server = server(|config| config.timing.keep_alive = Duration::from_millis(50)).await;
+    let mut dead = Client::opened(&server, &["mcp"]).await;
+    let mut alive = Client::opened(&server, &["mcp"]).await;
+    let _streams = (server.gateway.stream().await, server.gateway.stream().await);
+    // Reads what comes and says nothing.
+    let mut raw = Vec::new();
+    let reading = dead.socket.get_mut().read_to_end(&mut raw);
+    let pings = async {
+        // Answered by the library while it reads.
+        loop {
+            let _ = timeout(Duration::from_millis(10), alive.message()).await;
+        }
+    };
+    tokio::select! {
+        read = timeout(SOON, reading) => { let _ = read.unwrap(); }
+        () = pings => {}
+    }
+    assert_eq!(alive.ask(PING).await["id"], 7);
+}
+
+#[tokio::test]
+async fn who_opens_no_session_is_sent_away() {
+    let server = server(|config| config.timing.body = Duration::from_millis(100)).await;
+    let mut client = Client::connect(&server, &["mcp"]).await;
+    let (code, reason) = client.closed().await;
+    assert_eq!(code, CloseCode::Policy);
+    assert!(reason.contains("initialize"), "{reason}");
+}
