@@ -38,6 +38,7 @@ pub(crate) struct Metered {
     bounds: MessageBounds,
     /// Bytes of the message that is being read.
     read: usize,
+    heard: bool,
     room: Room,
     refusal: Option<Refusal>,
 }
@@ -54,6 +55,7 @@ impl Metered {
             connection,
             bounds,
             read: 0,
+            heard: false,
             room: Room::None,
             refusal: None,
         }
@@ -74,6 +76,11 @@ impl Metered {
     /// Something that belongs to no message has come, with so many bytes.
     pub(crate) fn passed(&mut self, bytes: usize) {
         self.read = self.read.saturating_sub(bytes);
+    }
+
+    /// Whether anything has come since this was asked last.
+    pub(crate) fn heard(&mut self) -> bool {
+        std::mem::take(&mut self.heard)
     }
 
     /// Why reading has failed, if not for the connection.
@@ -127,6 +134,7 @@ impl AsyncRead for Metered {
         let before = into.filled().len();
         ready!(Pin::new(&mut this.connection).poll_read(cx, into))?;
         this.read += into.filled().len() - before;
+        this.heard = true;
         Poll::Ready(Ok(()))
     }
 }

@@ -33,7 +33,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::create_response;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
@@ -74,6 +75,8 @@ const HANDED_OVER_AT_ONCE: usize = 64;
 const READ_AT_ONCE: usize = 8 << 10;
 /// Pings without a word from the client after which it is taken for dead.
 const UNHEARD: u32 = 2;
+/// Bytes of a frame of the server, at most.
+const PIECE: usize = 64 << 10;
 /// Bytes around the payload of a client's control frame.
 const CONTROL_FRAME: usize = 6;
 /// How long, and how much, a client may go on sending after it was told that the connection ends: closed under it, the
@@ -184,9 +187,16 @@ async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
         }
         None => None,
     };
+    let mut head = visit.head.clone();
+    let token = offered(&visit.head.headers).find_map(|protocol| protocol.strip_prefix(AUTH));
+    if let Some(token) = token.and_then(|token| format!("Bearer {token}").parse().ok()) {
+        // Pools that ask for the client's token get it whichever way it came.
+        let said = head.headers.entry(header::AUTHORIZATION);
+        said.or_insert(token);
+    }
     let client = Arc::new(Client {
         edge: Arc::clone(edge),
-        head: visit.head.clone(),
+        head,
         principal: visit.principal.clone(),
         resumable: offer.resumable,
     });
@@ -287,7 +297,7 @@ struct Connection {
     session: Option<Session>,
     /// Messages that are being handed over. Dropped, they go on.
     handed_over: FuturesUnordered<JoinHandle<Said>>,
-    /// Pings since the client was heard.
+    /// Pings in a row before each of which the client was silent.
     unheard: u32,
 }
 
@@ -341,6 +351,7 @@ impl Connection {
         let mut late = Box::pin(sleep(timing.body));
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
+            let reads = self.reads();
             let quiet = self.session.as_ref().and_then(Session::sent_away);
             tokio::select! {
                 item = next_item(self.session.as_mut()) => self.tell(item).await?,
@@ -348,16 +359,18 @@ impl Connection {
                     let said = said.unwrap_or(Ok(None))?;
                     self.say(said).await?;
                 }
-                read = self.socket.next(), if self.handed_over.len() < HANDED_OVER_AT_ONCE => {
-                    self.unheard = 0;
-                    self.hear(read).await?;
-                }
+                read = self.socket.next(), if reads => self.hear(read).await?,
                 _ = pings.tick() => self.ping().await?,
                 () = &mut sent_away, if resumable || !opened => return Err(AWAY),
                 () = cancelled(quiet) => return Err(AWAY),
                 () = &mut late, if !opened => return Err(NOT_OPENED),
             }
         }
+    }
+
+    /// Whether there may be one more message that is being handed over.
+    fn reads(&self) -> bool {
+        self.handed_over.len() < HANDED_OVER_AT_ONCE
     }
 
     /// Writes what the session says.
@@ -382,7 +395,15 @@ impl Connection {
                 Err(_) => Ok(()),
             },
             Some(StreamItem::Prime { .. }) => Ok(()),
-            Some(StreamItem::Retry(_) | StreamItem::Moved) => Err(MOVED),
+            Some(StreamItem::Retry(_) | StreamItem::Moved) => {
+                let edge = &self.client.edge;
+                if !edge.drain.is_cancelled() {
+                    return Err(MOVED);
+                }
+                // It was the session's node too that goes.
+                sleep(edge.share_of_return()).await;
+                Err(AWAY)
+            }
             None => Err(OVER),
         }
     }
@@ -400,16 +421,36 @@ impl Connection {
         metrics()
             .http
             .bytes(Direction::Out, metrics::Body::WebSocket, bytes);
-        let frame = Utf8Bytes::try_from(text.clone()).map_err(|_| NOT_TEXT)?;
-        let written = self.socket.send(Message::Text(frame)).await;
+        let written = match text.len() <= PIECE {
+            true => {
+                let text = Utf8Bytes::try_from(text).map_err(|_| NOT_TEXT)?;
+                self.socket.send(Message::Text(text)).await
+            }
+            false => self.write_in_pieces(&text).await,
+        };
         written.map_err(|_| End::Gone)
     }
 
+    /// The socket's buffer would stay as large as the largest frame.
+    async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
+        let mut rest = text.clone();
+        let mut kind = Data::Text;
+        while !rest.is_empty() {
+            let piece = rest.split_to(rest.len().min(PIECE));
+            let frame = Frame::message(piece, OpCode::Data(kind), rest.is_empty());
+            self.socket.send(Message::Frame(frame)).await?;
+            kind = Data::Continue;
+        }
+        Ok(())
+    }
+
     async fn ping(&mut self) -> Result<(), End> {
-        if self.unheard >= UNHEARD {
+        // Who is not read cannot be heard, and who sends a long message is not dead.
+        let silent = !self.socket.get_mut().heard() && self.reads();
+        self.unheard = if silent { self.unheard + 1 } else { 0 };
+        if self.unheard > UNHEARD {
             return Err(End::Gone);
         }
-        self.unheard += 1;
         let ping = self.socket.send(Message::Ping(Bytes::new())).await;
         ping.map_err(|_| End::Gone)
     }

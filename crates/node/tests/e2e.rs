@@ -33,5 +33,7 @@ mod telemetry;
 mod terminal;
 #[path = "e2e/upstream.rs"]
 mod upstream;
+#[path = "e2e/websocket.rs"]
+mod websocket;
 #[path = "e2e/worker_check.rs"]
 mod worker_check;

@@ -39,7 +39,7 @@ settings! {
         pub answers_waiting_bytes_per_principal: usize = 64 << 20,
         /// Levels of nesting in one message from a client.
         pub nesting: usize = 64,
-        /// Streams that clients hold open on this node: GET, HTTP+SSE, `subscriptions/listen`.
+        /// Streams that clients hold open on this node: GET, HTTP+SSE, WebSocket, `subscriptions/listen`.
         pub streams: usize = 65_536,
         /// The same for one principal. Without authentication everybody is one principal, and this does not
         /// count.

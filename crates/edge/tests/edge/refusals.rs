@@ -5,6 +5,7 @@ mod headers;
 mod legacy;
 mod modern;
 mod page;
+mod websocket;
 
 use reqwest::RequestBuilder;
 use serde_json::json;
@@ -24,6 +25,7 @@ async fn every_row_is_answered_as_the_page_says() {
     everybody::malformed(&mut page).await;
     legacy::requests(&mut page).await;
     legacy::sessions(&mut page).await;
+    websocket::handshakes(&mut page).await;
     modern::requests(&mut page).await;
     modern::mirrored(&mut page).await;
     modern::outcomes(&mut page).await;

@@ -189,6 +189,26 @@ async fn messages_in_passing_have_no_id_and_ids_without_a_message_are_not_told()
 }
 
 #[tokio::test]
+async fn a_message_of_any_length_arrives_whole() {
+    let server = server(|_| {}).await;
+    let mut client = Client::opened(&server, &["mcp.resume"]).await;
+    let stream = server.gateway.stream().await;
+    for length in [1, 64 << 10, 65 << 10, 300 << 10] {
+        // A character of two bytes may lie across two frames.
+        let text = "é".repeat(length);
+        let data = json!({ "jsonrpc": "2.0", "method": "m", "params": { "text": text } });
+        let data = data.to_string().into();
+        stream
+            .send(StreamItem::Event { id: id(1), data })
+            .await
+            .unwrap();
+        let message = client.message().await;
+        assert_eq!(message["params"]["text"], text);
+        assert_eq!(message["mcpEventId"], "1-2-1");
+    }
+}
+
+#[tokio::test]
 async fn a_session_of_streamable_http_stays_there() {
     let server = upgrading::start(|config| config.websocket = true).await;
     let mut client = Client::connect(&server, &["mcp.resume", "mcp.session.live"]).await;

@@ -28,6 +28,7 @@ mod tls;
 mod trace;
 mod upstream;
 mod versions;
+mod websocket;
 mod worker;
 
 use std::time::Duration;

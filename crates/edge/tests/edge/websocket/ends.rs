@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use shoal_ports::StreamItem;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
@@ -82,6 +83,39 @@ async fn who_answers_pings_stays_and_who_does_not_is_given_up() {
         () = pings => {}
     }
     assert_eq!(alive.ask(PING).await["id"], 7);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_makes_nothing_pile_up() {
+    let server = server(|_| {}).await;
+    let client = Client::opened(&server, &["mcp.resume"]).await;
+    let stream = server.gateway.stream().await;
+    let data = Bytes::from(format!(r#"{{"x":"{}"}}"#, "1".repeat(256 << 10)));
+    let mut taken = 0;
+    loop {
+        let item = StreamItem::Event {
+            id: id(taken),
+            data: data.clone(),
+        };
+        if timeout(Duration::from_millis(300), stream.send(item))
+            .await
+            .is_err()
+        {
+            break;
+        }
+        taken += 1;
+        // The buffers of both sockets, one message that is being written, and the channel; not more.
+        assert!(
+            taken < 128,
+            "{taken} events were taken from a client that does not read"
+        );
+        assert!(
+            server.load.answer_bytes() <= data.len() + 64,
+            "more than one waits to be written"
+        );
+    }
+    drop(client);
+    stream.closed().await;
 }
 
 #[tokio::test]

@@ -1,0 +1,55 @@
+//! Handshakes of WebSocket that are refused.
+
+use reqwest::{Method, RequestBuilder};
+
+use super::page::Page;
+use crate::gateway::LIVE;
+use crate::server::Server;
+
+pub(super) async fn handshakes(page: &mut Page) {
+    let off = Server::start().await;
+    page.check("WebSocket where it is off", handshake(&off, "mcp"))
+        .await;
+    let server = Server::with(|config| config.websocket = true).await;
+    let offer = |protocols: &str| handshake(&server, protocols);
+    let version = asking(&server, "mcp").header("sec-websocket-version", "8");
+    page.check("WebSocket of another version", version).await;
+    let keyless = asking(&server, "mcp").header("sec-websocket-version", "13");
+    page.check("malformed handshake", keyless).await;
+    for (what, request) in [
+        ("no subprotocol of MCP", offer("graphql")),
+        ("session without mcp.resume", offer("mcp, mcp.session.live")),
+        (
+            "event without a session",
+            offer("mcp.resume, mcp.after.1-2-3"),
+        ),
+        (
+            "session named twice",
+            offer("mcp.resume, mcp.session.live").header("mcp-session-id", LIVE),
+        ),
+        (
+            "event named twice",
+            offer("mcp.resume, mcp.session.live, mcp.after.1-2-3").header("last-event-id", "1-2-3"),
+        ),
+        (
+            "unknown session on a WebSocket",
+            offer("mcp.resume, mcp.session.unknown"),
+        ),
+    ] {
+        page.check(what, request).await;
+    }
+}
+
+fn handshake(server: &Server, protocols: &str) -> RequestBuilder {
+    asking(server, protocols)
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+}
+
+fn asking(server: &Server, protocols: &str) -> RequestBuilder {
+    server
+        .request(Method::GET, "/mcp")
+        .header("connection", "Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-protocol", protocols)
+}
