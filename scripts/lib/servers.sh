@@ -45,14 +45,14 @@ http_status() {
     cut -d ' ' -f 2 <<<"$line"
 }
 
-# start_server NAME ARGUMENT…: `shoal serve` on free ports; sets URL and ADMIN
+# start_server NAME ARGUMENT…: `shoal serve` on free ports, or at LISTEN; sets URL and ADMIN
 start_server() {
     local name=$1 pid deadline
     shift
     SERVER_LOG=$(log_of "server-$name")
     : >"$SERVER_LOG.out"
     # A session of its own, so that whatever it starts can be found and stopped with it.
-    setsid "$SHOAL" serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 "$@" \
+    setsid "$SHOAL" serve --listen "${LISTEN:-127.0.0.1:0}" --admin 127.0.0.1:0 "$@" \
         >"$SERVER_LOG.out" 2>"$SERVER_LOG" </dev/null &
     pid=$!
     SERVERS+=("$pid:$name")

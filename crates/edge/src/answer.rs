@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use shoal_ports::AuthError;
 use shoal_protocol::{error_response, error_response_without_id};
 use shoal_telemetry::metrics::metrics;
 
@@ -14,10 +13,6 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const BEARER: HeaderValue = HeaderValue::from_static("Bearer");
-const BEARER_INVALID: HeaderValue = HeaderValue::from_static(
-    r#"Bearer error="invalid_token", error_description="the bearer token is not valid""#,
-);
 
 /// The only version of WebSocket that there is.
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -71,12 +66,6 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
     }
     let headers = response.headers_mut();
     match why {
-        Refusal::Unauthenticated(AuthError::Missing) => {
-            headers.insert(header::WWW_AUTHENTICATE, BEARER);
-        }
-        Refusal::Unauthenticated(AuthError::Invalid) => {
-            headers.insert(header::WWW_AUTHENTICATE, BEARER_INVALID);
-        }
         Refusal::MethodNotAllowed { allow } => {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
@@ -86,4 +75,12 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
         _ => {}
     }
     response
+}
+
+/// Says how a caller can show who it is.
+pub(crate) fn challenge(response: &mut Response, challenges: &[String]) {
+    let values = challenges.iter();
+    for value in values.filter_map(|text| HeaderValue::from_str(text).ok()) {
+        (response.headers_mut()).append(header::WWW_AUTHENTICATE, value);
+    }
 }

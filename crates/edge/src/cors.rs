@@ -8,7 +8,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTION
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
 const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, \
+    "Content-Type, Accept, Authorization, DPoP, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, \
      Mcp-Method, Mcp-Name",
 );
 /// Seconds for which a browser need not ask again.

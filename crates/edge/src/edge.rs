@@ -47,6 +47,7 @@ impl Edge {
             access: Access::new(&self.config),
             gateway: self.gateway,
             dispatcher: self.dispatcher,
+            public: self.authenticator.resource_metadata(),
             authenticator: self.authenticator,
             drain: self.drain,
             _counted: gauges::observe(&self.load),

@@ -56,6 +56,7 @@ fn says_one_thing(name: &HeaderName) -> bool {
     [
         &header::HOST,
         &header::AUTHORIZATION,
+        &names::DPOP,
         &header::ORIGIN,
         &header::CONTENT_TYPE,
         &header::CONTENT_LENGTH,

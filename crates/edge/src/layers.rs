@@ -7,11 +7,12 @@
 //! | how many headers, and how long | here | 431 |
 //! | `OPTIONS`, which ends here | `cors.rs` | |
 //! | the method | here | 405 |
-//! | who is calling | `authenticate.rs` | 401 |
+//! | who is calling | `authorize.rs` | 401, 403, 503 |
 //! | how many requests or streams there are, of all and of the principal | `load.rs` | 503, 429 |
 //! | what the body is, and what the client takes | `media.rs` | 415, 406 |
 //! | the body: how long, how large, and room for a large one | `body.rs`, `body_budget.rs` | 408, 413, 503, 429 |
 //! | the message and its era | `visit.rs`, `era.rs` | 400 |
+//! | whether what was granted to the caller is enough for the message | `authorize.rs` | 403 |
 //!
 //! A stream is counted after its headers are understood. Before the first of these, a process bounds its connections
 //! (`crates/node/src/http.rs`).
@@ -24,7 +25,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
-use shoal_ports::{AuthError, NodeLimits, Principal};
+use shoal_ports::{NodeLimits, Principal};
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
@@ -34,7 +35,7 @@ use crate::refused::Refused;
 use crate::state::EdgeState;
 use crate::transport::Endpoint;
 use crate::visit::Visit;
-use crate::{answer, cors, header_check, measure};
+use crate::{answer, authorize, cors, header_check, measure, resource};
 
 /// An extension of a request that this process makes itself, for somebody whom it has authenticated in another way. No request
 /// from a network has one.
@@ -61,6 +62,13 @@ impl EdgeService {
         let began = Instant::now();
         let (head, body) = request.into_parts();
         let Some(endpoint) = Endpoint::of(edge, &head) else {
+            if let Some(public) = &edge.public
+                && (public.paths.iter()).any(|path| path == head.uri.path())
+            {
+                let response = resource::answer(&head, &public.document);
+                measure::answered(edge.routes.resource, &head, began, &response);
+                return response;
+            }
             return elsewhere(edge, &head, began);
         };
         let mut response;
@@ -74,7 +82,12 @@ impl EdgeService {
                         if head.method == Method::POST {
                             refused.count(&edge.recorder, began);
                         }
-                        answer::refusal(&refused)
+                        let mut response = answer::refusal(&refused);
+                        if let Refusal::Unauthenticated(why) = &*refused.why {
+                            let challenges = edge.authenticator.challenges(why);
+                            answer::challenge(&mut response, &challenges);
+                        }
+                        response
                     }
                 };
                 if let Some(origin) = origin {
@@ -100,26 +113,21 @@ async fn enter(
     }
     let mount = endpoint.mount();
     mount.expect(head)?;
-    let principal = match head.extensions.get::<Trusted>() {
-        Some(Trusted(principal)) => principal.clone(),
-        None => authenticate(edge, endpoint.bearer(&head.headers)).await?,
+    let caller = match head.extensions.get::<Trusted>() {
+        Some(Trusted(principal)) => principal.clone().into(),
+        None => authorize::authenticate(edge, head, endpoint.token(&head.headers)).await?,
     };
     let span = measure::span(mount.route, head);
     let visit = Visit {
         edge,
         head,
-        principal,
+        principal: caller.principal,
+        grant: caller.grant,
         trace: span.context().cloned(),
     };
     let answer = endpoint.answer(visit, body).in_span(&span).await;
     measure::end(span, answer.as_ref().map_err(|refused| &*refused.why));
     answer
-}
-
-async fn authenticate(edge: &EdgeState, bearer: Option<&str>) -> Result<Principal, AuthError> {
-    let authenticated = edge.authenticator.authenticate(bearer).await;
-    measure::authenticated(bearer, &authenticated);
-    authenticated
 }
 
 fn expect_small(headers: &HeaderMap, limits: &NodeLimits) -> Result<(), Refusal> {

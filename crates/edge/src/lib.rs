@@ -15,6 +15,7 @@
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
 //! | `websocket.rs`, `metered.rs` | sessions over WebSocket, and the room for messages that nobody says the length of |
 //! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
+//! | `authorize.rs`, `resource.rs` | what a request shows of its caller and whether that is enough; what anybody may read of that |
 //! | `measure.rs`, `gauges.rs` | what metrics and traces say of HTTP, and of what the edge carries |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
 //! | `load.rs`, `body_budget.rs`, `backlog.rs` | how many requests there may be, and what large ones, and answers that nobody reads, may hold |
@@ -28,7 +29,7 @@
 
 mod access;
 mod answer;
-mod authenticate;
+mod authorize;
 mod backlog;
 mod body;
 mod body_budget;
@@ -52,19 +53,18 @@ mod permit;
 mod recorder;
 mod refusal;
 mod refused;
+mod resource;
 mod single_streams;
 mod sse;
 mod state;
 mod streamable;
 mod subscriptions;
-mod token_hash;
 mod transport;
 mod upgrade;
 mod visit;
 mod websocket;
 mod writing;
 
-pub use authenticate::{NoAuthentication, StaticTokens};
 pub use config::{EdgeConfig, HttpSsePaths, Timing};
 pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
@@ -72,6 +72,5 @@ pub use layers::Trusted;
 pub use load::Load;
 pub use recorder::{Gauges, Recorder};
 pub use single_streams::SingleStreams;
-pub use token_hash::TokenHash;
 pub use upgrade::{Duplex, Upgrade};
 pub use writing::Writing;

@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Version};
 use http_body::Body as _;
 use parking_lot::Mutex;
-use shoal_ports::{AuthError, Principal};
+use shoal_ports::{AuthError, Authenticated};
 use shoal_protocol::{EventId, TraceContext};
 use shoal_telemetry::metrics::{
     self, AuthOutcome, Body, Direction, HttpRequest, HttpVersion, OTHER, metrics,
@@ -57,20 +57,35 @@ pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, respon
 }
 
 /// Somebody was asked who is calling.
-pub(crate) fn authenticated(bearer: Option<&str>, answer: &Result<Principal, AuthError>) {
+pub(crate) fn authenticated(method: &'static str, answer: &Result<Authenticated, AuthError>) {
     if !metrics::enabled() {
         return;
     }
-    let (method, outcome) = match answer {
-        Ok(principal) if *principal == Principal::anonymous() => {
-            ("anonymous", AuthOutcome::Accepted)
+    let security = &metrics().security;
+    match answer {
+        Ok(_) => security.authenticated(method, AuthOutcome::Accepted, "none"),
+        Err(why) => {
+            let (outcome, reason) = outcome(why);
+            security.authenticated(method, outcome, reason);
         }
-        Ok(_) => ("bearer", AuthOutcome::Accepted),
-        Err(AuthError::Missing) => ("bearer", AuthOutcome::Missing),
-        Err(AuthError::Invalid) if bearer.is_none() => ("bearer", AuthOutcome::Missing),
-        Err(AuthError::Invalid) => ("bearer", AuthOutcome::Invalid),
-    };
-    metrics().security.authenticated(method, outcome);
+    }
+}
+
+/// What was granted to a caller is not enough.
+pub(crate) fn not_enough(method: &'static str, why: &AuthError) {
+    let (outcome, reason) = outcome(why);
+    metrics().security.authenticated(method, outcome, reason);
+}
+
+fn outcome(why: &AuthError) -> (AuthOutcome, &'static str) {
+    match why {
+        AuthError::Missing => (AuthOutcome::Missing, "none"),
+        AuthError::Invalid => (AuthOutcome::Invalid, "unknown"),
+        AuthError::Token(fault) => (AuthOutcome::Invalid, fault.label()),
+        AuthError::Proof(fault) => (AuthOutcome::Invalid, fault.label()),
+        AuthError::Scope(_) => (AuthOutcome::Insufficient, "scope"),
+        AuthError::Unavailable { .. } => (AuthOutcome::Unavailable, "none"),
+    }
 }
 
 /// The version of HTTP.

@@ -9,6 +9,8 @@ pub(crate) static METHOD: HeaderName = HeaderName::from_static(shoal_protocol::M
 pub(crate) static NAME: HeaderName = HeaderName::from_static(shoal_protocol::MCP_NAME);
 pub(crate) static LAST_EVENT_ID: HeaderName =
     HeaderName::from_static(shoal_protocol::LAST_EVENT_ID);
+/// The proof of possession of RFC 9449.
+pub(crate) static DPOP: HeaderName = HeaderName::from_static("dpop");
 /// W3C Trace Context.
 pub(crate) static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");

@@ -65,7 +65,7 @@ pub(crate) enum Refusal {
     HeadersTooLarge { count: usize, bytes: usize },
     #[error("method not allowed here; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
-    #[error("{0}; send Authorization: Bearer with a valid one")]
+    #[error("{0}")]
     Unauthenticated(#[from] AuthError),
     #[error("this node has {limit} requests under way and takes no more; try again later")]
     TooManyRequests { limit: usize },
@@ -215,7 +215,7 @@ impl Refusal {
                 status: Status::UPGRADE_REQUIRED,
                 ..HEADERS
             },
-            Self::Unauthenticated(_) => row(Status::UNAUTHORIZED, INVALID, Reason::Unauthenticated),
+            Self::Unauthenticated(why) => of_auth(why),
             Self::TooManyRequests { .. }
             | Self::TooManyStreams { .. }
             | Self::NoRoom { .. }
@@ -270,6 +270,28 @@ impl Refusal {
             Self::Modern(error) | Self::Gateway(GatewayError::Rejected(error)) => error.clone(),
             _ => RpcError::new(self.row().code, self.to_string()),
         }
+    }
+}
+
+/// Why a caller is turned away.
+fn of_auth(why: &AuthError) -> Row {
+    use RefusalReason as Reason;
+    use StatusCode as Status;
+    match why {
+        AuthError::Scope(_) => row(Status::FORBIDDEN, code::INVALID_REQUEST, Reason::Forbidden),
+        AuthError::Unavailable { retry_after, .. } => Row {
+            retry_after: Some(*retry_after),
+            ..row(
+                Status::SERVICE_UNAVAILABLE,
+                code::NOT_EXECUTED,
+                Reason::Unavailable,
+            )
+        },
+        AuthError::Missing | AuthError::Invalid | AuthError::Token(_) | AuthError::Proof(_) => row(
+            Status::UNAUTHORIZED,
+            code::INVALID_REQUEST,
+            Reason::Unauthenticated,
+        ),
     }
 }
 

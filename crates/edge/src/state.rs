@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{Authenticator, Dispatcher, SessionGateway};
+use shoal_ports::{Authenticator, Dispatcher, ResourceMetadata, SessionGateway};
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,8 @@ pub(crate) struct EdgeState {
     pub(crate) gateway: Arc<dyn SessionGateway>,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
     pub(crate) authenticator: Arc<dyn Authenticator>,
+    /// What anybody may read of who may call.
+    pub(crate) public: Option<ResourceMetadata>,
     pub(crate) hub: Arc<Hub>,
     pub(crate) access: Access,
     pub(crate) config: EdgeConfig,
@@ -39,6 +41,7 @@ pub(crate) struct Routes {
     pub(crate) mcp: &'static str,
     pub(crate) sse_stream: &'static str,
     pub(crate) sse_messages: &'static str,
+    pub(crate) resource: &'static str,
 }
 
 impl Routes {
@@ -48,6 +51,7 @@ impl Routes {
             mcp: measure::route(&config.path),
             sse_stream: measure::route(&http_sse.stream),
             sse_messages: measure::route(&http_sse.messages),
+            resource: measure::route("/.well-known/oauth-protected-resource"),
         }
     }
 }

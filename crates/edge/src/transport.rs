@@ -15,8 +15,9 @@ use axum::body::Body as HttpBody;
 use axum::response::Response;
 use http::HeaderMap;
 use http::request::Parts;
+use shoal_ports::Scheme;
 
-use crate::authenticate;
+use crate::authorize;
 use crate::legacy::http_sse::HttpSse;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -33,10 +34,10 @@ pub(crate) trait ClientTransport {
     /// something to say of it.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
-    /// The token of whoever is calling: that of `Authorization: Bearer …`, unless clients of this transport may have no
+    /// The token of whoever is calling: that of `Authorization`, unless clients of this transport may have no
     /// say in headers.
-    fn bearer(headers: &HeaderMap) -> Option<&str> {
-        authenticate::bearer(headers)
+    fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
+        authorize::token(headers)
     }
 
     /// Answers a request whose caller is known and welcome.
@@ -99,9 +100,9 @@ macro_rules! transports {
             }
 
             /// The token of whoever is calling.
-            pub(crate) fn bearer(self, headers: &HeaderMap) -> Option<&str> {
+            pub(crate) fn token(self, headers: &HeaderMap) -> Option<(Scheme, &str)> {
                 match self {
-                    $(Self::$transport(_) => $transport::bearer(headers),)+
+                    $(Self::$transport(_) => $transport::token(headers),)+
                 }
             }
 

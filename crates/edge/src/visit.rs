@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::request::Parts;
-use shoal_ports::{ForwardedHeaders, Principal};
+use shoal_ports::{ForwardedHeaders, Grant, Principal};
 use shoal_protocol::{Body, Message, RequestId, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 
+use crate::authorize;
 use crate::backlog::Reader;
 use crate::body::{self, Bounds};
 use crate::permit::RequestPermit;
@@ -21,6 +22,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
     pub(crate) principal: Principal,
+    /// What the caller showed, if that was more than who it is.
+    pub(crate) grant: Option<Arc<Grant>>,
     /// The span of the request, or of the message in it: the parent of what is done for it.
     pub(crate) trace: Option<TraceContext>,
 }
@@ -64,11 +67,27 @@ impl Visit<'_> {
         }))
     }
 
-    /// Parses the body within the limits.
+    /// Parses the body within the limits, and checks that its caller may send it.
     pub(crate) fn parse(&self, text: &Bytes) -> Result<Body, Refused> {
-        Body::parse(text, self.edge.config.limits.nesting)
+        let body = Body::parse(text, self.edge.config.limits.nesting)
             .and_then(Body::within_lengths)
-            .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))
+            .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))?;
+        if let Some(grant) = &self.grant {
+            authorize::expect_enough(self.edge, grant, &body)
+                .map_err(|why| Refused::of(request_id(&body), why))?;
+        }
+        Ok(body)
+    }
+
+    /// Ready when what the caller showed is over.
+    pub(crate) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
+        let until = self.grant.as_ref().and_then(|grant| grant.until);
+        async move {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        }
     }
 }
 

@@ -23,7 +23,9 @@ use futures::stream::FuturesUnordered;
 use futures::{SinkExt as _, StreamExt as _, poll};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, Request as HttpRequest, header};
-use shoal_ports::{Delivered, EventStream, Principal, SessionId, SessionTransport, StreamItem};
+use shoal_ports::{
+    Delivered, EventStream, Grant, Principal, Scheme, SessionId, SessionTransport, StreamItem,
+};
 use shoal_protocol::{Body, EventId, Message as McpMessage, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, StreamKind, metrics};
 use shoal_telemetry::trace::InSpan as _;
@@ -55,7 +57,7 @@ use crate::state::EdgeState;
 use crate::transport::{ClientTransport, Mount};
 use crate::upgrade::{self, Duplex, Upgrade};
 use crate::visit::{Visit, request_id};
-use crate::{answer, authenticate};
+use crate::{answer, authorize};
 
 /// The subprotocol: MCP messages and nothing else.
 const PLAIN: &str = "mcp";
@@ -99,9 +101,9 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    fn bearer(headers: &HeaderMap) -> Option<&str> {
+    fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
         let offered = || offered(headers).find_map(|protocol| protocol.strip_prefix(AUTH));
-        authenticate::bearer(headers).or_else(offered)
+        authorize::token(headers).or_else(|| Some((Scheme::Bearer, offered()?)))
     }
 
     async fn answer(visit: Visit<'_>, _: HttpBody) -> Result<Response, Refused> {
@@ -198,6 +200,7 @@ async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
         edge: Arc::clone(edge),
         head,
         principal: visit.principal.clone(),
+        grant: visit.grant.clone(),
         resumable: offer.resumable,
     });
     let held = (permit, edge.load.open(StreamKind::WebSocket));
@@ -225,6 +228,8 @@ struct Client {
     /// The head of the handshake.
     head: Parts,
     principal: Principal,
+    /// What it showed in the handshake, if that was more than who it is.
+    grant: Option<Arc<Grant>>,
     /// Whether it can come back, since it is told ids.
     resumable: bool,
 }
@@ -236,6 +241,7 @@ impl Client {
             edge: &self.edge,
             head: &self.head,
             principal: self.principal.clone(),
+            grant: self.grant.clone(),
             trace,
         }
     }
@@ -349,6 +355,7 @@ impl Connection {
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
         let mut late = Box::pin(sleep(timing.body));
+        let mut expired = Box::pin(self.client.visit(None).expired());
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
             let reads = self.reads();
@@ -363,6 +370,7 @@ impl Connection {
                 _ = pings.tick() => self.ping().await?,
                 () = &mut sent_away, if resumable || !opened => return Err(AWAY),
                 () = cancelled(quiet) => return Err(AWAY),
+                () = &mut expired => return Err(EXPIRED),
                 () = &mut late, if !opened => return Err(NOT_OPENED),
             }
         }
@@ -608,6 +616,10 @@ const MOVED: End = End::close(
 const OVER: End = End::close(
     CloseCode::Normal,
     "the stream ends here: the session is over, or read elsewhere, or was read too slowly",
+);
+const EXPIRED: End = End::close(
+    CloseCode::Policy,
+    "the access token is over; connect again with a new one, and resume the session if you can",
 );
 const UNREAD: End = End::close(
     CloseCode::Again,

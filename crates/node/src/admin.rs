@@ -19,7 +19,6 @@ use shoal_edge::Hosts;
 use shoal_telemetry::metrics;
 
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
-pub(crate) use console::CONSOLE_PRINCIPAL;
 pub use console::{Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 

@@ -1,6 +1,5 @@
 //! The settings of a process, and where they come from: defaults, a file, the environment, flags.
 
-mod auth;
 mod calls;
 mod catalog;
 mod cluster;
@@ -25,7 +24,6 @@ mod warnings;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use auth::{Auth, AuthMode, Token};
 pub use calls::Calls;
 pub use catalog::{Catalog, ServerInfo};
 pub use cluster::Cluster;
@@ -43,7 +41,8 @@ use serde::{Deserialize, Serialize};
 use serde_path_to_error::Segment;
 pub use server::Server;
 pub use session::Session;
-pub use shoal_edge::TokenHash;
+pub use shoal_auth::TokenHash;
+pub use shoal_auth::config::{Auth, AuthMode, Token};
 use shoal_ports::REDACTED;
 pub use shoal_ports::{NodeLimits, Period, Secret};
 use shoal_telemetry::config::Telemetry;

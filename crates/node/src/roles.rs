@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{EdgeConfig, HttpSsePaths, NoAuthentication, StaticTokens, Timing};
-use shoal_ports::{Authenticator, Bus, NodeId, Principal, Store, WorkerId};
+use shoal_edge::{EdgeConfig, HttpSsePaths, Timing};
+use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
     WorkerRuntime,
 };
 
-use crate::config::{self, AuthMode, Pool, Role, Settings, Token};
+use crate::config::{self, AuthMode, Pool, Role, Settings};
 use crate::program::PoolHandler;
 
 /// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
@@ -212,16 +213,31 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
     }
 }
 
+/// Who says who is calling, and what can be seen of that.
+pub(crate) struct Callers {
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) oauth: Option<Arc<OAuth>>,
+}
+
 /// Who says who is calling.
-pub(crate) fn authenticator(settings: &Settings) -> Arc<dyn Authenticator> {
+///
+/// # Errors
+/// A file that cannot be used.
+pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {
     let auth = &settings.auth;
-    match auth.mode {
+    let authenticator: Arc<dyn Authenticator> = match auth.mode {
         AuthMode::None => Arc::new(NoAuthentication),
-        AuthMode::Tokens => {
-            let principal = |token: &Token| Principal::new(token.name.as_str());
-            let tokens = auth.tokens.iter();
-            let tokens = tokens.map(|token| (token.sha256, principal(token)));
-            Arc::new(StaticTokens::new(tokens))
+        AuthMode::Tokens => Arc::new(StaticTokens::start(auth)?),
+        AuthMode::OAuth => {
+            let oauth = Arc::new(OAuth::start(auth, &settings.server.path)?);
+            return Ok(Callers {
+                authenticator: oauth.clone(),
+                oauth: Some(oauth),
+            });
         }
-    }
+    };
+    Ok(Callers {
+        authenticator,
+        oauth: None,
+    })
 }

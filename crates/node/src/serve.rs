@@ -98,7 +98,9 @@ pub async fn run(
     let operators = bind(server.admin, "server.admin")?;
     let others = settings.cluster.listen;
     let others = others.map(cluster::BoundCluster::bind).transpose()?;
-    let authenticator = roles::authenticator(&settings);
+    let callers = settings.node.is(Role::Edge);
+    let callers = callers.then(|| roles::callers(&settings)).transpose();
+    let callers = callers.map_err(Failure::usage)?;
     let limits = http_limits(&settings);
     let starting = Arc::new(Starting::default());
     let admin_address = operators.address();
@@ -127,7 +129,12 @@ pub async fn run(
     let token = server.admin_token.as_ref().map(SecretSource::read_token);
     let token = token.transpose().map_err(anyhow::Error::msg)?;
     let (listen, hosts) = (server.admin, &server.admin_hosts);
-    let edge = node.edge(authenticator);
+    let edge = callers.and_then(|callers| {
+        if let Some(oauth) = &callers.oauth {
+            node.watch.see_oauth(oauth);
+        }
+        node.edge(callers.authenticator)
+    });
     let calls = operator_calls(&node.settings, edge.as_ref());
     let console = Console::new(node.fleet.clone(), calls, token, listen, hosts);
     let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
@@ -249,7 +256,7 @@ fn hint(bound: SocketAddr, path: &str, auth: AuthMode) -> String {
     let address = dialled(bound);
     // The shell of whoever tries it fills in the token.
     let token = match auth {
-        AuthMode::Tokens => " -H \"Authorization: Bearer $SHOAL_TOKEN\"",
+        AuthMode::Tokens | AuthMode::OAuth => " -H \"Authorization: Bearer $SHOAL_TOKEN\"",
         AuthMode::None => "",
     };
     format!(

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use shoal_edge::NoAuthentication;
+use shoal_auth::NoAuthentication;
 use shoal_ports::NodeId;
 use shoal_protocol::{Notification, RawObject, RequestId};
 use shoal_worker::Line;

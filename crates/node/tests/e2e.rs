@@ -15,6 +15,8 @@ mod console;
 mod descriptors;
 #[path = "e2e/install.rs"]
 mod install;
+#[path = "e2e/oauth.rs"]
+mod oauth;
 #[path = "e2e/openapi.rs"]
 mod openapi;
 #[path = "e2e/process.rs"]

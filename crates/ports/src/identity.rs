@@ -67,6 +67,16 @@ impl Principal {
         static NAME: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("anonymous"));
         Self(NAME.clone())
     }
+
+    /// Operators who use the console.
+    pub fn console() -> Self {
+        Self::new("shoal-console")
+    }
+
+    /// Whether Shoal itself is called so. No credentials may stand for it: it may have limits of its own, or none.
+    pub fn is_reserved(&self) -> bool {
+        [Self::anonymous(), Self::console()].contains(self)
+    }
 }
 
 /// One call of a tool, resource, prompt or completion; starting a known id is attaching to it.

@@ -11,7 +11,7 @@
 //! | running calls | [`Journal`] | `shoal-session` | [`memory`], `shoal-store-redis` |
 //! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`], `shoal-store-redis` |
-//! | who is calling | [`Authenticator`] | edges | `shoal-edge` |
+//! | who is calling | [`Authenticator`] | edges | `shoal-auth` |
 //! | what a node does | [`Inspector`] | the operators' console | `shoal-node`, `shoal-rpc` |
 //!
 //! [`contract`] holds one test suite for each storage seam; every engine runs it.
@@ -52,7 +52,10 @@ mod session_state;
 mod store;
 mod worker;
 
-pub use authenticator::{AuthError, Authenticator};
+pub use authenticator::{
+    AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, ProofFault,
+    ResourceMetadata, Scheme, TokenFault,
+};
 pub use backoff::Backoff;
 pub use binding::{Binding, LedgerNumber};
 pub use bus::{Bus, BusEvent, BusSubscription, Lagged};

@@ -51,7 +51,10 @@ pub use prometheus::{
 };
 pub use routes::RouteMetrics;
 pub use rpc::{LinkKind, RpcMetrics};
-pub use security::{AuthOutcome, QuotaOutcome, SecurityMetrics};
+pub use security::{
+    AuthMethod, AuthOutcome, AuthReason, AuthServerOutcome, AuthServerRequest, Quota, QuotaOutcome,
+    SecurityMetrics,
+};
 pub use sessions::{
     ClaimOutcome, ClaimReason, EndReason, HandOverOutcome, SessionMetrics, SessionState, TakeOver,
 };

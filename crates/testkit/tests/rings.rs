@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::process::Command;
 
 /// Ring of every crate of the workspace.
-const RINGS: [(&str, u8); 15] = [
+const RINGS: [(&str, u8); 16] = [
     ("shoal-protocol", 1),
     ("shoal-ports", 1),
     ("shoal-telemetry", 2),
     ("shoal-rpc", 2),
     ("shoal-cluster", 3),
     ("shoal-store-redis", 3),
+    ("shoal-auth", 3),
     ("shoal-edge", 3),
     ("shoal-session", 3),
     ("shoal-dispatch", 3),

@@ -18,8 +18,8 @@
 {{- fail "redis.url contains $(REDIS_PASSWORD): name its Secret in redis.passwordSecret.name" -}}
 {{- end -}}
 {{- $auth := mergeOverwrite (deepCopy ($v.config.auth | default dict)) (deepCopy (($v.edge.config | default dict).auth | default dict)) -}}
-{{- if not (or $v.auth.tokensSecret.name (eq ($auth.mode | default "none") "tokens") $auth.allow_anonymous) -}}
-{{- fail "nobody is said to be allowed to call: name a Secret with bearer tokens in auth.tokensSecret.name, or let everybody who reaches the edges call every tool with config.auth.allow_anonymous=true" -}}
+{{- if not (or $v.auth.tokensSecret.name (has ($auth.mode | default "none") (list "tokens" "oauth")) $auth.allow_anonymous) -}}
+{{- fail "nobody is said to be allowed to call: name a Secret with bearer tokens in auth.tokensSecret.name, set config.auth.mode=oauth with its issuers, or let everybody who reaches the edges call every tool with config.auth.allow_anonymous=true" -}}
 {{- end -}}
 {{- if and $auth.tokens $v.auth.tokensSecret.name -}}
 {{- fail "bearer tokens are given twice: in config.auth.tokens and by auth.tokensSecret.name; leave one" -}}

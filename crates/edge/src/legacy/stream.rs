@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::Stream;
 use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
 use shoal_ports::{EventStream, StreamItem};
 
 use crate::backlog::Reader;
@@ -25,7 +25,7 @@ pub(super) struct StreamFrames {
     reader: Reader,
     /// Whether the client will come back for the rest when the connection ends here.
     resumable: bool,
-    /// Ready when the node drains, and the client is to go.
+    /// Ready when the node drains, or what the client showed is over, and it is to go.
     drained: BoxFuture<'static, ()>,
     /// When the client comes back after a drain.
     after_drain: Duration,
@@ -63,6 +63,11 @@ impl StreamFrames {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
         let drain = edge.drain.clone();
+        // Whoever opens it again shows what is valid then. What a POST has begun runs to its end.
+        let expired = match resumable {
+            true => visit.expired().boxed(),
+            false => std::future::pending().boxed(),
+        };
         // Somebody waits for a call's answer, which most often comes within this time.
         let (stays, after_drain) = match kind {
             StreamKind::Call => (edge.share_of_return(), AT_ONCE),
@@ -73,8 +78,14 @@ impl StreamFrames {
             reader: visit.reader(),
             resumable,
             drained: Box::pin(async move {
-                drain.cancelled().await;
-                tokio::time::sleep(stays).await;
+                let drained = async {
+                    drain.cancelled().await;
+                    tokio::time::sleep(stays).await;
+                };
+                tokio::select! {
+                    () = drained => {}
+                    () = expired => {}
+                }
             }),
             after_drain,
             reconnect_after,

@@ -7,13 +7,13 @@ use std::task::{Context, Poll, ready};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::Stream;
+use futures::future::BoxFuture;
 use shoal_ports::ServerFacts;
 use shoal_protocol::{
     Method, RawJson, RawObject, Request, RequestId, SERVER_INFO, SUBSCRIPTION_ID, notification,
     response,
 };
 use shoal_telemetry::metrics::StreamKind;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::backlog::Reader;
 use crate::refusal::Refusal;
@@ -45,7 +45,15 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
         id: request.id,
         subscription,
         facts,
-        drained: Box::pin(edge.drain.clone().cancelled_owned()),
+        over: {
+            let (drained, expired) = (edge.drain.clone().cancelled_owned(), visit.expired());
+            Box::pin(async move {
+                tokio::select! {
+                    () = drained => {}
+                    () = expired => {}
+                }
+            })
+        },
         ended: false,
     };
     let held = (permit, kept, edge.load.open(StreamKind::Subscription));
@@ -58,7 +66,8 @@ struct ListenFrames {
     acknowledgement: Option<Bytes>,
     subscription: Subscription,
     facts: Arc<ServerFacts>,
-    drained: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Ready when the node drains, or what the client showed is over.
+    over: BoxFuture<'static, ()>,
     ended: bool,
 }
 
@@ -76,7 +85,7 @@ impl Stream for ListenFrames {
             let text = news.map(|news| told(&self.id, news));
             return Poll::Ready(text.and_then(|text| self.frame(&text)));
         }
-        ready!(self.drained.as_mut().poll(cx));
+        ready!(self.over.as_mut().poll(cx));
         self.ended = true;
         Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
     }

@@ -17,6 +17,7 @@ use crate::server::{Server, rpc};
 async fn every_row_is_answered_as_the_page_says() {
     let mut page = Page::new();
     everybody::callers(&mut page).await;
+    everybody::tokens(&mut page).await;
     headers::ambiguous(&mut page).await;
     headers::hosts(&mut page).await;
     headers::encodings(&mut page).await;

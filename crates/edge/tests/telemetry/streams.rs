@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::json;
-use shoal_edge::{StaticTokens, TokenHash};
+use shoal_auth::{StaticTokens, TokenHash};
 use shoal_ports::Principal;
 
 use crate::gateway::event;

@@ -1,6 +1,7 @@
 //! What the admin port says, as JSON.
 
 use serde::Serialize;
+use shoal_auth::IssuerReport;
 use shoal_cluster::ClusterStatus;
 use shoal_dispatch::{Conflict, PoolStatus, Status};
 use shoal_session::SessionsStatus;
@@ -119,6 +120,8 @@ pub struct StatusReport {
     pub sessions: Option<SessionsStatus>,
     /// What the edge carries; `null` without the role.
     pub edge: Option<EdgeReport>,
+    /// What is known of the authorization servers; `null` unless `auth.mode` is `oauth`.
+    pub issuers: Option<Vec<IssuerReport>>,
     /// How the store is.
     pub store: StoreReport,
     /// Pools with their workers, and what calls wait for.

@@ -22,7 +22,6 @@ use axum::routing::get;
 use shoal_cluster::Fleet;
 
 pub use call::OperatorEdge;
-pub(crate) use call::PRINCIPAL as CONSOLE_PRINCIPAL;
 pub use tools::OperatorCalls;
 
 use crate::config::Secret;

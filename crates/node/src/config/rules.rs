@@ -5,7 +5,6 @@ use shoal_ports::Principal;
 use super::error::Error;
 use super::layers::Layers;
 use super::{AuthMode, Backend, Role, Settings};
-use crate::admin::CONSOLE_PRINCIPAL;
 
 mod server;
 
@@ -23,6 +22,7 @@ pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
         store,
         anonymous,
         tokens,
+        oauth,
         console,
         server::path,
         server::own_paths,
@@ -172,10 +172,16 @@ fn anonymous(settings: &Settings) -> Result<(), BrokenRule> {
 
 fn tokens(settings: &Settings) -> Result<(), BrokenRule> {
     let auth = &settings.auth;
-    if auth.mode == AuthMode::Tokens && auth.tokens.is_empty() {
+    if auth.mode == AuthMode::Tokens && auth.tokens.is_empty() && auth.tokens_file.is_none() {
         return Err(BrokenRule::new(
             "auth.mode",
-            "\"tokens\" needs at least one entry in auth.tokens, or nobody can call",
+            "\"tokens\" needs at least one entry in auth.tokens, or auth.tokens_file, or nobody can call",
+        ));
+    }
+    if auth.mode == AuthMode::None && auth.tokens_file.is_some() {
+        return Err(BrokenRule::new(
+            "auth.tokens_file",
+            "tokens are given but not asked for: set auth.mode = \"tokens\"",
         ));
     }
     if auth.mode == AuthMode::None && !auth.tokens.is_empty() {
@@ -188,7 +194,7 @@ fn tokens(settings: &Settings) -> Result<(), BrokenRule> {
         if token.name.is_empty() {
             return Err(BrokenRule::new("auth.tokens", "a token needs a name"));
         }
-        if [CONSOLE_PRINCIPAL, Principal::anonymous().as_str()].contains(&token.name.as_str()) {
+        if Principal::new(token.name.as_str()).is_reserved() {
             let name = &token.name;
             let reserved = format!("the name {name:?} is reserved for Shoal itself: use another");
             return Err(BrokenRule::new("auth.tokens", reserved));
@@ -207,6 +213,11 @@ fn tokens(settings: &Settings) -> Result<(), BrokenRule> {
         }
     }
     Ok(())
+}
+
+fn oauth(settings: &Settings) -> Result<(), BrokenRule> {
+    let checked = settings.auth.check();
+    checked.map_err(|bad| BrokenRule::new(format!("auth.{}", bad.setting), bad.reason))
 }
 
 fn console(settings: &Settings) -> Result<(), BrokenRule> {

@@ -4,7 +4,7 @@ use super::{AuthMode, Role, Settings};
 
 /// What an operator should know of these settings, each in one line.
 pub fn warnings(settings: &Settings) -> Vec<String> {
-    [anonymous, own_keys, open_cluster, dozing]
+    [anonymous, plain_issuers, own_keys, open_cluster, dozing]
         .iter()
         .filter_map(|rule| rule(settings))
         .collect()
@@ -16,7 +16,24 @@ fn anonymous(settings: &Settings) -> Option<String> {
     (open && !address.ip().is_loopback()).then(|| {
         format!(
             "NO AUTHENTICATION: everybody who reaches {address} (server.listen) may call every tool \
-             (auth.allow_anonymous = true); set auth.mode = \"tokens\" to change that"
+             (auth.allow_anonymous = true); set auth.mode = \"tokens\" or \"oauth\" to change that"
+        )
+    })
+}
+
+/// Whoever is on the way can make tokens.
+fn plain_issuers(settings: &Settings) -> Option<String> {
+    let plain = settings
+        .auth
+        .issuers
+        .iter()
+        .filter(|issuer| issuer.allow_http);
+    let plain: Vec<&str> = plain.map(|issuer| issuer.issuer.as_str()).collect();
+    (!plain.is_empty()).then(|| {
+        format!(
+            "KEYS OVER PLAIN HTTP: whoever is on the way to {} can make tokens that are taken here (allow_http = true in \
+             auth.issuers); use https",
+            plain.join(", ")
         )
     })
 }

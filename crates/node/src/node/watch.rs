@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
+use shoal_auth::{IssuerReport, OAuth};
 use shoal_cluster::{History, WorkerJoins};
 use shoal_dispatch::{Dispatch, Status};
 use shoal_edge::{Load, Recorder};
@@ -34,6 +35,7 @@ pub(crate) struct Watch {
     /// Whether the node was ready once.
     served: AtomicBool,
     joins: OnceLock<Weak<WorkerJoins>>,
+    oauth: OnceLock<Weak<OAuth>>,
     storage: Storage,
     node: NodeId,
     started: Instant,
@@ -58,6 +60,7 @@ impl Watch {
             leaving: AtomicBool::new(false),
             served: AtomicBool::new(false),
             joins: OnceLock::new(),
+            oauth: OnceLock::new(),
             storage: storage.clone(),
             node,
             started: Instant::now(),
@@ -68,6 +71,16 @@ impl Watch {
     pub(super) fn see_joins(&self, joins: &std::sync::Arc<WorkerJoins>) {
         // A node has them once.
         let _ = self.joins.set(std::sync::Arc::downgrade(joins));
+    }
+
+    /// Who knows the callers.
+    pub(crate) fn see_oauth(&self, oauth: &std::sync::Arc<OAuth>) {
+        // A node has it once.
+        let _ = self.oauth.set(std::sync::Arc::downgrade(oauth));
+    }
+
+    fn issuers(&self) -> Option<Vec<IssuerReport>> {
+        Some(self.oauth.get()?.upgrade()?.report())
     }
 
     /// What the node does.
@@ -140,6 +153,15 @@ impl Watch {
             },
             _ => {}
         }
+        if let Some(oauth) = self.oauth.get().and_then(Weak::upgrade) {
+            match oauth.waits_for() {
+                Some(why) if !leaving => wants.wait_for(&why),
+                _ => {}
+            }
+            if let Some(away) = oauth.trouble() {
+                wants.note(away);
+            }
+        }
         if let Some(away) = self.storage.trouble() {
             wants.note(away);
         }
@@ -210,6 +232,7 @@ impl Observed for Watch {
                 streams: self.load.open_streams(),
                 websockets: self.load.open_websockets(),
             }),
+            issuers: self.issuers(),
             store: self.storage.report(),
             dispatch: self.dispatch.status(),
         }

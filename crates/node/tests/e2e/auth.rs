@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::client::{Session, call, initialize, modern_call, post, post_modern, response, text};
 use crate::command::output;
-use crate::process::Server;
+use crate::process::{SOON, Server};
 
 /// A server that knows Alice and Bob by tokens hashed with `shoal config hash-token`.
 async fn server() -> Server {
@@ -68,4 +68,42 @@ async fn the_command_line_calls_with_a_token() {
         let called = output(&[&echo[..], &token].concat(), "").await;
         assert_eq!(called.stdout, "mine\n", "{era}: {}", called.stderr);
     }
+}
+
+#[tokio::test]
+async fn tokens_of_a_file_change_without_a_restart() {
+    let file = std::env::temp_dir().join(format!("shoal-e2e-tokens-{}.toml", std::process::id()));
+    let write = |token: &str| {
+        let hash = shoal_node::config::TokenHash::of(token).to_hex();
+        let text = format!("[[tokens]]\nname = \"alice\"\nsha256 = \"{hash}\"\n");
+        std::fs::write(&file, text).unwrap();
+    };
+    write("first");
+    let environment = [
+        ("SHOAL_AUTH__MODE", "tokens"),
+        ("SHOAL_AUTH__TOKENS_FILE", file.to_str().unwrap()),
+    ];
+    let server = Server::start_with(&["--demo"], &environment).await;
+    let echo = modern_call(1, "echo", json!({ "text": "hello" }));
+    let status = async |token: &str| {
+        let answer = post_modern(&server.mcp, &echo).bearer_auth(token).send();
+        answer.await.unwrap().status().as_u16()
+    };
+    assert_eq!(status("first").await, 200);
+    let session = Session::open_as(&server.mcp, Some("first")).await;
+    write("the second one");
+    let changed = async {
+        while status("the second one").await != 200 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(SOON, changed).await.unwrap();
+    assert_eq!(status("first").await, 401);
+    let mine = post(&server.mcp, &call(1, "echo", json!({ "text": "mine" })))
+        .header("mcp-session-id", &session.id)
+        .header("mcp-protocol-version", "2025-11-25")
+        .bearer_auth("the second one");
+    let answer = response(mine.send().await.unwrap()).await;
+    assert_eq!(text(&answer), "mine");
+    std::fs::remove_file(&file).unwrap();
 }

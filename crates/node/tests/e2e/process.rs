@@ -57,8 +57,15 @@ impl Server {
         Self::of(command).await
     }
 
-    /// Runs a command that serves.
-    pub(crate) async fn of(mut command: Command) -> Self {
+    /// Runs a command that serves, and waits until it can.
+    pub(crate) async fn of(command: Command) -> Self {
+        let server = Self::announced(command).await;
+        server.wait_for_readiness(200).await;
+        server
+    }
+
+    /// Runs a command that serves, and waits until it has said where.
+    pub(crate) async fn announced(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let log = Log::of(&mut child);
@@ -69,14 +76,12 @@ impl Server {
             let rest = line.strip_prefix(prefix);
             rest.unwrap_or_else(|| panic!("{line:?}")).to_owned()
         };
-        let server = Self {
+        Self {
             mcp: announced("shoal: serving MCP on ").await,
             admin: announced("shoal: admin on ").await,
             child,
             log: log.clone(),
-        };
-        server.wait_for_readiness(200).await;
-        server
+        }
     }
 
     /// `/readyz`: its status and what it says.

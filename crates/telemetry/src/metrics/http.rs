@@ -96,6 +96,8 @@ labels! {
         Origin = "origin",
         /// No token, or one that is not valid.
         Unauthenticated = "unauthenticated",
+        /// A token that does not grant what the request needs.
+        Forbidden = "forbidden",
         /// A path or method that is not served.
         NotServed = "not_served",
         /// Headers that are missing, wrong or too many.

@@ -3,7 +3,7 @@
 use super::area::{Label, area};
 use super::definition::Attribute;
 use super::known::{Known, NameKind};
-use super::labels::{OUTCOME, Pair, label, labels};
+use super::labels::{KIND, OUTCOME, Pair, REASON, label, labels};
 
 const METHOD: &str = "shoal.auth.method";
 const QUOTA: &str = "shoal.quota";
@@ -11,9 +11,12 @@ const QUOTA: &str = "shoal.quota";
 area! {
     /// Authentication and quotas.
     SecurityMetrics {
-        /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `jwt` or `anonymous`.
-        pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome]
+        /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `oauth` or `anonymous`.
+        pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome, reason: AuthReason]
             = "shoal.auth.attempts", "{request}", "Requests whose caller had to authenticate.";
+        /// An authorization server was asked for something.
+        pub asked_server: Counter [kind: AuthServerRequest, outcome: AuthServerOutcome]
+            = "shoal.auth.server.requests", "{request}", "Requests to authorization servers.";
         /// A request was counted.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
             = "shoal.quota.checks", "{request}", "Requests that were counted against a quota.";
@@ -29,6 +32,46 @@ labels! {
         Missing = "missing",
         /// The credentials are not valid.
         Invalid = "invalid",
+        /// They are valid, and not enough for the request.
+        Insufficient = "insufficient",
+        /// Nobody can tell now.
+        Unavailable = "unavailable",
+    }
+}
+
+labels! {
+    /// What an authorization server was asked for.
+    AuthServerRequest: KIND {
+        /// Its metadata.
+        Metadata = "metadata",
+        /// The keys that it signs with.
+        Keys = "keys",
+        /// What it knows of a token.
+        Introspection = "introspection",
+    }
+}
+
+labels! {
+    /// What became of that.
+    AuthServerOutcome: OUTCOME {
+        /// It answered.
+        Answered = "answered",
+        /// It did not, or not with what was asked for.
+        Failed = "failed",
+    }
+}
+
+/// What was wrong with credentials.
+pub enum AuthReason {}
+
+impl Label for AuthReason {
+    type Given<'a> = &'static str;
+
+    const ATTRIBUTE: Attribute =
+        Attribute::code(REASON, "what is wrong with the credentials, or `none`");
+
+    fn pair(given: &'static str) -> Pair {
+        label(REASON, given)
     }
 }
 

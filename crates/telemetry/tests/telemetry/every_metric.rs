@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use shoal_telemetry::metrics::{
-    ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, BeginOutcome, Body, CertificateValidity,
-    CircuitState, ClaimOutcome, ClaimReason, CountedOutcome, Direction, EndReason, EntryKind,
-    Failure, HandOverOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind,
-    NodeState, Operation, QueueOutcome, QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason,
-    Role, SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState,
-    metrics,
+    ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, AuthServerOutcome, AuthServerRequest,
+    BeginOutcome, Body, CertificateValidity, CircuitState, ClaimOutcome, ClaimReason,
+    CountedOutcome, Direction, EndReason, EntryKind, Failure, HandOverOutcome, HttpRequest,
+    HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState, Operation, QueueOutcome,
+    QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason, Role, SessionState, ShedReason,
+    StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
 };
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);
@@ -67,7 +67,10 @@ pub(crate) fn record_all() {
     all.pools.attached("math", AttachOutcome::Unknown);
     all.workers.ran(MOMENT, "math", CountedOutcome::ToolError);
     all.workers.refused("math", ShedReason::Draining);
-    all.security.authenticated("bearer", AuthOutcome::Accepted);
+    all.security
+        .authenticated("bearer", AuthOutcome::Accepted, "none");
+    all.security
+        .asked_server(AuthServerRequest::Keys, AuthServerOutcome::Answered);
     all.security.quota("free", QuotaOutcome::Allowed);
     all.store
         .operated(MOMENT, "journal.begin", StoreOutcome::Done);

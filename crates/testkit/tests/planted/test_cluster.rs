@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use shoal_auth::NoAuthentication;
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication};
+use shoal_edge::{Edge, EdgeConfig, Load};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{Dispatcher, NodeId, NodeInfo, Store, WorkerId};
 use shoal_protocol::{KeyRing, SealKey};

@@ -3,16 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use reqwest::Method;
-use serde_json::Value;
-use shoal_edge::{EdgeConfig, StaticTokens, TokenHash};
-use shoal_ports::Principal;
+use serde_json::{Value, json};
+use shoal_auth::{StaticTokens, TokenHash};
+use shoal_edge::EdgeConfig;
+use shoal_ports::{
+    AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, Principal, ProofFault,
+    ResourceMetadata, TokenFault,
+};
+use shoal_protocol::RawJson;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::page::{Page, compare};
 use super::ping;
 use crate::dispatcher::LARGE as ANSWER;
+use crate::gateway::LIVE;
 use crate::server::{Server, header, rpc};
 
 /// Bytes of a body that takes room.
@@ -46,6 +53,99 @@ pub(super) async fn callers(page: &mut Page) {
     page.check("unknown bearer token", wrong).await;
     let listen = guarded.listen().header("authorization", "Bearer secret");
     page.check("too many streams of a principal", listen).await;
+}
+
+/// What an authenticator that reads tokens says of them.
+pub(super) async fn tokens(page: &mut Page) {
+    let server = Server::with_authenticator(Arc::new(Granting), |_| {}).await;
+    for (what, token, challenge) in [
+        ("access token that is not valid", "expired", "Token"),
+        ("DPoP proof that is not valid", "replayed", "Proof"),
+        (
+            "access token without a scope that is needed",
+            "weak",
+            "Scope",
+        ),
+    ] {
+        let request = || {
+            let request = server.post(ping());
+            request.header("authorization", format!("Bearer {token}"))
+        };
+        let answer = request().send().await.unwrap();
+        let told = header(&answer, "www-authenticate");
+        assert!(told.contains(challenge), "{what}: {told}");
+        page.check(what, request()).await;
+    }
+    let later = server.post(ping()).header("authorization", "Bearer later");
+    page.check("access token while the authorization server is away", later)
+        .await;
+    // What was granted is enough for one thing, and not for another.
+    let strong = |request: reqwest::RequestBuilder| request.bearer_auth("strong");
+    let welcome = strong(server.tool("echo")).send().await.unwrap();
+    assert_eq!(welcome.status(), 200);
+    let refused = strong(server.tool("large")).send().await.unwrap();
+    assert_eq!(refused.status(), 403);
+    let batch = format!(
+        "[{},{}]",
+        ping(),
+        rpc("tools/call", &json!({"name": "large"}))
+    );
+    let batch = strong(server.post(batch)).header("mcp-session-id", LIVE);
+    assert_eq!(batch.send().await.unwrap().status(), 403);
+    let public = server.request(Method::GET, "/.well-known/of-the-resource");
+    let public = public
+        .header("origin", "https://any.example.com")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(public.text().await.unwrap(), "{}");
+}
+
+/// Knows what tests want to be told.
+struct Granting;
+
+#[async_trait]
+impl Authenticator for Granting {
+    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError> {
+        Err(match shown.token.map(|(_, token)| token) {
+            Some("strong") => {
+                let grant = Grant {
+                    scopes: [].into(),
+                    claims: RawJson::from_static("{}"),
+                    until: None,
+                };
+                return Ok(Authenticated {
+                    principal: Principal::new("alice"),
+                    grant: Some(Arc::new(grant)),
+                });
+            }
+            Some("expired") => AuthError::Token(TokenFault::Expired),
+            Some("replayed") => AuthError::Proof(ProofFault::Replayed),
+            Some("weak") => AuthError::Scope(["read".to_owned(), "write".to_owned()].into()),
+            _ => AuthError::Unavailable {
+                reason: "nobody is there",
+                retry_after: Duration::from_secs(5),
+            },
+        })
+    }
+
+    fn authorize(&self, _: &Grant, operation: &Operation<'_>) -> Result<(), AuthError> {
+        match operation.parameter("name").as_deref() {
+            Some("large") => Err(AuthError::Scope(["large".to_owned()].into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn challenges(&self, why: &AuthError) -> Vec<String> {
+        vec![format!("Test {why:?}")]
+    }
+
+    fn resource_metadata(&self) -> Option<ResourceMetadata> {
+        Some(ResourceMetadata {
+            paths: vec!["/.well-known/of-the-resource".to_owned()],
+            document: "{}".into(),
+        })
+    }
 }
 
 /// What one principal may hold beside others.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_edge::{StaticTokens, TokenHash};
+use shoal_auth::{StaticTokens, TokenHash};
 use shoal_ports::Principal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

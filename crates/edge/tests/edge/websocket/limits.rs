@@ -1,7 +1,7 @@
 //! How many there may be.
 
 use serde_json::json;
-use shoal_edge::{StaticTokens, TokenHash};
+use shoal_auth::{StaticTokens, TokenHash};
 use shoal_ports::Principal;
 use std::sync::Arc;
 

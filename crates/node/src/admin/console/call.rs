@@ -17,8 +17,6 @@ use tower::ServiceExt as _;
 
 use super::super::refuse;
 
-/// Whose calls they are, as limits and tools see it. No token may have this name.
-pub(crate) const PRINCIPAL: &str = "shoal-console";
 const CALL: &str = "tools/call";
 const REVISION: &str = Revision::LATEST.as_str();
 /// One that every edge serves.
@@ -68,8 +66,7 @@ impl OperatorEdge {
         *request.uri_mut() = path;
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers(name, &call.arguments, known);
-        let principal = Principal::new(PRINCIPAL);
-        request.extensions_mut().insert(Trusted(principal));
+        request.extensions_mut().insert(Trusted(Principal::console()));
         match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -82,7 +79,7 @@ fn params(name: &str, call: &ToolCall) -> RawJson {
     let meta = json!({
         PROTOCOL_VERSION: REVISION,
         CLIENT_CAPABILITIES: { "elicitation": { "form": {} } },
-        CLIENT_INFO: { "name": PRINCIPAL, "version": version },
+        CLIENT_INFO: { "name": Principal::console().as_str(), "version": version },
         LOG_LEVEL: "info",
         PROGRESS_TOKEN: 1,
     });

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use shoal_edge::TokenHash;
+use shoal_auth::TokenHash;
 
 use super::super::refuse;
 use crate::config::Secret;

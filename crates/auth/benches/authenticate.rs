@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use shoal_edge::{StaticTokens, TokenHash};
-use shoal_ports::{Authenticator as _, Principal};
+use shoal_auth::{StaticTokens, TokenHash};
+use shoal_ports::{Authenticator as _, Credentials, Principal};
 use tokio::runtime::Builder;
 
 /// A token of the length that a generated one has.
@@ -22,8 +22,11 @@ fn authenticate(criterion: &mut Criterion) {
         });
         let tokens = StaticTokens::new(entries);
         let shown = token(known / 2);
-        let one = || runtime.block_on(tokens.authenticate(Some(&shown)));
-        assert_eq!(one().unwrap().as_str(), format!("caller {}", known / 2));
+        let one = || runtime.block_on(tokens.authenticate(Credentials::bearer(&shown)));
+        assert_eq!(
+            one().unwrap().principal.as_str(),
+            format!("caller {}", known / 2)
+        );
         group.bench_function(BenchmarkId::new("of", known), |bencher| bencher.iter(one));
     }
 }

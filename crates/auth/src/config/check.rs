@@ -1,0 +1,288 @@
+//! What does not go together, or cannot be.
+
+use std::collections::BTreeSet;
+
+use url::{Host, Url};
+
+use super::{Auth, AuthMode, Dpop, Issuer};
+
+/// A setting, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadSetting {
+    /// The setting, below `auth`.
+    pub setting: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+fn bad<T>(setting: &'static str, reason: impl Into<String>) -> Result<T, BadSetting> {
+    let reason = reason.into();
+    Err(BadSetting { setting, reason })
+}
+
+impl Auth {
+    /// Checks what can be checked without any authorization server, or file.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn check(&self) -> Result<(), BadSetting> {
+        if self.mode != AuthMode::OAuth {
+            return self.has_nothing_of_oauth();
+        }
+        if !self.tokens.is_empty() || self.tokens_file.is_some() {
+            return bad(
+                "tokens",
+                "static tokens are for auth.mode = \"tokens\": a token and an issuer's subject could name the same principal",
+            );
+        }
+        if let Err(reason) = public_url(&self.resource) {
+            return bad("resource", reason);
+        }
+        if self.issuers.is_empty() {
+            return bad(
+                "issuers",
+                "auth.mode = \"oauth\" needs at least one authorization server, as [[auth.issuers]] with issuer",
+            );
+        }
+        let mut names = BTreeSet::new();
+        for issuer in &self.issuers {
+            issuer.check().or_else(|reason| bad("issuers", reason))?;
+            if !names.insert(&issuer.issuer) {
+                return bad("issuers", format!("{:?} is there twice", issuer.issuer));
+            }
+        }
+        let introspected = self.issuers.iter();
+        if introspected.filter(|i| i.introspection.is_some()).count() > 1 {
+            return bad(
+                "issuers",
+                "two issuers have `introspection`: a token that is no JWT does not say whose it is, and must not be shown to \
+                 both",
+            );
+        }
+        for (setting, scopes) in [
+            ("required_scopes", &self.required_scopes),
+            ("scopes_supported", &self.scopes_supported),
+        ] {
+            expect_scopes(setting, scopes)?;
+        }
+        for (setting, table) in [
+            ("tool_scopes", &self.tool_scopes),
+            ("implied_scopes", &self.implied_scopes),
+        ] {
+            for scopes in table.values() {
+                expect_scopes(setting, scopes)?;
+            }
+        }
+        for (setting, size) in [
+            ("cached_bytes", self.cached_bytes),
+            ("token_bytes", self.token_bytes),
+        ] {
+            if size == 0 {
+                return bad(setting, "must be at least 1");
+            }
+        }
+        for (setting, period) in [
+            ("keys_refresh", self.keys_refresh),
+            ("keys_interval", self.keys_interval),
+            ("keys_stale", self.keys_stale),
+            ("request_timeout", self.request_timeout),
+        ] {
+            if period.get().is_zero() {
+                return bad(setting, "must be longer than 0");
+            }
+        }
+        Ok(())
+    }
+
+    fn has_nothing_of_oauth(&self) -> Result<(), BadSetting> {
+        let set = [
+            ("resource", !self.resource.is_empty()),
+            ("issuers", !self.issuers.is_empty()),
+            ("required_scopes", !self.required_scopes.is_empty()),
+            ("tool_scopes", !self.tool_scopes.is_empty()),
+            ("dpop", self.dpop != Dpop::Off),
+        ];
+        match set.into_iter().find(|(_, is_set)| *is_set) {
+            Some((setting, _)) => bad(setting, "is for auth.mode = \"oauth\" alone"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Issuer {
+    fn check(&self) -> Result<(), String> {
+        let name = &self.issuer;
+        let urls = [
+            Some(name),
+            self.jwks_url.as_ref(),
+            (self.introspection.as_ref()).and_then(|asked| asked.endpoint.as_ref()),
+        ];
+        for url in urls.into_iter().flatten() {
+            asked_url(url, self.allow_http)?;
+        }
+        let parsed = Url::parse(name).map_err(|error| format!("{name:?}: {error}"))?;
+        if parsed.query().is_some() || parsed.fragment().is_some() {
+            return Err(format!("{name:?}: an issuer has no query and no fragment"));
+        }
+        if self.algorithms.is_empty() {
+            return Err(format!("{name}: algorithms must name at least one"));
+        }
+        if self.principal_claim.is_empty() {
+            return Err(format!("{name}: principal_claim must name a claim"));
+        }
+        if let Some(asked) = &self.introspection
+            && (asked.client_id.is_empty() || asked.client_secret_file.is_none())
+        {
+            return Err(format!(
+                "{name}: introspection needs client_id and client_secret_file"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Scopes as headers can hold them (RFC 6749, 3.3).
+fn expect_scopes(setting: &'static str, scopes: &[String]) -> Result<(), BadSetting> {
+    let fits = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
+    let unfit = scopes.iter().find(|s| s.is_empty() || !s.bytes().all(fits));
+    match unfit {
+        Some(scope) => bad(
+            setting,
+            format!("{scope:?} is no scope: one has no spaces, quotes and backslashes"),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The URL that clients know a resource by.
+pub(crate) fn public_url(text: &str) -> Result<Url, String> {
+    if text.is_empty() {
+        return Err(
+            "auth.mode = \"oauth\" needs the URL that clients use, such as https://mcp.example.com/mcp: tokens are issued \
+             for it"
+                .to_owned(),
+        );
+    }
+    let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    let fits = matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.fragment().is_none()
+        && url.query().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    match fits {
+        true => Ok(url),
+        false => Err(format!(
+            "{text:?}: use https://HOST/PATH, without query, fragment and password"
+        )),
+    }
+}
+
+/// A URL that an authorization server is asked at.
+pub(crate) fn asked_url(text: &str, allow_http: bool) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("a URL must not hold a password: it is printed and logged".to_owned());
+    }
+    match url.scheme() {
+        "https" if url.has_host() => Ok(url),
+        "http" if allow_http || is_loopback(&url) => Ok(url),
+        "http" => Err(format!(
+            "{text:?}: keys that come over plain HTTP can be anybody's; use https, or allow_http = true"
+        )),
+        _ => Err(format!("{text:?}: use https://HOST/PATH")),
+    }
+}
+
+/// Whether a URL stays on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Auth, AuthMode};
+    use crate::config::{Introspection, Issuer};
+
+    fn sound() -> Auth {
+        Auth {
+            mode: AuthMode::OAuth,
+            resource: "https://mcp.example.com/mcp".to_owned(),
+            issuers: vec![issuer("https://id.example.com")],
+            ..Auth::default()
+        }
+    }
+
+    fn issuer(name: &str) -> Issuer {
+        Issuer {
+            issuer: name.to_owned(),
+            ..Issuer::default()
+        }
+    }
+
+    fn asked(name: &str) -> Issuer {
+        let introspection = Some(Introspection {
+            client_id: "shoal".to_owned(),
+            client_secret_file: Some("secret".into()),
+            endpoint: None,
+        });
+        Issuer {
+            introspection,
+            ..issuer(name)
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        assert_eq!(sound().check(), Ok(()));
+        type Change = fn(&mut Auth);
+        let changes: [(&str, Change); 11] = [
+            ("resource", |auth| auth.resource.clear()),
+            ("resource", |auth| auth.resource.push_str("#part")),
+            ("issuers", |auth| auth.issuers.clear()),
+            ("issuers", |auth| {
+                auth.issuers.push(issuer("https://id.example.com"))
+            }),
+            ("issuers", |auth| {
+                auth.issuers = vec![issuer("http://id.example.com")]
+            }),
+            ("issuers", |auth| auth.issuers[0].algorithms.clear()),
+            ("issuers", |auth| {
+                auth.issuers = vec![asked("https://a.example"), asked("https://b.example")];
+            }),
+            ("required_scopes", |auth| {
+                auth.required_scopes = vec!["two words".to_owned()];
+            }),
+            ("tokens", |auth| {
+                auth.tokens_file = Some("tokens.toml".into())
+            }),
+            ("resource", |auth| auth.mode = AuthMode::Tokens),
+            ("cached_bytes", |auth| auth.cached_bytes = 0),
+        ];
+        for (setting, change) in changes {
+            let mut auth = sound();
+            change(&mut auth);
+            assert_eq!(auth.check().unwrap_err().setting, setting);
+        }
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_or_has_a_loud_word() {
+        for (url, allow, fits) in [
+            ("http://127.0.0.1:80", false, true),
+            ("http://localhost:80", false, true),
+            ("http://[::1]", false, true),
+            ("http://127.0.0.1.example.com", false, false),
+            ("http://id.example.com", false, false),
+            ("http://id.example.com", true, true),
+            ("ftp://id.example.com", true, false),
+        ] {
+            assert_eq!(super::asked_url(url, allow).is_ok(), fits, "{url}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! An authorization server for tests: keys, metadata and introspection over HTTP on loopback. It issues nothing; tests sign tokens themselves.
+#![allow(clippy::unwrap_used, reason = "a failed step is the report of a test")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+    RsaKeyPair,
+};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio_util::task::AbortOnDropHandle;
+
+/// A running authorization server.
+pub struct AuthorizationServer {
+    /// Its issuer identifier.
+    pub issuer: String,
+    shared: Arc<Shared>,
+    _task: AbortOnDropHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    issuer: Mutex<String>,
+    /// What is said in place of the keys, if anything.
+    keys: Mutex<String>,
+    is_down: Mutex<bool>,
+    fetches: AtomicUsize,
+    introspections: AtomicUsize,
+    tokens: Mutex<HashMap<String, Value>>,
+}
+
+/// The name and the secret that introspection asks for, as `Authorization: Basic` has them.
+pub const CLIENT: (&str, &str) = ("shoal", "open sesame");
+
+impl AuthorizationServer {
+    /// Listens on a free port, and publishes these keys.
+    pub async fn start(keys: &[&SigningKey]) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let shared = Arc::new(Shared::default());
+        (*shared.issuer.lock()).clone_from(&issuer);
+        let router = Router::new()
+            .route("/.well-known/oauth-authorization-server", get(metadata))
+            .route("/jwks", get(jwks))
+            .route("/introspect", post(introspect))
+            .with_state(shared.clone());
+        let serving = async move { axum::serve(listener, router).await.unwrap() };
+        let server = Self {
+            issuer,
+            shared,
+            _task: AbortOnDropHandle::new(tokio::spawn(serving)),
+        };
+        server.publish(keys);
+        server
+    }
+
+    /// From now on its keys are these.
+    pub fn publish(&self, keys: &[&SigningKey]) {
+        let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
+        self.publish_text(json!({ "keys": keys }).to_string());
+    }
+
+    /// From now on this is said where its keys are.
+    pub fn publish_text(&self, text: String) {
+        *self.shared.keys.lock() = text;
+    }
+
+    /// From now on its metadata names this issuer.
+    pub fn claim(&self, issuer: &str) {
+        issuer.clone_into(&mut self.shared.issuer.lock());
+    }
+
+    /// From now on it answers with 503, or does not.
+    pub fn set_down(&self, is_down: bool) {
+        *self.shared.is_down.lock() = is_down;
+    }
+
+    /// How often its keys were asked for.
+    pub fn fetches(&self) -> usize {
+        self.shared.fetches.load(Ordering::SeqCst)
+    }
+
+    /// How often it was asked about a token.
+    pub fn introspections(&self) -> usize {
+        self.shared.introspections.load(Ordering::SeqCst)
+    }
+
+    /// What it says of a token; of all others, that they are not active.
+    pub fn say(&self, token: &str, answer: Value) {
+        self.shared.tokens.lock().insert(token.to_owned(), answer);
+    }
+
+    /// Claims that are sound for a resource.
+    pub fn claims(&self, resource: &str) -> Value {
+        json!({
+            "iss": self.issuer, "aud": resource, "sub": "alice", "scope": "mcp",
+            "iat": now(), "exp": now() + 600, "jti": format!("{:x}", rand::random::<u64>()),
+        })
+    }
+}
+
+async fn metadata(State(shared): State<Arc<Shared>>) -> Response {
+    if *shared.is_down.lock() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let issuer = shared.issuer.lock().clone();
+    let metadata = json!({
+        "issuer": issuer,
+        "jwks_uri": format!("{issuer}/jwks"),
+        "introspection_endpoint": format!("{issuer}/introspect"),
+    });
+    axum::Json(metadata).into_response()
+}
+
+async fn jwks(State(shared): State<Arc<Shared>>) -> Response {
+    shared.fetches.fetch_add(1, Ordering::SeqCst);
+    if *shared.is_down.lock() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    shared.keys.lock().clone().into_response()
+}
+
+async fn introspect(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    form: Bytes,
+) -> Response {
+    shared.introspections.fetch_add(1, Ordering::SeqCst);
+    if *shared.is_down.lock() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let (name, secret) = CLIENT;
+    let encoded = secret.replace(' ', "+");
+    let due = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{encoded}"));
+    if headers
+        .get("authorization")
+        .map(http::HeaderValue::as_bytes)
+        != Some(format!("Basic {due}").as_bytes())
+    {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let mut form = url::form_urlencoded::parse(&form);
+    let token = form
+        .find(|(name, _)| name == "token")
+        .map(|(_, token)| token.into_owned());
+    let known = shared
+        .tokens
+        .lock()
+        .get(&token.unwrap_or_default())
+        .cloned();
+    axum::Json(known.unwrap_or_else(|| json!({ "active": false }))).into_response()
+}
+
+/// The time of day, in seconds.
+pub fn now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap().as_secs()
+}
+
+/// A key that signs.
+pub struct SigningKey {
+    kid: String,
+    pair: Pair,
+}
+
+enum Pair {
+    Es256(Box<EcdsaKeyPair>),
+    Ed25519(Box<Ed25519KeyPair>),
+    Rs256(Box<RsaKeyPair>),
+}
+
+impl SigningKey {
+    /// A new one on the curve P-256.
+    pub fn es256(kid: &str) -> Self {
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        Self::of(kid, Pair::Es256(Box::new(pair)))
+    }
+
+    /// A new one on the curve Ed25519.
+    pub fn ed25519(kid: &str) -> Self {
+        Self::of(
+            kid,
+            Pair::Ed25519(Box::new(Ed25519KeyPair::generate().unwrap())),
+        )
+    }
+
+    /// A new one for RSA.
+    pub fn rs256(kid: &str) -> Self {
+        let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+        Self::of(kid, Pair::Rs256(Box::new(pair)))
+    }
+
+    fn of(kid: &str, pair: Pair) -> Self {
+        let kid = kid.to_owned();
+        Self { kid, pair }
+    }
+
+    fn algorithm(&self) -> &'static str {
+        match self.pair {
+            Pair::Es256(_) => "ES256",
+            Pair::Ed25519(_) => "EdDSA",
+            Pair::Rs256(_) => "RS256",
+        }
+    }
+
+    /// The public key.
+    pub fn jwk(&self) -> Value {
+        let mut key = self.bare_jwk();
+        key["kid"] = json!(self.kid);
+        key["use"] = json!("sig");
+        key["alg"] = json!(self.algorithm());
+        key
+    }
+
+    fn bare_jwk(&self) -> Value {
+        let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        match &self.pair {
+            Pair::Es256(pair) => {
+                let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
+                json!({ "crv": "P-256", "kty": "EC", "x": text(x), "y": text(y) })
+            }
+            Pair::Ed25519(pair) => {
+                json!({ "crv": "Ed25519", "kty": "OKP", "x": text(pair.public_key().as_ref()) })
+            }
+            Pair::Rs256(pair) => {
+                let key = pair.public_key();
+                let n = text(key.modulus().big_endian_without_leading_zero());
+                let e = text(key.exponent().big_endian_without_leading_zero());
+                json!({ "e": e, "kty": "RSA", "n": n })
+            }
+        }
+    }
+
+    /// An access token with these claims.
+    pub fn token(&self, claims: &Value) -> String {
+        let header = json!({ "alg": self.algorithm(), "kid": self.kid, "typ": "at+jwt" });
+        self.sign(&header, claims)
+    }
+
+    /// Whatever is to be signed.
+    pub fn sign(&self, header: &Value, claims: &Value) -> String {
+        let text = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
+        let signed = format!("{}.{}", text(header), text(claims));
+        let random = SystemRandom::new();
+        let signature = match &self.pair {
+            Pair::Es256(pair) => {
+                let signature = pair.sign(&random, signed.as_bytes()).unwrap();
+                signature.as_ref().to_vec()
+            }
+            Pair::Ed25519(pair) => pair.sign(signed.as_bytes()).as_ref().to_vec(),
+            Pair::Rs256(pair) => {
+                let mut signature = vec![0; pair.public_modulus_len()];
+                let made = pair.sign(
+                    &RSA_PKCS1_SHA256,
+                    &random,
+                    signed.as_bytes(),
+                    &mut signature,
+                );
+                made.unwrap();
+                signature
+            }
+        };
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    /// What a token names the key by.
+    pub fn thumbprint(&self) -> String {
+        // The members of a bare key are in the order that the thumbprint wants.
+        URL_SAFE_NO_PAD.encode(Sha256::digest(self.bare_jwk().to_string()))
+    }
+
+    /// The claims of a DPoP proof for a request.
+    pub fn proof_claims(method: &str, url: &str, token: &str) -> Value {
+        json!({
+            "jti": format!("{:x}", rand::random::<u128>()), "htm": method, "htu": url, "iat": now(),
+            "ath": URL_SAFE_NO_PAD.encode(Sha256::digest(token)),
+        })
+    }
+
+    /// A DPoP proof with these claims.
+    pub fn proof(&self, claims: &Value) -> String {
+        let header = json!({ "alg": self.algorithm(), "typ": "dpop+jwt", "jwk": self.bare_jwk() });
+        self.sign(&header, claims)
+    }
+}

@@ -1,0 +1,26 @@
+//! Who is calling: nobody asks, static bearer tokens, or OAuth 2.1.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `config.rs`, `config/` | what an operator can say, and what does not go together |
+//! | `tokens.rs`, `token_hash.rs`, `tokens_file.rs` | static tokens, by their hashes, and a file of them that may change |
+//! | [`OAuth`] (`oauth.rs`) | access tokens of authorization servers; the order of the checks |
+//! | `oauth/jws.rs`, `oauth/keys.rs`, `oauth/claims.rs` | a token taken apart, the keys of an issuer, and what a token must say |
+//! | `oauth/key_source.rs`, `oauth/metadata.rs`, `oauth/http.rs` | where the keys come from, and how they are kept |
+//! | `oauth/introspection.rs` | asking the issuer about a token |
+//! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has the key that its token is bound to |
+//! | `oauth/scopes.rs`, `oauth/resource.rs` | which scopes a request needs; what callers are told |
+//! | `oauth/cache.rs` | tokens that were verified |
+//! | `fixture.rs` | an authorization server for tests |
+
+pub mod config;
+#[cfg(feature = "fixture")]
+pub mod fixture;
+mod oauth;
+mod token_hash;
+mod tokens;
+mod tokens_file;
+
+pub use oauth::{IssuerReport, OAuth};
+pub use token_hash::TokenHash;
+pub use tokens::{NoAuthentication, StaticTokens};

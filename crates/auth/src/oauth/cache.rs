@@ -1,0 +1,97 @@
+//! Tokens that were verified, so that a signature is checked once and not with each request.
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use tokio::time::Instant;
+
+use super::claims::Verified;
+
+/// What tells one token from another; nobody can make a token of it.
+pub(crate) type Digest = [u8; 32];
+
+/// What an entry takes besides its claims, and what entries take on average, roughly.
+const ENTRY: usize = 512;
+const AVERAGE: usize = 2 << 10;
+
+/// Verified tokens. Those that are used stay; they take so many bytes at most.
+pub(crate) struct VerifiedTokens(Cache<Digest, Verified, Bytes>);
+
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Digest, Verified> for Bytes {
+    fn weight(&self, _: &Digest, verified: &Verified) -> u64 {
+        // Scopes are cut out of the claims, or configured.
+        let claims = verified.grant.claims.as_bytes().len();
+        u64::try_from(2 * claims + ENTRY).unwrap_or(u64::MAX)
+    }
+}
+
+impl VerifiedTokens {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let most = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Self(Cache::with_weighter(bytes / AVERAGE + 1, most, Bytes))
+    }
+
+    /// What a token stands for, as long as that is believed.
+    pub(crate) fn get(&self, token: &Digest) -> Option<Verified> {
+        let known = self.0.get(token)?;
+        if Instant::now() < known.until {
+            return Some(known);
+        }
+        self.0.remove(token);
+        None
+    }
+
+    pub(crate) fn keep(&self, token: Digest, verified: Verified) {
+        self.0.insert(token, verified);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use shoal_ports::{Grant, Principal};
+    use shoal_protocol::RawJson;
+    use tokio::time::Instant;
+
+    use super::{Digest, Verified, VerifiedTokens};
+
+    fn verified() -> Verified {
+        let claims = format!("{{\"a\":\"{}\"}}", "x".repeat(1000));
+        let grant = Grant {
+            scopes: [].into(),
+            claims: RawJson::parse_text(claims.into()).unwrap(),
+            until: None,
+        };
+        Verified {
+            principal: Principal::new("alice"),
+            grant: Arc::new(grant),
+            key: None,
+            until: Instant::now() + Duration::from_secs(60),
+        }
+    }
+
+    fn digest(number: u32) -> Digest {
+        let mut digest = [0; 32];
+        digest[..4].copy_from_slice(&number.to_be_bytes());
+        digest
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_are_known_for_their_time_and_take_so_much_at_most() {
+        let tokens = VerifiedTokens::new(64 << 10);
+        tokens.keep(digest(0), verified());
+        assert!(tokens.get(&digest(0)).is_some());
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert!(tokens.get(&digest(0)).is_none());
+        for number in 0..1000 {
+            tokens.keep(digest(number), verified());
+        }
+        let kept = (0..1000).filter(|number| tokens.get(&digest(*number)).is_some());
+        let kept = kept.count();
+        assert!((1..=32).contains(&kept), "{kept}");
+    }
+}

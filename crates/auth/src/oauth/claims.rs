@@ -1,0 +1,213 @@
+//! What a token must say, and what is taken from it.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use shoal_ports::{Grant, Principal, TokenFault};
+use shoal_protocol::RawJson;
+use tokio::time::Instant;
+
+use crate::config::Issuer;
+use crate::oauth::scopes::Scopes;
+
+/// The longest name of a principal, in bytes.
+const PRINCIPAL: usize = 512;
+/// The longest claims that are kept, in bytes.
+pub(crate) const CLAIMS: usize = 16 << 10;
+/// Beyond this, a token does not expire: a clock need not count so far.
+const FOREVER: u64 = 366 * 24 * 3600;
+
+/// What a token stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Verified {
+    pub(crate) principal: Principal,
+    pub(crate) grant: Arc<Grant>,
+    /// The thumbprint of the key that it is bound to.
+    pub(crate) key: Option<String>,
+    /// Until when it is believed without another look.
+    pub(crate) until: Instant,
+}
+
+/// What tokens of an issuer must say.
+pub(crate) struct ClaimRules {
+    issuer: String,
+    audience: Vec<String>,
+    principal_claim: String,
+    scopes_claim: Option<String>,
+    /// What a principal's name begins with, so that it is another one than any of another issuer.
+    qualifier: String,
+    skew: Duration,
+    cached_for: Duration,
+    scopes: Arc<Scopes>,
+}
+
+/// Whether a token was looked into here, or its issuer told what is in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It must say everything itself.
+    ByToken,
+    /// The issuer answers for it: it need not repeat who it is, or when the token ends.
+    ByIssuer,
+}
+
+impl ClaimRules {
+    pub(crate) fn new(
+        issuer: &Issuer,
+        several: bool,
+        audience: Vec<String>,
+        skew: Duration,
+        cached_for: Duration,
+        scopes: Arc<Scopes>,
+    ) -> Self {
+        Self {
+            issuer: issuer.issuer.clone(),
+            audience,
+            principal_claim: issuer.principal_claim.clone(),
+            scopes_claim: issuer.scopes_claim.clone(),
+            // An issuer has no fragment, so that the first # ends its name.
+            qualifier: match several {
+                true => format!("{}#", issuer.issuer),
+                false => String::new(),
+            },
+            skew,
+            cached_for,
+            scopes,
+        }
+    }
+
+    /// Checks claims, which are believed to be the issuer's, by this machine's clock.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        self.read_at(text, told, now.unwrap_or_default().as_secs())
+    }
+
+    fn read_at(&self, text: &[u8], told: Told, now: u64) -> Result<Verified, TokenFault> {
+        if text.len() > CLAIMS {
+            return Err(TokenFault::TooLong);
+        }
+        let claims: Map<String, Value> =
+            serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
+        match claims.get("iss") {
+            Some(Value::String(issuer)) if *issuer == self.issuer => {}
+            None if told == Told::ByIssuer => {}
+            _ => return Err(TokenFault::Issuer),
+        }
+        if !self.is_for_us(claims.get("aud")) {
+            return Err(TokenFault::Audience);
+        }
+        let until = self.expect_in_time(&claims, told, now)?;
+        let believed = Instant::now() + self.cached_for;
+        let principal = self.principal(&claims)?;
+        let grant = Grant {
+            scopes: self.scopes.granted(self.scopes_of(&claims)),
+            claims: RawJson::parse_text(Bytes::copy_from_slice(text))
+                .map_err(|_| TokenFault::Malformed)?,
+            until,
+        };
+        Ok(Verified {
+            principal,
+            grant: Arc::new(grant),
+            key: bound_to(&claims)?,
+            until: until.map_or(believed, |until| until.min(believed)),
+        })
+    }
+
+    fn is_for_us(&self, audience: Option<&Value>) -> bool {
+        let ours = |named: &Value| {
+            let named = named.as_str();
+            named.is_some_and(|named| self.audience.iter().any(|ours| ours == named))
+        };
+        match audience {
+            Some(Value::Array(several)) => several.iter().any(ours),
+            Some(one) => ours(one),
+            None => false,
+        }
+    }
+
+    /// When the token ends, by this machine's monotonic clock.
+    fn expect_in_time(
+        &self,
+        claims: &Map<String, Value>,
+        told: Told,
+        now: u64,
+    ) -> Result<Option<Instant>, TokenFault> {
+        let skew = self.skew.as_secs();
+        if let Some(from) = claims.get("nbf")
+            && seconds(from)? > now.saturating_add(skew)
+        {
+            return Err(TokenFault::NotYet);
+        }
+        let Some(end) = claims.get("exp") else {
+            return match told {
+                Told::ByIssuer => Ok(None),
+                Told::ByToken => Err(TokenFault::Claims),
+            };
+        };
+        let left = seconds(end)?.saturating_add(skew).saturating_sub(now);
+        if left == 0 {
+            return Err(TokenFault::Expired);
+        }
+        let left = Duration::from_secs(left.min(FOREVER));
+        Ok(Some(Instant::now() + left))
+    }
+
+    fn principal(&self, claims: &Map<String, Value>) -> Result<Principal, TokenFault> {
+        let name = claims.get(&self.principal_claim).and_then(Value::as_str);
+        let name = name.ok_or(TokenFault::Claims)?;
+        let fits = (1..=PRINCIPAL).contains(&name.len()) && !name.chars().any(char::is_control);
+        let principal = Principal::new(format!("{}{name}", self.qualifier));
+        match fits && !principal.is_reserved() {
+            true => Ok(principal),
+            false => Err(TokenFault::Claims),
+        }
+    }
+
+    /// Scopes are one text with spaces (RFC 9068), or a list as some servers have it.
+    fn scopes_of<'c>(&self, claims: &'c Map<String, Value>) -> Vec<&'c str> {
+        let value = match &self.scopes_claim {
+            Some(claim) => claims.get(claim),
+            None => claims.get("scope").or_else(|| claims.get("scp")),
+        };
+        match value {
+            Some(Value::String(text)) => text.split(' ').filter(|one| !one.is_empty()).collect(),
+            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A date of a claim, which may have a fraction (RFC 7519, 2).
+fn seconds(claim: &Value) -> Result<u64, TokenFault> {
+    let whole = claim.as_u64();
+    let date = claim
+        .as_f64()
+        .filter(|date| date.is_finite() && *date >= 0.0);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it saturates"
+    )]
+    whole
+        .or(date.map(|date| date as u64))
+        .ok_or(TokenFault::Claims)
+}
+
+/// The thumbprint of the key that a token is bound to (RFC 7800). A binding that cannot be checked is as good as a wrong one.
+fn bound_to(claims: &Map<String, Value>) -> Result<Option<String>, TokenFault> {
+    match claims.get("cnf") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(binding)) => match (binding.get("jkt"), binding.len()) {
+            (Some(Value::String(key)), 1) => Ok(Some(key.clone())),
+            _ => Err(TokenFault::Binding),
+        },
+        Some(_) => Err(TokenFault::Binding),
+    }
+}
+
+#[cfg(test)]
+mod tests;

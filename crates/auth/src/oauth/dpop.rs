@@ -1,0 +1,165 @@
+//! Proofs that a caller has the key that its token is bound to (RFC 9449).
+
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use shoal_ports::{AuthError, Credentials, ProofFault, Scheme, TokenFault};
+use url::Url;
+
+use super::AWAY;
+use super::cache::Digest;
+use super::claims::Verified;
+use super::jws::Jws;
+use super::keys::PublicKey;
+use super::replays::{Replays, Shown};
+use crate::config::{Dpop, SigningAlgorithm};
+
+/// The longest proof, and the longest name of one, in bytes.
+const PROOF: usize = 4 << 10;
+const NAME: usize = 256;
+/// How old a proof may be, besides what clocks differ by: it travels, and may wait for its turn.
+const FRESH: Duration = Duration::from_secs(60);
+/// Proofs that are remembered at most.
+const REMEMBERED: usize = 100_000;
+/// What proofs may be signed with.
+pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
+    SigningAlgorithm::ES256,
+    SigningAlgorithm::EdDSA,
+    SigningAlgorithm::RS256,
+    SigningAlgorithm::PS256,
+];
+
+/// Checks whether tokens are shown by those to whom they were given.
+pub(crate) struct Possession {
+    mode: Dpop,
+    resource: Url,
+    /// The path at which this server itself serves the resource.
+    path: String,
+    skew: Duration,
+    replays: Replays,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    jti: String,
+    htm: String,
+    htu: String,
+    iat: f64,
+    #[serde(default)]
+    ath: Option<String>,
+}
+
+impl Possession {
+    pub(crate) fn new(mode: Dpop, resource: Url, path: String, skew: Duration) -> Self {
+        Self {
+            mode,
+            resource,
+            path,
+            skew,
+            // From `skew` before its time, until it is too old. Its time has no fractions.
+            replays: Replays::new(FRESH + skew * 2 + Duration::from_secs(2), REMEMBERED),
+        }
+    }
+
+    /// Checks that a verified token is shown as it must be.
+    ///
+    /// # Errors
+    /// It is bound and there is no good proof, or it must be bound.
+    pub(crate) fn check(
+        &self,
+        verified: &Verified,
+        token: &Digest,
+        shown: &Credentials<'_>,
+    ) -> Result<(), AuthError> {
+        let scheme = shown.token.map(|(scheme, _)| scheme);
+        let Some(bound_to) = &verified.key else {
+            // A scheme that promises a proof of nothing is no scheme for this token.
+            return match (self.mode, scheme) {
+                (Dpop::Required, _) | (_, Some(Scheme::Dpop)) => {
+                    Err(AuthError::Token(TokenFault::Unbound))
+                }
+                _ => Ok(()),
+            };
+        };
+        match (self.mode, scheme) {
+            (Dpop::Off, _) => return Err(AuthError::Token(TokenFault::Binding)),
+            (_, Some(Scheme::Dpop)) => {}
+            _ => return Err(AuthError::Token(TokenFault::Bound)),
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_secs_f64();
+        let proof = self.read(bound_to, token, shown, now);
+        match self.replays.show(proof.map_err(AuthError::Proof)?) {
+            Shown::First => Ok(()),
+            Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
+            Shown::Full => Err(AWAY),
+        }
+    }
+
+    /// Checks a proof, and returns what tells it from others.
+    fn read(
+        &self,
+        bound_to: &str,
+        token: &Digest,
+        shown: &Credentials<'_>,
+        now: f64,
+    ) -> Result<[u8; 32], ProofFault> {
+        let proof = shown.proof.ok_or(ProofFault::Missing)?;
+        let jws = Some(proof).filter(|proof| proof.len() <= PROOF);
+        let jws = jws.and_then(Jws::of).ok_or(ProofFault::Malformed)?;
+        if !jws.is_of_type(&["dpop+jwt"]) || jws.header.crit.is_some() {
+            return Err(ProofFault::Malformed);
+        }
+        let algorithm = jws.algorithm(&ALGORITHMS).ok_or(ProofFault::Algorithm)?;
+        let key = jws.header.jwk.as_ref().ok_or(ProofFault::Malformed)?;
+        if key.is_private() {
+            return Err(ProofFault::Malformed);
+        }
+        let public = PublicKey::of(key).ok_or(ProofFault::Malformed)?;
+        if !jws.is_signed_by(&public, algorithm) {
+            return Err(ProofFault::Signature);
+        }
+        let thumbprint = key.thumbprint().ok_or(ProofFault::Malformed)?;
+        if URL_SAFE_NO_PAD.encode(thumbprint) != bound_to {
+            return Err(ProofFault::Key);
+        }
+        let claims: Claims = jws.read().ok_or(ProofFault::Malformed)?;
+        if !(1..=NAME).contains(&claims.jti.len()) {
+            return Err(ProofFault::Malformed);
+        }
+        if claims.htm != shown.method || !self.is_of(&claims.htu, shown.path) {
+            return Err(ProofFault::Request);
+        }
+        if claims.ath != Some(URL_SAFE_NO_PAD.encode(token)) {
+            return Err(ProofFault::Token);
+        }
+        let skew = self.skew.as_secs_f64();
+        let (oldest, newest) = (now - FRESH.as_secs_f64() - skew, now + skew);
+        if !(oldest..=newest).contains(&claims.iat) {
+            return Err(ProofFault::Time);
+        }
+        Ok((Sha256::new().chain_update(thumbprint))
+            .chain_update(claims.jti)
+            .finalize()
+            .into())
+    }
+
+    /// Whether a proof names the URL of a request: that which clients know, and never what the request says of its host.
+    fn is_of(&self, htu: &str, path: &str) -> bool {
+        let Ok(mut named) = Url::parse(htu) else {
+            return false;
+        };
+        named.set_query(None);
+        named.set_fragment(None);
+        let mut due = self.resource.clone();
+        if path != self.path {
+            // Behind a proxy that strips a prefix, other paths have it too.
+            let public = due.path().strip_suffix(self.path.as_str()).unwrap_or("");
+            due.set_path(&format!("{public}{path}"));
+        }
+        named == due
+    }
+}

@@ -1,0 +1,106 @@
+//! A token in the compact form (RFC 7515), taken apart. What it says is not to be believed before its signature is checked.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::config::SigningAlgorithm;
+use crate::oauth::keys::{Jwk, PublicKey};
+
+/// A token, not yet verified.
+pub(crate) struct Jws<'a> {
+    pub(crate) header: Header,
+    payload: Vec<u8>,
+    /// What is signed.
+    signed: &'a str,
+    signature: &'a str,
+}
+
+/// The members of a header that matter here.
+#[derive(Deserialize)]
+pub(crate) struct Header {
+    pub(crate) alg: String,
+    #[serde(default)]
+    pub(crate) kid: Option<String>,
+    #[serde(default)]
+    pub(crate) typ: Option<String>,
+    /// Whoever does not understand all that is critical must refuse the token. Nothing of that kind is understood here.
+    #[serde(default)]
+    pub(crate) crit: Option<Value>,
+    /// The key of a DPoP proof.
+    #[serde(default)]
+    pub(crate) jwk: Option<Jwk>,
+}
+
+impl<'a> Jws<'a> {
+    /// Takes a token apart; `None` if it has another form.
+    pub(crate) fn of(token: &'a str) -> Option<Self> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, payload) = signed.split_once('.')?;
+        if payload.contains('.') {
+            return None;
+        }
+        let header = serde_json::from_slice(&decode(header)?).ok()?;
+        Some(Self {
+            header,
+            payload: decode(payload)?,
+            signed,
+            signature,
+        })
+    }
+
+    /// The algorithm, if it is one of these.
+    pub(crate) fn algorithm(&self, allowed: &[SigningAlgorithm]) -> Option<SigningAlgorithm> {
+        let algorithm = SigningAlgorithm::named(&self.header.alg)?;
+        allowed.contains(&algorithm).then_some(algorithm)
+    }
+
+    /// Whether the header's type is one of these, in lower case and without `application/`.
+    pub(crate) fn is_of_type(&self, types: &[&str]) -> bool {
+        let typ = self.header.typ.as_deref().unwrap_or("jwt");
+        let typ = typ.to_ascii_lowercase();
+        let typ = typ.strip_prefix("application/").unwrap_or(&typ);
+        types.contains(&typ)
+    }
+
+    /// Whether a key has signed it.
+    pub(crate) fn is_signed_by(&self, key: &PublicKey, algorithm: SigningAlgorithm) -> bool {
+        let Some(key) = key.for_algorithm(algorithm) else {
+            return false;
+        };
+        let signed = self.signed.as_bytes();
+        jsonwebtoken::crypto::verify(self.signature, signed, key, algorithm.into()).unwrap_or(false)
+    }
+
+    /// The payload's text.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// The payload, read.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&self.payload).ok()
+    }
+}
+
+fn decode(part: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(part).ok()
+}
+
+impl From<SigningAlgorithm> for jsonwebtoken::Algorithm {
+    fn from(algorithm: SigningAlgorithm) -> Self {
+        match algorithm {
+            SigningAlgorithm::RS256 => Self::RS256,
+            SigningAlgorithm::RS384 => Self::RS384,
+            SigningAlgorithm::RS512 => Self::RS512,
+            SigningAlgorithm::PS256 => Self::PS256,
+            SigningAlgorithm::PS384 => Self::PS384,
+            SigningAlgorithm::PS512 => Self::PS512,
+            SigningAlgorithm::ES256 => Self::ES256,
+            SigningAlgorithm::ES384 => Self::ES384,
+            SigningAlgorithm::EdDSA => Self::EdDSA,
+        }
+    }
+}

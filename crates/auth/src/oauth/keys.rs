@@ -1,0 +1,196 @@
+//! The keys of an issuer (RFC 7517).
+
+use jsonwebtoken::DecodingKey;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+use crate::config::SigningAlgorithm;
+
+/// Keys of a set that are looked at; issuers have a few.
+pub(crate) const MOST_KEYS: usize = 64;
+/// Keys that a signature is checked with at most, if several have one id, or a token names none.
+const CANDIDATES: usize = 4;
+
+/// A key as JSON has it. Of those of other kinds, nothing but the kind is read.
+#[derive(Clone, Deserialize)]
+pub(crate) struct Jwk {
+    kty: String,
+    #[serde(default)]
+    kid: Option<String>,
+    #[serde(default)]
+    alg: Option<String>,
+    #[serde(default, rename = "use")]
+    intended: Option<String>,
+    #[serde(default)]
+    key_ops: Option<Vec<String>>,
+    #[serde(default)]
+    crv: Option<String>,
+    #[serde(default)]
+    n: Option<String>,
+    #[serde(default)]
+    e: Option<String>,
+    #[serde(default)]
+    x: Option<String>,
+    #[serde(default)]
+    y: Option<String>,
+    /// There only if somebody has published a private key.
+    #[serde(default)]
+    d: Option<String>,
+}
+
+/// A public key that signatures are checked with.
+pub(crate) struct PublicKey {
+    kid: Option<String>,
+    /// What its issuer says that it is for.
+    algorithm: Option<String>,
+    kind: KeyKind,
+    key: DecodingKey,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyKind {
+    Rsa,
+    P256,
+    P384,
+    Ed25519,
+}
+
+impl PublicKey {
+    /// The key of a JWK, if it is one that signatures can be checked with. A symmetric key never is.
+    pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
+        let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
+        if jwk
+            .intended
+            .as_deref()
+            .is_some_and(|intended| intended != "sig")
+            || !jwk.key_ops.as_ref().is_none_or(verifies)
+        {
+            return None;
+        }
+        let (kind, key) = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
+            ("RSA", _) => {
+                let key = DecodingKey::from_rsa_components(jwk.n.as_ref()?, jwk.e.as_ref()?);
+                (KeyKind::Rsa, key)
+            }
+            ("EC", Some(curve @ ("P-256" | "P-384"))) => {
+                let kind = match curve {
+                    "P-256" => KeyKind::P256,
+                    _ => KeyKind::P384,
+                };
+                let key = DecodingKey::from_ec_components(jwk.x.as_ref()?, jwk.y.as_ref()?);
+                (kind, key)
+            }
+            ("OKP", Some("Ed25519")) => {
+                let key = DecodingKey::from_ed_components(jwk.x.as_ref()?);
+                (KeyKind::Ed25519, key)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            kid: jwk.kid.clone(),
+            algorithm: jwk.alg.clone(),
+            kind,
+            key: key.ok()?,
+        })
+    }
+
+    /// The key, if it is one for an algorithm.
+    pub(crate) fn for_algorithm(&self, algorithm: SigningAlgorithm) -> Option<&DecodingKey> {
+        let said = self.algorithm.as_deref();
+        let fits =
+            said.is_none_or(|said| said == algorithm.name()) && self.kind == kind_for(algorithm);
+        fits.then_some(&self.key)
+    }
+}
+
+fn kind_for(algorithm: SigningAlgorithm) -> KeyKind {
+    match algorithm {
+        SigningAlgorithm::ES256 => KeyKind::P256,
+        SigningAlgorithm::ES384 => KeyKind::P384,
+        SigningAlgorithm::EdDSA => KeyKind::Ed25519,
+        _ => KeyKind::Rsa,
+    }
+}
+
+impl Jwk {
+    /// Whether it holds more than a public key.
+    pub(crate) fn is_private(&self) -> bool {
+        self.d.is_some()
+    }
+
+    /// The thumbprint (RFC 7638), by which a token names its client's key.
+    pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
+        let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
+        let canonical = match self.kty.as_str() {
+            "RSA" => format!(
+                r#"{{"e":{},"kty":"RSA","n":{}}}"#,
+                text(&self.e)?,
+                text(&self.n)?
+            ),
+            "EC" => format!(
+                r#"{{"crv":{},"kty":"EC","x":{},"y":{}}}"#,
+                text(&self.crv)?,
+                text(&self.x)?,
+                text(&self.y)?
+            ),
+            "OKP" => format!(
+                r#"{{"crv":{},"kty":"OKP","x":{}}}"#,
+                text(&self.crv)?,
+                text(&self.x)?
+            ),
+            _ => return None,
+        };
+        Some(Sha256::digest(canonical).into())
+    }
+}
+
+/// The keys that an issuer signs with.
+#[derive(Default)]
+pub(crate) struct KeySet {
+    keys: Vec<PublicKey>,
+}
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    keys: Vec<&'a RawValue>,
+}
+
+impl KeySet {
+    /// Reads a set. Keys of other kinds, and such as cannot be read, are left out: an issuer may have more than this knows.
+    ///
+    /// # Errors
+    /// What is wrong with the document as a whole.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+        let document: Document<'_> = serde_json::from_slice(text)
+            .map_err(|_| "the document is no JSON Web Key Set".to_owned())?;
+        if document.keys.len() > MOST_KEYS {
+            return Err(format!("it has more than {MOST_KEYS} keys"));
+        }
+        let keys = document.keys.iter();
+        let keys = keys.filter_map(|key| serde_json::from_str::<Jwk>(key.get()).ok());
+        let keys: Vec<PublicKey> = keys.filter_map(|jwk| PublicKey::of(&jwk)).collect();
+        match keys.is_empty() {
+            true => Err("it has no key that signatures can be checked with".to_owned()),
+            false => Ok(Self { keys }),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The keys that may have signed a token.
+    pub(crate) fn candidates(
+        &self,
+        kid: Option<&str>,
+        algorithm: SigningAlgorithm,
+    ) -> impl Iterator<Item = &PublicKey> {
+        let named = move |key: &&PublicKey| kid.is_none() || key.kid.as_deref() == kid;
+        let keys = self.keys.iter().filter(named);
+        let fit = keys.filter(move |key| key.for_algorithm(algorithm).is_some());
+        fit.take(CANDIDATES)
+    }
+}

@@ -1,0 +1,128 @@
+//! Nobody is asked, or everybody has a static bearer token.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::RwLock;
+use shoal_ports::{AuthError, Authenticated, Authenticator, Credentials, Principal, Scheme};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::config::{Auth, Token};
+use crate::token_hash::TokenHash;
+use crate::tokens_file::TokensFile;
+
+/// Everybody is the anonymous principal. For loopback listeners.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoAuthentication;
+
+#[async_trait]
+impl Authenticator for NoAuthentication {
+    async fn authenticate(&self, _: Credentials<'_>) -> Result<Authenticated, AuthError> {
+        Ok(Principal::anonymous().into())
+    }
+
+    fn method(&self) -> &'static str {
+        "anonymous"
+    }
+}
+
+/// Whose each token is.
+///
+/// The keys of its hashes are random, so which entry a digest is compared with, and the time that takes, says
+/// nothing about how close it came to one.
+pub(crate) type Principals = HashMap<TokenHash, Principal>;
+
+/// Knows callers by fixed bearer tokens. However many there are, a request costs the same.
+pub struct StaticTokens {
+    /// Another one when a file of tokens has changed.
+    principals: Arc<RwLock<Arc<Principals>>>,
+    /// Watches the file, if there is one.
+    _watch: Option<AbortOnDropHandle<()>>,
+}
+
+impl StaticTokens {
+    /// The tokens of a configuration, and of its file, which is watched from now on.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn start(auth: &Auth) -> Result<Self, String> {
+        let entry = |token: &Token| (token.sha256, Principal::new(token.name.as_str()));
+        let fixed: Principals = auth.tokens.iter().map(entry).collect();
+        let mut tokens = Self::new(fixed.clone());
+        if let Some(file) = &auth.tokens_file {
+            let file = TokensFile::new(file.clone(), fixed, tokens.principals.clone());
+            tokens._watch = Some(file.watch()?);
+        }
+        Ok(tokens)
+    }
+
+    /// Whose each token is. Of entries with the same token, the last counts.
+    pub fn new(tokens: impl IntoIterator<Item = (TokenHash, Principal)>) -> Self {
+        Self {
+            principals: Arc::new(RwLock::new(Arc::new(tokens.into_iter().collect()))),
+            _watch: None,
+        }
+    }
+
+    /// What replaces all tokens at once.
+    #[cfg(test)]
+    pub(crate) fn handle(&self) -> Arc<RwLock<Arc<Principals>>> {
+        self.principals.clone()
+    }
+}
+
+#[async_trait]
+impl Authenticator for StaticTokens {
+    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError> {
+        let Some((Scheme::Bearer, token)) = shown.token else {
+            return Err(AuthError::Missing);
+        };
+        let known = self.principals.read();
+        let principal = known.get(&TokenHash::of(token)).cloned();
+        principal.map(Authenticated::from).ok_or(AuthError::Invalid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::{AuthError, Authenticator, Credentials, Principal};
+
+    use super::{StaticTokens, TokenHash};
+
+    fn entry(token: &str, principal: &str) -> (TokenHash, Principal) {
+        (TokenHash::of(token), Principal::new(principal))
+    }
+
+    async fn shown(tokens: &StaticTokens, token: &str) -> Result<String, AuthError> {
+        let known = tokens.authenticate(Credentials::bearer(token)).await?;
+        Ok(known.principal.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_token_names_its_principal() {
+        let tokens = StaticTokens::new([entry("0", "other"), entry("secret", "alice")]);
+        assert_eq!(shown(&tokens, "secret").await.unwrap(), "alice");
+        assert_eq!(shown(&tokens, "Secret").await, Err(AuthError::Invalid));
+        let nothing = tokens.authenticate(Credentials::none()).await;
+        assert_eq!(nothing, Err(AuthError::Missing));
+    }
+
+    #[tokio::test]
+    async fn of_many_tokens_each_names_its_own_principal() {
+        let many = (0..200).map(|number| entry(&format!("t{number}"), &format!("p{number}")));
+        // A token may change its principal, and a principal may have two.
+        let more = [entry("t7", "other"), entry("new", "p8")];
+        let tokens = StaticTokens::new(many.chain(more));
+        for (token, due) in [
+            ("t0", "p0"),
+            ("t199", "p199"),
+            ("t7", "other"),
+            ("t8", "p8"),
+            ("new", "p8"),
+        ] {
+            assert_eq!(shown(&tokens, token).await.unwrap(), due, "{token}");
+        }
+        assert_eq!(shown(&tokens, "t200").await, Err(AuthError::Invalid));
+    }
+}

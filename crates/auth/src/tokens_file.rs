@@ -1,0 +1,205 @@
+//! A file of static tokens that may change while the process runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::RwLock;
+use serde::Deserialize;
+use shoal_ports::Principal;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::config::Token;
+use crate::tokens::Principals;
+
+/// How often the file is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+/// The longest file, in bytes: some hundred thousand tokens.
+const LONGEST: u64 = 32 << 20;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    tokens: Vec<Token>,
+}
+
+/// What tells a file that changed from one that did not. A mounted file is replaced by another one, with another time.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Watches a file, and replaces all tokens when it changes.
+pub(crate) struct TokensFile {
+    file: PathBuf,
+    /// The tokens of the configuration.
+    fixed: Principals,
+    tokens: Arc<RwLock<Arc<Principals>>>,
+}
+
+impl TokensFile {
+    pub(crate) fn new(
+        file: PathBuf,
+        fixed: Principals,
+        tokens: Arc<RwLock<Arc<Principals>>>,
+    ) -> Self {
+        Self {
+            file,
+            fixed,
+            tokens,
+        }
+    }
+
+    /// Reads the file now.
+    ///
+    /// # Errors
+    /// What is wrong with it; the tokens stay what they were.
+    fn read(&self) -> Result<usize, String> {
+        let of_file = read(&self.file)?;
+        let count = of_file.len();
+        let mut all = self.fixed.clone();
+        all.extend(of_file);
+        *self.tokens.write() = Arc::new(all);
+        Ok(count)
+    }
+
+    /// Reads the file now, and again when it has changed, until the handle is dropped.
+    ///
+    /// # Errors
+    /// What is wrong with it now.
+    pub(crate) fn watch(self) -> Result<AbortOnDropHandle<()>, String> {
+        // Before it is read: a change in between is seen later.
+        let mut last = stamp(&self.file);
+        self.read()?;
+        Ok(AbortOnDropHandle::new(tokio::spawn(async move {
+            let watched = Arc::new(self);
+            loop {
+                tokio::time::sleep(LOOK).await;
+                let now = stamp(&watched.file);
+                if now == last {
+                    continue;
+                }
+                last = now;
+                let reading = watched.clone();
+                let read = tokio::task::spawn_blocking(move || reading.read()).await;
+                let file = watched.file.display();
+                match read {
+                    Ok(Ok(tokens)) => tracing::info!(%file, tokens, "the tokens have changed"),
+                    Ok(Err(error)) => {
+                        tracing::error!(%file, error, "the changed tokens cannot be used; the former ones stay");
+                    }
+                    Err(_) => tracing::error!(%file, "reading the tokens failed"),
+                }
+            }
+        })))
+    }
+}
+
+fn stamp(file: &Path) -> Stamp {
+    let about = std::fs::metadata(file).ok()?;
+    Some((about.modified().ok()?, about.len()))
+}
+
+fn read(file: &Path) -> Result<Principals, String> {
+    let unreadable = |error| format!("cannot read {}: {error}", file.display());
+    let about = std::fs::metadata(file).map_err(unreadable)?;
+    if about.len() > LONGEST {
+        return Err(format!("{} is longer than {LONGEST} bytes", file.display()));
+    }
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    // The error's own text quotes the line, which may hold a token.
+    let document: Document = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+        format!(
+            "{}, line {line}: expected [[tokens]] with name and sha256",
+            file.display()
+        )
+    })?;
+    let entry = |token: Token| {
+        let principal = Principal::new(token.name);
+        match principal.is_reserved() || principal.as_str().is_empty() {
+            true => Err(format!(
+                "{}: the name {principal:?} is reserved for Shoal itself, or empty: use another",
+                file.display()
+            )),
+            false => Ok((token.sha256, principal)),
+        }
+    };
+    document.tokens.into_iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use shoal_ports::{Authenticator as _, Credentials};
+
+    use super::TokensFile;
+    use crate::config::{Auth, AuthMode};
+    use crate::tokens::Principals;
+    use crate::{StaticTokens, TokenHash};
+
+    fn write(file: &Path, entries: &[(&str, &str)]) {
+        let entry = |(name, token): &(&str, &str)| {
+            let hash = TokenHash::of(token).to_hex();
+            format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n")
+        };
+        let text: String = entries.iter().map(entry).collect();
+        // As editors and Kubernetes do it: another file takes the place.
+        let next = file.with_extension("next");
+        std::fs::write(&next, text).unwrap();
+        std::fs::rename(&next, file).unwrap();
+    }
+
+    async fn named(tokens: &StaticTokens, token: &str) -> Option<String> {
+        let known = tokens.authenticate(Credentials::bearer(token)).await.ok()?;
+        Some(known.principal.to_string())
+    }
+
+    async fn becomes(tokens: &StaticTokens, token: &str, due: Option<&str>) {
+        let changed = async {
+            while named(tokens, token).await.as_deref() != due {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        let within = std::time::Duration::from_secs(20);
+        (tokio::time::timeout(within, changed).await)
+            .unwrap_or_else(|_| panic!("{token}: not {due:?}"));
+    }
+
+    #[tokio::test]
+    async fn a_changed_file_counts_and_a_broken_one_does_not() {
+        let folder = std::env::temp_dir().join(format!("shoal-tokens-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("tokens.toml");
+        let auth = Auth {
+            mode: AuthMode::Tokens,
+            tokens_file: Some(file.clone()),
+            ..Auth::default()
+        };
+        assert!(StaticTokens::start(&auth).is_err(), "there is no file yet");
+        write(&file, &[("alice", "first")]);
+        let tokens = Arc::new(StaticTokens::start(&auth).unwrap());
+        assert_eq!(named(&tokens, "first").await.as_deref(), Some("alice"));
+
+        write(&file, &[("alice", "second"), ("bob", "third")]);
+        becomes(&tokens, "first", None).await;
+        assert_eq!(named(&tokens, "third").await.as_deref(), Some("bob"));
+
+        std::fs::write(&file, "[[tokens]]\nname = \"eve\"\nsha256 = \"secret\"\n").unwrap();
+        let reread = TokensFile::new(file.clone(), Principals::new(), tokens.handle());
+        let broken = reread.read().unwrap_err();
+        assert!(
+            broken.contains("line 3") && !broken.contains("secret"),
+            "{broken}"
+        );
+        write(&file, &[("shoal-console", "fifth")]);
+        let reserved = reread.read().unwrap_err();
+        assert!(reserved.contains("reserved"), "{reserved}");
+        assert_eq!(named(&tokens, "third").await.as_deref(), Some("bob"));
+        write(&file, &[("carol", "fourth"), ("alice", "second")]);
+        becomes(&tokens, "fourth", Some("carol")).await;
+        assert_eq!(named(&tokens, "second").await.as_deref(), Some("alice"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,13 @@
+//! Access tokens of an authorization server that runs on loopback.
+#![allow(clippy::unwrap_used, reason = "a failed test is the report")]
+
+#[path = "oauth/dpop.rs"]
+mod dpop;
+#[path = "oauth/introspection.rs"]
+mod introspection;
+#[path = "oauth/keys.rs"]
+mod keys;
+#[path = "oauth/setting.rs"]
+mod setting;
+#[path = "oauth/tokens.rs"]
+mod tokens;
