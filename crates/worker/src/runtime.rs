@@ -63,7 +63,7 @@ use record::CallRecord;
 ///   a later one takes over. A reader that stays too far behind is let go: its events end without
 ///   `Finished`, and it may attach again.
 /// * A finished call is kept for [`PoolConfig::result_retention`], except one that is safe to repeat,
-///   sent nothing but its end, and was read to that end; and any other until its end is acknowledged.
+///   sent nothing but its end or was lost, and was read to that end; and any other until its end is acknowledged.
 /// * A later reader takes over the steering too: what the control of an earlier one is told has no effect.
 /// * The id of a journaled call that has run is remembered for [`PoolConfig::call_memory`] after its result
 ///   is gone, and so is the refusal of one that was refused. Journaled calls that may have run here are refused with

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,7 +147,7 @@ impl HttpConfig {
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
             headers: self.client().wanted(),
-            waits_to_reopen: alone,
+            waits_to_reopen: if alone { Duration::MAX } else { Duration::ZERO },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use shoal_ports::{AskId, CallEvent, CallEventKind, CallOutcome};
+use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Retry};
 
 /// Events of one call that are kept for readers. Enough to bridge the time in which a session moves to
 /// another node.
@@ -33,6 +33,15 @@ impl EventBuffer {
     /// Whether the call has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.end.is_some()
+    }
+
+    /// Whether the call has ended because it was lost: one that is safe to repeat has not had its end yet.
+    pub(super) fn was_lost(&self) -> bool {
+        let end = self.end.as_ref().map(|event| &event.kind);
+        let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {
+            return false;
+        };
+        failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
     }
 
     /// What the kept events weigh.

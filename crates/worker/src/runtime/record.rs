@@ -324,8 +324,7 @@ impl CallRecord {
         }
     }
 
-    /// Whether a call that has ended is gone once its reader has its end: one that is safe to repeat and said nothing
-    /// but its result.
+    /// Whether a call that has ended is gone once its reader has its end.
     fn is_delivered_and_gone(&self, state: &RecordState) -> bool {
         self.is_passing(state) && state.reader.as_ref().is_some_and(|reader| !reader.left)
     }
@@ -346,9 +345,11 @@ impl CallRecord {
         }
     }
 
-    /// Whether the call is not kept once its end has been read.
+    /// Whether the call is not kept once its end has been read: one that is safe to repeat, and said nothing but its end, or
+    /// was lost. Were a lost one kept, a reader that sends it again would find it instead of having it run.
     fn is_passing(&self, state: &RecordState) -> bool {
-        self.durability == Durability::Repeatable && state.events.last() == 1
+        let events = &state.events;
+        self.durability == Durability::Repeatable && (events.last() == 1 || events.was_lost())
     }
 
     /// How long it goes on when nobody reads it; `None` when its worker has gone.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use super::child::INHERITED;
-use crate::upstream::{Binding, EraChoice, Settings};
+use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
 /// How the names of Shoal's own variables begin: its secrets are among them.
 const OWN_VARIABLES: &str = "SHOAL_";
@@ -131,7 +131,7 @@ impl StdioConfig {
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
             headers: Vec::new(),
-            waits_to_reopen: false,
+            waits_to_reopen: SHORT_PAUSE,
         }
     }
 

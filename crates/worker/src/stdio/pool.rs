@@ -14,12 +14,11 @@ use super::placement::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::CallContext;
 use crate::upstream::{
     Connection, ConnectionShare, Launcher, Lead, OpenQuestion, Quarantine, RestartDelay,
+    SHORT_PAUSE,
 };
 
 /// What a call is told that has waited for a process too long.
 const BUSY: &str = "all processes of the server are busy";
-/// The longest pause before a start for which calls wait: a server that crashes again and again has longer ones.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// When a question that was refused may be put again, about.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
@@ -224,7 +223,7 @@ impl Lead for Arc<ProcessPool> {
         let mut state = self.state.lock();
         state.down = Some(Down {
             reason: reason.to_owned(),
-            stays: state.down.is_some() || pause > LONGEST_PAUSE,
+            stays: state.down.is_some() || pause > SHORT_PAUSE,
         });
         state.sweep();
         let deserted = state.unavailable().is_some();

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 
 use super::settings::Settings;
 
+/// The longest pause for which calls wait: a server that crashes again and again has longer ones.
+pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
 /// A connection that lived this long had not failed to start.
 const STABLE: Duration = Duration::from_secs(10);
 

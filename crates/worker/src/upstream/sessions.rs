@@ -231,7 +231,8 @@ impl Sessions {
         if let Some(connection) = &opened.connection {
             return Ok(connection.clone());
         }
-        if self.launcher.settings.waits_to_reopen {
+        let pause = opened.not_before.saturating_duration_since(Instant::now());
+        if pause <= self.launcher.settings.waits_to_reopen {
             tokio::time::sleep_until(opened.not_before).await;
         }
         let now = Instant::now();

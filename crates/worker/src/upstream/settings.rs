@@ -45,6 +45,6 @@ pub(crate) struct Settings {
     pub(crate) max_restart_delay: Duration,
     /// The headers of clients' requests that its calls bring along, in lower case.
     pub(crate) headers: Vec<Arc<str>>,
-    /// Whether a call waits for that attempt; else it is refused at once, since it may go elsewhere.
-    pub(crate) waits_to_reopen: bool,
+    /// The longest of these pauses that a call of a session waits for; else it is refused at once, since it may go elsewhere.
+    pub(crate) waits_to_reopen: Duration,
 }

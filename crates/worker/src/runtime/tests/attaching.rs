@@ -1,6 +1,7 @@
 //! Attaching to calls that run, and to calls that have ended.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_ports::{
@@ -147,6 +148,49 @@ async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
     drop(running);
     let mut running = worker.attach(Attach::new(id, 0)).await.unwrap();
     assert!(is_done(&outcome(&mut running).await));
+}
+
+#[tokio::test]
+async fn call_that_is_safe_to_repeat_runs_again_where_it_was_lost_after_it_said_something() {
+    let lost = Arc::new(AtomicBool::new(false));
+    let script = Script::new(move |context| {
+        let lost = Arc::clone(&lost);
+        async move {
+            progress(&context, 1).await;
+            if lost.swap(true, Ordering::SeqCst) {
+                return done();
+            }
+            CallOutcome::Failed(CallFailure::outcome_unknown("its process was killed"))
+        }
+    });
+    let worker = script.worker(small()).await;
+    let call = repeatable();
+    let ended = outcome(&mut worker.start(call.clone()).await.unwrap()).await;
+    let CallOutcome::Failed(CallFailure::OutcomeUnknown { .. }) = ended else {
+        panic!("{ended:?}");
+    };
+    until(|| worker.load().running == 0).await;
+    let ended = outcome(&mut worker.start(call).await.unwrap()).await;
+    assert!(is_done(&ended), "{ended:?}");
+    assert_eq!(script.runs(), 2);
+}
+
+#[tokio::test]
+async fn call_that_must_not_run_twice_is_found_where_it_was_lost() {
+    let script = Script::new(|context| async move {
+        progress(&context, 1).await;
+        CallOutcome::Failed(CallFailure::outcome_unknown("its process was killed"))
+    });
+    let worker = script.worker(small()).await;
+    let call = call();
+    for _ in 0..2 {
+        let ended = outcome(&mut worker.start(call.clone()).await.unwrap()).await;
+        assert!(matches!(
+            ended,
+            CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })
+        ));
+    }
+    assert_eq!(script.runs(), 1);
 }
 
 #[tokio::test]
