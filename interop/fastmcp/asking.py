@@ -1,10 +1,12 @@
-"""A server on FastMCP whose tools ask mid-call, in every way that it has."""
+"""A server on FastMCP whose tools ask mid-call, in every way that it has, work, and change a resource."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 
+import anyio
 import mcp_types as types
 from fastmcp import Context, FastMCP
 
@@ -16,7 +18,7 @@ class Guest:
     name: str
 
 
-@server.tool(output_schema=None)
+@server.tool(output_schema=None, annotations=types.ToolAnnotations(read_only_hint=True))
 async def echo(text: str) -> str:
     """Gives the text back."""
     return text
@@ -55,6 +57,69 @@ async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
             input_requests={"name": types.ElicitRequest(params=form)}, request_state="asked"
         )
     return f"hello {answer.content['name']}" if answer.action == "accept" else f"nobody: {answer.action}"
+
+
+COUNTER = "asking://counter"
+# The sessions that follow it.
+followers = {}
+count = 0
+
+
+@server.resource(COUNTER)
+def counter() -> str:
+    """How often it was changed."""
+    return str(count)
+
+
+async def subscribe(ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    followers[id(ctx.session)] = ctx.session
+    return types.EmptyResult()
+
+
+async def unsubscribe(ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    followers.pop(id(ctx.session), None)
+    return types.EmptyResult()
+
+
+# FastMCP serves no subscriptions: they are left to the server below it.
+server._mcp_server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
+server._mcp_server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
+
+
+@server.tool(output_schema=None)
+async def change(ctx: Context) -> str:
+    """Changes the resource, and tells those who follow it."""
+    global count
+    count += 1
+    for follower in list(followers.values()):
+        await follower.send_resource_updated(COUNTER)
+    return str(count)
+
+
+def record(what: str) -> None:
+    """Leaves a line where the test looks for it, since a process that is killed remembers nothing."""
+    with open(os.environ["INTEROP_RECORD"], "a", encoding="utf-8") as file:
+        file.write(f"{what}\n")
+
+
+@server.tool(output_schema=None)
+async def work(steps: int, label: str, ctx: Context) -> str:
+    """Takes a while, and says how far it is."""
+    record(f"started {label}")
+    try:
+        for step in range(1, steps + 1):
+            await ctx.report_progress(step, steps)
+            await anyio.sleep(0.05)
+    except anyio.get_cancelled_exc_class():
+        record(f"cancelled {label}")
+        raise
+    return f"worked {steps} steps"
+
+
+@server.tool(output_schema=None, annotations=types.ToolAnnotations(read_only_hint=True))
+async def work_safely(steps: int, label: str, ctx: Context) -> str:
+    """The same, and it may be called again."""
+    return await work(steps, label, ctx)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import { Skip, expect, expectAll, expectEqual } from './harness.js';
 import { SAMPLED } from './peer.js';
 import { textOf } from './session.js';
 
+const LONG = 'trigger-long-running-operation';
 const DOCUMENT = 'demo://resource/dynamic/text/7';
 
 /**
@@ -18,7 +19,7 @@ export const everything = ownProcess => ({
             'echo',
             'get-sum',
             'get-structured-content',
-            'trigger-long-running-operation',
+            LONG,
             'trigger-elicitation-request',
             'trigger-url-elicitation',
             'trigger-sampling-request'
@@ -26,7 +27,7 @@ export const everything = ownProcess => ({
         expectAll((await session.listTools()).map(tool => tool.name), wanted, 'tools');
     },
 
-    async echo(session) {
+    async call(session) {
         expectEqual(await session.text('echo', { message: 'hello' }), 'Echo: hello', 'text');
     },
 
@@ -37,24 +38,39 @@ export const everything = ownProcess => ({
 
     async progress(session) {
         const seen = [];
-        const onprogress = ({ progress }) => seen.push(progress);
-        await session.text('trigger-long-running-operation', { duration: 0.4, steps: 4 }, { onprogress });
+        // Without a total it is the SDK's own, which tells of a question as well: the server may ask for roots meanwhile.
+        const onprogress = ({ progress, total }) => total && seen.push(progress);
+        await session.text(LONG, { duration: 0.4, steps: 4 }, { onprogress });
         expectEqual(seen, [1, 2, 3, 4], 'progress');
     },
 
-    async elicit_form_accept(session, peer) {
+    async cancel(session) {
+        const seen = [];
+        const controller = new AbortController();
+        const onprogress = ({ progress }) => {
+            seen.push(progress);
+            controller.abort(new Error('cancelled by the check'));
+        };
+        const options = { onprogress, signal: controller.signal };
+        const ended = session.callTool(LONG, { duration: 6, steps: 12 }, options).then(textOf, () => undefined);
+        expectEqual(await ended, undefined, 'what the operation ended with');
+        expectEqual(await session.text('echo', { message: 'still here' }), 'Echo: still here', 'text');
+        expectEqual(seen, [1], 'progress of what was cancelled');
+    },
+
+    async elicitation_form_accept(session, peer) {
         peer.formAnswer = { action: 'accept', content: { name: 'Ada' } };
         const text = await session.text('trigger-elicitation-request');
         expect(text.includes('- Name: Ada'), `odd text ${text}`);
     },
 
-    async elicit_form_decline(session, peer) {
+    async elicitation_form_decline(session, peer) {
         peer.formAnswer = { action: 'decline' };
         const text = await session.text('trigger-elicitation-request');
         expect(text.includes('declined'), `odd text ${text}`);
     },
 
-    async elicit_url(session, peer) {
+    async elicitation_url(session, peer) {
         peer.urlAnswer = { action: 'accept' };
         const before = peer.urls.length;
         const url = 'https://example.com/sign-in';
@@ -126,5 +142,17 @@ export const everything = ownProcess => ({
         const result = await session.callTool('get-sum', { a: 'two', b: 40 });
         expect(result.isError, 'isError is not set');
         expect(textOf(result), 'no text');
+    },
+
+    async crash(session, _peer, known) {
+        // It is safe to repeat, so it is started again, and ends as if nothing had happened.
+        let killed = false;
+        const onprogress = () => {
+            if (!killed) known.kill();
+            killed = true;
+        };
+        const text = await session.text(LONG, { duration: 1, steps: 4 }, { onprogress });
+        expect(text.includes('completed'), `odd text ${text}`);
+        expectEqual(await session.text('echo', { message: 'back' }), 'Echo: back', 'text');
     }
 });

@@ -9,6 +9,7 @@ import { demo } from './demo.js';
 import { everything } from './everything.js';
 import { filesystem } from './filesystem.js';
 import { Runner, expect, expectEqual, within } from './harness.js';
+import { Known } from './known.js';
 import { Peer, ROOTS } from './peer.js';
 
 const VERSIONS = { legacy: '2025-11-25', modern: '2026-07-28' };
@@ -25,7 +26,8 @@ export async function main(eras, connect) {
     const options = readOptions(eras);
     const { era } = options;
     const peer = new Peer(options.directory ? [pathToFileURL(options.directory).href] : ROOTS);
-    const runner = new Runner(options.only);
+    const known = new Known(options.known);
+    const runner = new Runner(options.only, options.cannot);
     let session;
     const connected = await runner.run('connect', async () => {
         session = await within(CONNECT_MS, 'connecting', connect({ ...options, peer }));
@@ -41,7 +43,7 @@ export async function main(eras, connect) {
             filesystem: filesystem(options.directory)
         };
         for (const [name, check] of Object.entries(suites[options.expect])) {
-            await runner.run(name, () => check(session, peer));
+            await runner.run(name, () => check(session, peer, known));
         }
         await runner.run('close', () => within(CLOSE_MS, 'closing', session.close()));
     }
@@ -57,19 +59,23 @@ function readOptions(eras) {
             expect: { type: 'string', default: 'demo' },
             dir: { type: 'string' },
             'own-process': { type: 'boolean', default: false },
-            only: { type: 'string', multiple: true, default: [] }
+            known: { type: 'string' },
+            only: { type: 'string', multiple: true, default: [] },
+            cannot: { type: 'string', multiple: true, default: [] }
         }
     });
     const usage = problem => {
         console.error(
             `${problem}\nusage: client.js (--url URL | -- COMMAND…) --era ${eras.join('|')} ` +
-                '[--expect asking|demo|everything|filesystem] [--own-process] [--dir DIR] [--only CHECK]…'
+                '[--expect asking|demo|everything|filesystem] [--own-process] [--dir DIR] [--known DIR] [--only CHECK]… ' +
+                "[--cannot 'CHECK|SEEN|WHY']…"
         );
         process.exit(2);
     };
     if (Boolean(values.url) === positionals.length > 0) usage('give either --url or a command');
     if (!eras.includes(values.era)) usage(`this SDK does not speak the ${values.era} era`);
     if (!['asking', 'demo', 'everything', 'filesystem'].includes(values.expect)) usage('unknown --expect');
+    if (['asking', 'everything'].includes(values.expect) && !values.known) usage(`--expect ${values.expect} needs --known`);
     if (values.expect === 'filesystem' && !values.dir) usage('--expect filesystem needs --dir');
     return {
         ...values,

@@ -1,11 +1,13 @@
-"""A server on the official Python SDK whose tools ask mid-call, in every way that the SDK has."""
+"""A server on the official Python SDK whose tools ask mid-call, in every way that the SDK has, work, and change a resource."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from typing import Annotated
 
+import anyio
 import mcp_types as types
 from mcp import MCPDeprecationWarning
 from mcp.server import MCPServer
@@ -21,7 +23,7 @@ class Guest(BaseModel):
     name: str
 
 
-@server.tool(structured_output=False)
+@server.tool(structured_output=False, annotations=types.ToolAnnotations(read_only_hint=True))
 async def echo(text: str) -> str:
     """Gives the text back."""
     return text
@@ -70,6 +72,70 @@ async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
             input_requests={"name": types.ElicitRequest(params=form)}, request_state="asked"
         )
     return f"hello {answer.content['name']}" if answer.action == "accept" else f"nobody: {answer.action}"
+
+
+COUNTER = "asking://counter"
+# The sessions of earlier revisions that follow it; those of 2026-07-28 have a stream for that.
+followers = {}
+count = 0
+
+
+@server.resource(COUNTER)
+def counter() -> str:
+    """How often it was changed."""
+    return str(count)
+
+
+async def subscribe(ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    followers[id(ctx.session)] = ctx.session
+    return types.EmptyResult()
+
+
+async def unsubscribe(ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    followers.pop(id(ctx.session), None)
+    return types.EmptyResult()
+
+
+# MCPServer serves the subscriptions of 2026-07-28 alone: those of earlier revisions are left to the server below it.
+server._lowlevel_server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
+server._lowlevel_server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
+
+
+@server.tool(structured_output=False)
+async def change(ctx: Context) -> str:
+    """Changes the resource, and tells those who follow it."""
+    global count
+    count += 1
+    for follower in list(followers.values()):
+        await follower.send_resource_updated(COUNTER)
+    await ctx.notify_resource_updated(COUNTER)
+    return str(count)
+
+
+def record(what: str) -> None:
+    """Leaves a line where the test looks for it, since a process that is killed remembers nothing."""
+    with open(os.environ["INTEROP_RECORD"], "a", encoding="utf-8") as file:
+        file.write(f"{what}\n")
+
+
+@server.tool(structured_output=False)
+async def work(steps: int, label: str, ctx: Context) -> str:
+    """Takes a while, and says how far it is."""
+    record(f"started {label}")
+    try:
+        for step in range(1, steps + 1):
+            await ctx.report_progress(step, steps)
+            await anyio.sleep(0.05)
+    except anyio.get_cancelled_exc_class():
+        record(f"cancelled {label}")
+        raise
+    return f"worked {steps} steps"
+
+
+@server.tool(structured_output=False, annotations=types.ToolAnnotations(read_only_hint=True))
+async def work_safely(steps: int, label: str, ctx: Context) -> str:
+    """The same, and it may be called again."""
+    return await work(steps, label, ctx)
 
 
 if __name__ == "__main__":

@@ -42,11 +42,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--own-process", action="store_true", help="server-everything serves nobody else"
     )
+    parser.add_argument("--known", type=pathlib.Path, help="the directory of the server that `known` has started")
     parser.add_argument("--only", action="append", default=[], help="run this check alone")
+    parser.add_argument(
+        "--cannot", action="append", default=[], metavar="NAME|SEEN|WHY", help="this check must fail, with what is SEEN"
+    )
     parser.add_argument("command", nargs="*", help="a server to talk to over stdio")
     args = parser.parse_args()
     if bool(args.url) == bool(args.command):
         parser.error("give either --url or a command")
+    if args.expect in ("asking", "everything") and not args.known:
+        parser.error(f"--expect {args.expect} needs --known")
     if args.expect == "filesystem" and not args.dir:
         parser.error("--expect filesystem needs --dir")
     return args
@@ -61,7 +67,7 @@ async def run(args: argparse.Namespace) -> int:
         server = sse_client(args.url)
     else:
         server = args.url
-    runner = Runner(args.only)
+    runner = Runner(args.only, args.cannot)
     client = Client(
         server,
         mode=MODES[args.era],

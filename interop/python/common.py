@@ -6,14 +6,18 @@ import argparse
 import inspect
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp import Client
+from mcp.client.subscriptions import ResourceUpdated
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from harness import Check, expect, expect_equal
-from peer import Peer
+from harness import Check, Failure, expect, expect_equal
+from known import Known
+from peer import ARRIVAL_SECONDS, Peer
 
 LEGACY_VERSION = "2025-11-25"
 MODERN_VERSION = "2026-07-28"
@@ -29,6 +33,7 @@ class Checks:
         self.modern: bool = args.era == "modern"
         self.directory: pathlib.Path | None = args.dir
         self.own_process: bool = args.own_process
+        self.known = Known(args.known)
 
     def all(self) -> list[tuple[str, Check]]:
         """The checks and their names, in the order in which they are written."""
@@ -43,6 +48,27 @@ class Checks:
         expect_equal(self.client.protocol_version, version, "negotiated version")
         expect_equal(version in MODERN_PROTOCOL_VERSIONS, self.modern, "era")
         expect(self.client.server_capabilities.tools is not None, "no tools capability")
+
+
+@asynccontextmanager
+async def followed(checks: Checks, uri: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Follows a resource; what it yields waits for news of it."""
+    client, peer = checks.client, checks.peer
+    if not checks.modern:
+        await client.subscribe_resource(uri)
+        peer.updated.clear()
+        yield lambda: peer.wait_for("the update", lambda: uri in peer.updated)
+        await client.unsubscribe_resource(uri)
+        return
+    async with client.listen(resource_subscriptions=[uri]) as events:
+
+        async def updated() -> None:
+            with anyio.move_on_after(ARRIVAL_SECONDS):
+                expect_equal(await anext(aiter(events)), ResourceUpdated(uri=uri), "event")
+                return
+            raise Failure(f"the update did not arrive within {ARRIVAL_SECONDS} s")
+
+        yield updated
 
 
 async def pages(listing: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:

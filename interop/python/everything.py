@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import anyio
 import mcp_types as types
-from mcp.client.subscriptions import ResourceUpdated
 
-from common import Checks, call, listed_resources, listed_tools, pages, text_of
+from common import Checks, call, followed, listed_resources, listed_tools, pages, text_of
 from harness import Skip, expect, expect_equal
 from peer import SAMPLED
 
+LONG = "trigger-long-running-operation"
 DOCUMENT = "demo://resource/dynamic/text/7"
 
 
@@ -30,7 +30,7 @@ class EverythingChecks(Checks):
         }
         expect(wanted <= names, f"missing tools: {sorted(wanted - names)}")
 
-    async def echo(self) -> None:
+    async def call(self) -> None:
         expect_equal(await call(self.client, "echo", message="hello"), "Echo: hello", "text")
 
     async def structured_content(self) -> None:
@@ -44,23 +44,36 @@ class EverythingChecks(Checks):
             seen.append(progress)
 
         await self.client.call_tool(
-            "trigger-long-running-operation",
+            LONG,
             {"duration": 0.4, "steps": 4},
             progress_callback=on_progress,
         )
         expect_equal(seen, [1, 2, 3, 4], "progress")
 
-    async def elicit_form_accept(self) -> None:
+    async def cancel(self) -> None:
+        seen: list[float] = []
+        with anyio.CancelScope() as scope:
+
+            async def on_progress(progress: float, *_: object) -> None:
+                seen.append(progress)
+                scope.cancel()
+
+            await self.client.call_tool(LONG, {"duration": 6, "steps": 12}, progress_callback=on_progress)
+        expect(scope.cancelled_caught, "the operation ended before it was cancelled")
+        expect_equal(await call(self.client, "echo", message="still here"), "Echo: still here", "text")
+        expect_equal(seen, [1], "progress of what was cancelled")
+
+    async def elicitation_form_accept(self) -> None:
         self.peer.form_answer = types.ElicitResult(action="accept", content={"name": "Ada"})
         text = await call(self.client, "trigger-elicitation-request")
         expect("- Name: Ada" in text, f"odd text {text!r}")
 
-    async def elicit_form_decline(self) -> None:
+    async def elicitation_form_decline(self) -> None:
         self.peer.form_answer = types.ElicitResult(action="decline")
         text = await call(self.client, "trigger-elicitation-request")
         expect("declined" in text, f"odd text {text!r}")
 
-    async def elicit_url(self) -> None:
+    async def elicitation_url(self) -> None:
         self.peer.url_answer = types.ElicitResult(action="accept")
         before = len(self.peer.urls)
         await call(self.client, "trigger-url-elicitation", url="https://example.com/sign-in")
@@ -104,17 +117,9 @@ class EverythingChecks(Checks):
     async def subscription(self) -> None:
         # The server sends updates at once and then every five seconds, until told again.
         try:
-            if self.modern:
-                async with self.client.listen(resource_subscriptions=[DOCUMENT]) as events:
-                    await call(self.client, "toggle-subscriber-updates")
-                    with anyio.fail_after(10):
-                        event = await anext(aiter(events))
-                    expect_equal(event, ResourceUpdated(uri=DOCUMENT), "event")
-            else:
-                await self.client.subscribe_resource(DOCUMENT)
+            async with followed(self, DOCUMENT) as updated:
                 await call(self.client, "toggle-subscriber-updates")
-                await self.peer.wait_for("the update", lambda: DOCUMENT in self.peer.updated)
-                await self.client.unsubscribe_resource(DOCUMENT)
+                await updated()
         finally:
             await call(self.client, "toggle-subscriber-updates")
 
@@ -143,3 +148,16 @@ class EverythingChecks(Checks):
         result = await self.client.call_tool("get-sum", {"a": "two", "b": 40})
         expect(result.is_error, "isError is not set")
         expect(text_of(result), "no text")
+
+    async def crash(self) -> None:
+        # It is safe to repeat, so it is started again, and ends as if nothing had happened.
+        seen: list[float] = []
+
+        async def on_progress(progress: float, *_: object) -> None:
+            if not seen:
+                self.known.kill()
+            seen.append(progress)
+
+        result = await self.client.call_tool(LONG, {"duration": 1, "steps": 4}, progress_callback=on_progress)
+        expect(not result.is_error and "completed" in text_of(result), f"odd text {text_of(result)!r}")
+        expect_equal(await call(self.client, "echo", message="back"), "Echo: back", "text")

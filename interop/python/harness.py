@@ -37,8 +37,9 @@ def expect_equal(actual: object, expected: object, what: str) -> None:
 class Runner:
     """Counts what the checks found."""
 
-    def __init__(self, only: list[str]) -> None:
+    def __init__(self, only: list[str], cannot: list[str]) -> None:
         self._only = only
+        self._cannot = {name: (seen, why) for name, seen, why in (each.split("|") for each in cannot)}
         self.failed = 0
 
     async def run(self, name: str, check: Check) -> bool:
@@ -51,22 +52,35 @@ class Runner:
         except Skip as skip:
             print(f"skip {name}: {skip}", flush=True)
         except Exception as error:
+            if name in self._cannot and self._cannot[name][0] in _told(error):
+                print(f"skip {name}: {self._why(name)}", flush=True)
+                return True
             self.fail(name, error)
             return False
         else:
+            if name in self._cannot:
+                self.fail(name, Failure(f"it works, although: {self._why(name)}"))
+                return False
             print(f"ok {name}", flush=True)
         return True
+
+    def _why(self, name: str) -> str:
+        seen, why = self._cannot[name]
+        return f'{why} (tried; seen: "{seen}")'
 
     def fail(self, name: str, error: BaseException) -> None:
         """Prints that `name` failed, and where, if INTEROP_TRACE is set."""
         self.failed += 1
-        if isinstance(error, TimeoutError) and not str(error):
-            reason = f"no answer within {CHECK_SECONDS} s"
-        else:
-            reason = f"{type(error).__name__}: {_innermost(error)}"
-        print(f"FAIL {name}: {reason.replace(chr(10), ' | ')}", flush=True)
+        print(f"FAIL {name}: {_told(error).replace(chr(10), ' | ')}", flush=True)
         if os.environ.get("INTEROP_TRACE"):
             traceback.print_exception(error)
+
+
+def _told(error: BaseException) -> str:
+    """What is said of an error."""
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"no answer within {CHECK_SECONDS} s"
+    return f"{type(error).__name__}: {_innermost(error)}"
 
 
 def _innermost(error: BaseException) -> str:

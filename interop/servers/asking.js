@@ -1,11 +1,13 @@
-// A server on the TypeScript server packages 2.x whose tools ask mid-call, in every way that they have.
+// A server on the TypeScript server packages 2.x whose tools ask mid-call, in every way that they have, work, and change a
+// resource.
 
-import { createServer } from 'node:http';
-import { Readable } from 'node:stream';
+import { appendFileSync } from 'node:fs';
 
-import { acceptedContent, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { acceptedContent, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+
+import { serveHttp } from './http.js';
 
 const guest = z.object({ name: z.string() });
 const form = {
@@ -15,12 +17,37 @@ const form = {
 const text = (text) => ({ content: [{ type: 'text', text }] });
 const greeting = (answer) => text(answer.action === 'accept' ? `hello ${answer.content.name}` : `nobody: ${answer.action}`);
 
-const asking = () => {
-    const server = new McpServer({ name: 'asking-typescript', version: '1.0.0' });
-    const tool = (name, description, inputSchema, run) => server.registerTool(name, { description, inputSchema }, run);
+const COUNTER = 'asking://counter';
+let count = 0;
+// The servers whose clients, of earlier revisions, follow it; the streams of 2026-07-28 are the entry's.
+const followers = new Set();
+
+// Leaves a line where the test looks for it, since a process that is killed remembers nothing.
+const record = (what) => appendFileSync(process.env.INTEROP_RECORD, `${what}\n`);
+
+async function work({ steps, label }, ctx) {
+    const { signal, _meta } = ctx.mcpReq;
+    record(`started ${label}`);
+    signal.addEventListener('abort', () => record(`cancelled ${label}`));
+    for (let step = 1; step <= steps && !signal.aborted; step += 1) {
+        const params = { progressToken: _meta?.progressToken, progress: step, total: steps };
+        if (params.progressToken !== undefined) await ctx.mcpReq.notify({ method: 'notifications/progress', params });
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return text(`worked ${steps} steps`);
+}
+
+const asking = (changed) => () => {
+    const server = new McpServer(
+        { name: 'asking-typescript', version: '1.0.0' },
+        { capabilities: { resources: { subscribe: true } } },
+    );
+    const tool = (name, description, inputSchema, run, annotations) =>
+        server.registerTool(name, { description, inputSchema, annotations }, run);
     const nothing = z.object({});
     const some = z.object({ text: z.string() });
-    tool('echo', 'Gives the text back.', some, (given) => text(given.text));
+    const job = z.object({ steps: z.number().int(), label: z.string() });
+    tool('echo', 'Gives the text back.', some, (given) => text(given.text), { readOnlyHint: true });
     tool('greet', 'Asks for a name by a request of the server.', nothing, async (_, ctx) =>
         greeting(await ctx.mcpReq.elicitInput({ mode: 'form', ...form })),
     );
@@ -41,24 +68,29 @@ const asking = () => {
         }
         return inputRequired({ inputRequests: { name: inputRequired.elicit(form) }, requestState: 'asked' });
     });
+    tool('work', 'Takes a while, and says how far it is.', job, work);
+    tool('work_safely', 'The same, and it may be called again.', job, work, { readOnlyHint: true });
+    tool('change', 'Changes the resource, and tells those who follow it.', nothing, async () => {
+        count += 1;
+        for (const follower of followers) await follower.sendResourceUpdated({ uri: COUNTER });
+        changed(COUNTER);
+        return text(`${count}`);
+    });
+    server.registerResource('counter', COUNTER, { mimeType: 'text/plain' }, () => ({
+        contents: [{ uri: COUNTER, text: `${count}` }],
+    }));
+    server.server.setRequestHandler('resources/subscribe', () => {
+        followers.add(server.server);
+        return {};
+    });
+    server.server.setRequestHandler('resources/unsubscribe', () => {
+        followers.delete(server.server);
+        return {};
+    });
+    server.server.onclose = () => followers.delete(server.server);
     return server;
 };
 
 const [flag, port] = process.argv.slice(2);
-if (flag === '--http') {
-    const handler = createMcpHandler(asking);
-    createServer(async (request, response) => {
-        const gone = new AbortController();
-        response.on('close', () => gone.abort());
-        const body = ['GET', 'HEAD'].includes(request.method) ? undefined : Readable.toWeb(request);
-        const { method, headers } = request;
-        const asked = new Request(`http://127.0.0.1:${port}${request.url}`, { method, headers, body, duplex: 'half', signal: gone.signal });
-        const answer = await handler.fetch(asked);
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
-        response.flushHeaders();
-        for await (const bytes of answer.body ?? []) response.write(bytes);
-        response.end();
-    }).listen(Number(port), '127.0.0.1');
-} else {
-    serveStdio(asking);
-}
+if (flag === '--http') serveHttp(Number(port), asking);
+else serveStdio(asking(() => {}));

@@ -48,6 +48,7 @@ asking_server_of() {
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/asking.py") ;;
         fastmcp) COMMAND=("$TOOLS/fastmcp/bin/python" -B "$INTEROP/fastmcp/asking.py") ;;
         servers) COMMAND=(node "$INTEROP/servers/asking.js") ;;
+        everything) COMMAND=(node "$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js" stdio) ;;
         go) COMMAND=("$TOOLS/asking-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/asking") ;;
     esac

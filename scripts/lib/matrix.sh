@@ -1,64 +1,120 @@
 # shellcheck shell=bash
-# A table of what clients of each era can do with the servers behind Shoal, as the interop programs reported it.
+# The table of what clients of each era can do with each kind of server behind Shoal, as the interop programs reported it.
 
-# Each row: SERVER|TRANSPORT|CLIENT|ERA|LOG|WHY, where WHY tells why checks that it lacks were not run.
-MATRIX=()
+# What the columns are; a check belongs to the one that its name begins with.
+MATRIX_FEATURES=(call progress cancel elicitation sampling roots subscription crash)
+MATRIX_CLIENTS=(python typescript)
+MATRIX_ERAS=(legacy modern)
+# Which rows there must be: SERVER|OVER.
+MATRIX_SERVERS=()
 
-# in_matrix NAME SERVER TRANSPORT CLIENT ERA [WHY]: the check NAME is a row of the table
-in_matrix() {
-    MATRIX+=("$2|$3|$4|$5|$(log_of "$1")|${6:-}")
+# matrix_row SERVER OVER ARGUMENT…: drives every feature of the server that is behind URL, with clients of each era; an
+# argument that begins with legacy: or modern: is for one era
+matrix_row() {
+    local server=$1 over=$2 client era argument arguments
+    shift 2
+    for era in "${MATRIX_ERAS[@]}"; do
+        arguments=()
+        for argument in "$@"; do
+            case $argument in
+                legacy:* | modern:*) [[ $argument != "$era":* ]] || arguments+=(--cannot "${argument#*:}") ;;
+                *) arguments+=("$argument") ;;
+            esac
+        done
+        for client in "${MATRIX_CLIENTS[@]}"; do
+            client "$(matrix_check "$server" "$over" "$client" "$era")" "$client" \
+                --url "$URL" --era "$era" "${arguments[@]}"
+        done
+    done
 }
 
-# print_matrix: the table, if it has rows, which are then gone; a number in a cell is that of a reason below
+# matrix_check SERVER OVER CLIENT ERA: the name of the check that fills its part of a row
+matrix_check() {
+    echo "matrix: $1 over $2, $3, $4"
+}
+
+# print_matrix: the table; that none of its cells is empty or failed is a check. A number in a cell is that of a reason below.
 print_matrix() {
-    [[ ${#MATRIX[@]} -gt 0 ]] || return 0
+    local row era client table counts
     heading "what works with which server"
-    printf '%s\n' "${MATRIX[@]}" | awk -F '|' '
-        function reason(text) {
-            if (!(text in numbers)) {
-                numbers[text] = ++reasons
-                told[reasons] = text
-            }
-            return "(" numbers[text] ")"
-        }
-        {
-            row[NR] = "| " $1 " | " $2 " | " $3 " | " $4 " |"
-            why[NR] = $6
-            while ((getline line < $5) > 0) {
-                if (line !~ /^(ok|FAIL|skip) /) continue
-                verdict = line
-                sub(/ .*/, "", verdict)
-                name = substr(line, length(verdict) + 2)
-                more = name
-                sub(/:.*/, "", name)
-                sub(/[ (].*/, "", name)
-                if (!sub(/^[^:]*: /, "", more)) more = ""
-                if (!(name in columns)) {
-                    columns[name] = ++count
-                    names[count] = name
-                }
-                cell[NR, name] = verdict == "skip" ? reason(more) : verdict
-            }
-            close($5)
-        }
-        END {
-            head = "| server | over | client | era |"
-            rule = "|---|---|---|---|"
-            for (at = 1; at <= count; at++) {
-                head = head " " names[at] " |"
-                rule = rule "---|"
-            }
-            print head
-            print rule
-            for (at = 1; at <= NR; at++) {
-                for (column = 1; column <= count; column++) {
-                    text = cell[at, names[column]]
-                    if (text == "") text = why[at] == "" ? "–" : reason(why[at])
-                    row[at] = row[at] " " text " |"
-                }
-                print row[at]
-            }
-            for (at = 1; at <= reasons; at++) print "(" at ") " told[at]
-        }'
-    MATRIX=()
+    table=$(for row in "${MATRIX_SERVERS[@]}"; do
+        for era in "${MATRIX_ERAS[@]}"; do
+            for client in "${MATRIX_CLIENTS[@]}"; do
+                printf '%s|%s|%s\n' "$row" "$era" "$(log_of "$(matrix_check "${row%|*}" "${row#*|}" "$client" "$era")")"
+            done
+        done
+    done | awk -F '|' -v features="${MATRIX_FEATURES[*]}" "$MATRIX_TABLE")
+    counts=$(tail -n 1 <<<"$table")
+    head -n -1 <<<"$table"
+    if [[ $counts == *" 0 failed, 0 not tried" ]]; then
+        pass "matrix: every cell" "$counts"
+    else
+        fail "matrix: every cell" "$counts"
+    fi
 }
+
+# Each line: SERVER|OVER|ERA|LOG of one client. A cell is what all clients found: it is ok if each of them has found something
+# that works and nothing that fails, and it has a reason if none could do anything.
+# shellcheck disable=SC2016 # it is awk's
+MATRIX_TABLE='
+    BEGIN { columns = split(features, names, " ") }
+    {
+        key = $1 " | " $2 " | " $3
+        if (!(key in known)) {
+            known[key] = 1
+            rows[++count] = key
+        }
+        split("", tried)
+        while ((getline line < $4) > 0) {
+            if (line !~ /^(ok|FAIL|skip) /) continue
+            verdict = line
+            sub(/ .*/, "", verdict)
+            name = substr(line, length(verdict) + 2)
+            why = name
+            sub(/:.*/, "", name)
+            sub(/_.*/, "", name)
+            if (!sub(/^[^:]*: /, "", why)) why = ""
+            if (verdict == "skip" && name in tried) continue
+            if (verdict == "ok" && tried[name] == "FAIL") continue
+            tried[name] = verdict
+            if (verdict == "skip") reason[key, name] = why
+        }
+        close($4)
+        for (at = 1; at <= columns; at++) {
+            found = names[at] in tried ? tried[names[at]] : "not tried"
+            before = cell[key, names[at]]
+            # The worse of two, and what one client can do and the other cannot is a contradiction.
+            if (before == "" || found == "not tried") cell[key, names[at]] = found
+            else if (before != found && before != "not tried") cell[key, names[at]] = "FAIL"
+        }
+    }
+    END {
+        head = "| server | over | client |"
+        rule = "|---|---|---|"
+        for (at = 1; at <= columns; at++) {
+            head = head " " names[at] " |"
+            rule = rule "---|"
+        }
+        print head
+        print rule
+        for (row = 1; row <= count; row++) {
+            text = "| " rows[row] " |"
+            for (at = 1; at <= columns; at++) {
+                verdict = cell[rows[row], names[at]]
+                total[verdict]++
+                if (verdict == "skip") {
+                    why = reason[rows[row], names[at]]
+                    if (!(why in numbers)) {
+                        numbers[why] = ++reasons
+                        told[reasons] = why
+                    }
+                    verdict = "(" numbers[why] ")"
+                }
+                text = text " " verdict " |"
+            }
+            print text
+        }
+        for (at = 1; at <= reasons; at++) print "(" at ") " told[at]
+        printf "%d cells: %d ok, %d with a reason, %d failed, %d not tried\n", count * columns, total["ok"], \
+            total["skip"], total["FAIL"], total["not tried"]
+    }'

@@ -98,6 +98,14 @@ start_upstream() {
     return 1
 }
 
+# start_worker NAME WORD…: a worker, which joins as soon as there is whom it is to join
+start_worker() {
+    local name=$1
+    shift
+    setsid "$@" >"$(log_of "worker-$name")" 2>&1 </dev/null &
+    SERVERS+=("$!:$name")
+}
+
 # free_port: one that nobody listens on at the moment
 free_port() {
     local port

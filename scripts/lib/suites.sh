@@ -122,12 +122,8 @@ suite_interop() {
     once build_shoal || return 0
     against_demo
     against_filesystem
-    against_asking
-    against_remote_asking
-    print_matrix
     against_everything
-    against_remote_everything
-    print_matrix
+    eras
 }
 
 against_demo() {
@@ -152,29 +148,15 @@ every_client() {
     done
 }
 
+# By default clients share its processes; the table of eras has it with a process for each session.
 against_everything() {
-    local name="interop: server-everything" client
-    local program=$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js
+    local name="interop: server-everything"
     ready "$name" servers || return 0
-    if start_server everything -- node "$program" stdio; then
-        each_era "$name" --expect everything
-        stop_servers
-    fi
-    # What a server keeps about its client can be used if it has only one.
-    cat >"$WORK/everything.toml" <<-END
-		[pools.everything.backend.stdio]
-		command = "node"
-		args = ["$program", "stdio"]
-		isolation = "session"
-	END
-    if start_server everything-per-session --config "$WORK/everything.toml"; then
-        for client in python typescript typescript-v1; do
-            client "$name per session, $client, legacy" "$client" \
-                --url "$URL" --era legacy --expect everything --own-process
-            in_matrix "$name per session, $client, legacy" everything stdio "$client" legacy
-        done
-        stop_servers
-    fi
+    asking_server_of everything
+    known everything
+    start_server everything -- "$INTEROP/known" "$KNOWN" "${COMMAND[@]}" || return 0
+    each_era "$name" --expect everything --known "$KNOWN"
+    stop_servers
 }
 
 against_filesystem() {
@@ -186,75 +168,6 @@ against_filesystem() {
         "$INTEROP/servers/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js" \
         "$directory" || return 0
     each_era "$name" --expect filesystem --dir "$directory"
-    stop_servers
-}
-
-# Servers that speak both eras, and whose tools ask in the way of either, on every SDK.
-against_asking() {
-    local sdk name arguments
-    for sdk in python fastmcp servers go rmcp; do
-        name="interop: asking server, ${sdk/servers/typescript}"
-        ready "$name" "$sdk" || continue
-        asking_server_of "$sdk"
-        arguments=$(printf ', "%s"' "${COMMAND[@]:1}")
-        # They ask for roots anew within each call.
-        cat >"$WORK/asking-$sdk.toml" <<-END
-			[pools.asking.backend.stdio]
-			command = "${COMMAND[0]}"
-			args = [${arguments#, }]
-			share_roots = true
-		END
-        start_server "asking-${sdk/servers/typescript}" --config "$WORK/asking-$sdk.toml" || continue
-        asked_by_clients "$name" "${sdk/servers/typescript}" stdio
-        stop_servers
-    done
-}
-
-# asked_by_clients NAME SERVER TRANSPORT [WHY ARGUMENT…]: the clients of each era; with arguments, what WHY leaves
-asked_by_clients() {
-    local name=$1 server=$2 transport=$3 why=${4:-} client era
-    shift $(($# > 3 ? 4 : 3))
-    for client in python typescript; do
-        for era in legacy modern; do
-            client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking "$@"
-            in_matrix "$name, $client, $era" "$server" "$transport" "$client" "$era" "$why"
-        done
-    done
-}
-
-# The same servers over Streamable HTTP, behind their URLs.
-against_remote_asking() {
-    local sdk name
-    for sdk in python fastmcp servers go rmcp; do
-        name="interop: remote asking server, ${sdk/servers/typescript}"
-        ready "$name" "$sdk" || continue
-        asking_server_of "$sdk"
-        start_upstream "remote-$sdk" "${COMMAND[@]}" --http @PORT@ || continue
-        if start_server "behind-${sdk/servers/typescript}" "$UPSTREAM"; then
-            if [[ $sdk == servers ]]; then
-                asked_by_clients "$name" typescript http \
-                    "the package keeps no sessions over HTTP, so its tools ask by their results only" --only elicit_by_result
-            else
-                asked_by_clients "$name" "$sdk" http
-            fi
-        fi
-        stop_servers
-    done
-}
-
-# The reference server over Streamable HTTP, behind its URL.
-against_remote_everything() {
-    local name="interop: remote server-everything" client
-    local program=$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js
-    ready "$name" servers || return 0
-    start_upstream remote-everything env PORT=@PORT@ node "$program" streamableHttp || return 0
-    if start_server behind-everything "$UPSTREAM"; then
-        for client in python typescript typescript-v1; do
-            client "$name, $client, legacy" "$client" --url "$URL" --era legacy --expect everything --own-process
-            in_matrix "$name, $client, legacy" everything http "$client" legacy
-        done
-        # Not modern ones: it tells changes only in the session that asked for them, and their calls share none with their streams.
-    fi
     stop_servers
 }
 

@@ -1,4 +1,4 @@
-// A server on the official Go SDK whose tools ask mid-call, in every way that the SDK has.
+// A server on the official Go SDK whose tools ask mid-call, in every way that the SDK has, work, and change a resource.
 package main
 
 import (
@@ -89,8 +89,14 @@ func greetRequired(_ context.Context, request *mcp.CallToolRequest, _ nothing) (
 }
 
 func main() {
-	server := mcp.NewServer(&mcp.Implementation{Name: "asking-go", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Gives the text back."}, echo)
+	server := mcp.NewServer(&mcp.Implementation{Name: "asking-go", Version: "1.0.0"}, &mcp.ServerOptions{
+		// The SDK keeps who follows what.
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "echo", Description: "Gives the text back.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
+	}, echo)
 	mcp.AddTool(server, &mcp.Tool{Name: "greet", Description: "Asks for a name by a request of the server."}, greet)
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "summarize", Description: "Samples from the client's model by a request of the server.",
@@ -99,6 +105,7 @@ func main() {
 		Name: "list_roots", Description: "Lists the client's roots by a request of the server.",
 	}, listRoots)
 	mcp.AddTool(server, &mcp.Tool{Name: "greet_required", Description: "Asks for a name by its result."}, greetRequired)
+	addWork(server)
 	if len(os.Args) == 3 && os.Args[1] == "--http" {
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 		log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], handler))

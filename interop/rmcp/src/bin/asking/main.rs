@@ -1,8 +1,11 @@
-//! A server on the official Rust SDK whose tools ask mid-call, in every way that the SDK has.
+//! A server on the official Rust SDK whose tools ask mid-call, in every way that the SDK has, work, and change a resource.
 #![expect(
     deprecated,
-    reason = "sampling and roots remain part of every revision"
+    reason = "sampling and roots remain part of every revision, and sessions subscribe in earlier ones"
 )]
+
+mod changes;
+mod work;
 
 use std::sync::Arc;
 
@@ -15,10 +18,13 @@ use rmcp::{
     model::{
         CallToolResponse, CallToolResult, ContentBlock, CreateMessageRequestParams, ElicitRequest,
         ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
-        SamplingMessage, SamplingMessageContentBlock, ServerCapabilities, ServerConfig,
+        ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, SamplingMessage,
+        SamplingMessageContentBlock, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestParams,
     },
     schemars::{self, JsonSchema},
-    service::RequestContext,
+    service::{RequestContext, SubscriptionContext},
     tool, tool_handler, tool_router,
     transport::{
         stdio,
@@ -31,6 +37,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use changes::{COUNTER, Changes, Following};
+use work::Job;
+
 #[derive(Deserialize, JsonSchema)]
 struct Given {
     text: String,
@@ -38,12 +47,14 @@ struct Given {
 
 struct Asking {
     tools: ToolRouter<Self>,
+    changes: Arc<Changes>,
+    following: Following,
 }
 
 #[tool_router(router = tools)]
 impl Asking {
     /// Gives the text back.
-    #[tool]
+    #[tool(annotations(read_only_hint = true))]
     async fn echo(&self, Parameters(Given { text }): Parameters<Given>) -> String {
         text
     }
@@ -64,10 +75,14 @@ impl Asking {
     ) -> Result<String, ErrorData> {
         let params = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(text)], 100);
         let answer = ctx.peer.create_message(params).await.map_err(refused)?;
-        let texts = answer.message.content.iter().filter_map(|block| match block {
-            SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        });
+        let texts = answer
+            .message
+            .content
+            .iter()
+            .filter_map(|block| match block {
+                SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            });
         Ok(format!("summary: {}", texts.collect::<String>()))
     }
 
@@ -77,6 +92,32 @@ impl Asking {
         let roots = ctx.peer.list_roots().await.map_err(refused)?.roots;
         let uris: Vec<String> = roots.into_iter().map(|root| root.uri).collect();
         Ok(uris.join("\n"))
+    }
+
+    /// Takes a while, and says how far it is.
+    #[tool]
+    async fn work(
+        &self,
+        Parameters(job): Parameters<Job>,
+        ctx: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        work::run(job, ctx).await
+    }
+
+    /// The same, and it may be called again.
+    #[tool(annotations(read_only_hint = true))]
+    async fn work_safely(
+        &self,
+        Parameters(job): Parameters<Job>,
+        ctx: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        work::run(job, ctx).await
+    }
+
+    /// Changes the resource, and tells those who follow it.
+    #[tool]
+    async fn change(&self) -> String {
+        self.changes.happen().to_string()
     }
 
     /// Asks for a name by its result.
@@ -130,14 +171,66 @@ fn refused(error: ServiceError) -> ErrorData {
 #[tool_handler(router = self.tools)]
 impl ServerHandler for Asking {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let can = ServerCapabilities::builder().enable_tools();
+        ServerConfig::new(can.enable_resources().enable_resources_subscribe().build())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let counter = Resource::new(COUNTER, "counter");
+        Ok(ListResourcesResult::with_all_items(vec![counter]))
+    }
+
+    async fn read_resource(
+        &self,
+        _: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let text = ResourceContents::text(self.changes.count().to_string(), COUNTER);
+        Ok(ReadResourceResult::new(vec![text]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        ctx: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.following.begin(&self.changes, ctx.peer);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.following.end();
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.changes.tell(&context).await;
+        Ok(())
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let asking = || Asking {
+    let changes = Arc::new(Changes::default());
+    let asking = move || Asking {
         tools: Asking::tools(),
+        changes: Arc::clone(&changes),
+        following: Following::default(),
     };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, port] = &arguments[..]
@@ -149,7 +242,10 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-async fn over_http(port: u16, asking: fn() -> Asking) -> Result<()> {
+async fn over_http(
+    port: u16,
+    asking: impl Fn() -> Asking + Clone + Send + Sync + 'static,
+) -> Result<()> {
     let sessions = Arc::new(LocalSessionManager::default());
     let config = StreamableHttpServerConfig::default();
     let service = StreamableHttpService::new(move || Ok(asking()), sessions, config);

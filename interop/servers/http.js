@@ -1,0 +1,46 @@
+// Streamable HTTP in both eras: the package serves 2026-07-28 by itself, and gives sessions of earlier revisions a transport
+// each, which the server keeps.
+
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+
+import { createMcpHandler, isLegacyRequest, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+
+/** @param factory gets what to call when a resource has changed, and gives a function that makes a server */
+export function serveHttp(port, factory) {
+    const modern = createMcpHandler((...context) => make(...context), { legacy: 'reject' });
+    const make = factory((uri) => modern.notify.resourceUpdated(uri));
+    const sessions = new Map();
+
+    async function legacy(request) {
+        const known = request.headers.get('mcp-session-id');
+        if (known) return sessions.get(known)?.handleRequest(request) ?? new Response('session not found', { status: 404 });
+        const transport = new WebStandardStreamableHTTPServerTransport({
+            sessionIdGenerator: randomUUID,
+            onsessioninitialized: (id) => void sessions.set(id, transport),
+            onsessionclosed: (id) => void sessions.delete(id),
+        });
+        await make().connect(transport);
+        return transport.handleRequest(request);
+    }
+
+    createServer(async (request, response) => {
+        const gone = new AbortController();
+        response.on('close', () => gone.abort());
+        const body = ['GET', 'HEAD'].includes(request.method) ? undefined : Readable.toWeb(request);
+        const { method, headers } = request;
+        const asked = new Request(`http://127.0.0.1:${port}${request.url}`, { method, headers, body, duplex: 'half', signal: gone.signal });
+        const answer = await ((await isLegacyRequest(asked)) ? legacy(asked) : modern.fetch(asked));
+        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        response.flushHeaders();
+        const reader = answer.body?.getReader();
+        gone.signal.addEventListener('abort', () => void reader?.cancel().catch(() => {}));
+        for (;;) {
+            const { done, value } = (await reader?.read()) ?? { done: true };
+            if (done) break;
+            response.write(value);
+        }
+        response.end();
+    }).listen(port, '127.0.0.1');
+}
