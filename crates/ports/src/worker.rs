@@ -171,11 +171,20 @@ pub struct Announcement {
 impl Announcement {
     /// The [detail](Self::detail) of a worker that finishes its calls and takes no more.
     pub const LEAVING: &str = "the worker is leaving";
+    /// The same where its pool is not to be there any more: once all its workers say so, nobody waits for another one.
+    pub const REMOVED: &str = "the pool was removed from the worker's configuration";
 
     /// Whether the worker has said that it leaves.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
-        self.catalog.is_none() && self.detail.as_deref() == Some(Self::LEAVING)
+        let leaving = |detail| [Self::LEAVING, Self::REMOVED].contains(&detail);
+        self.catalog.is_none() && self.detail.as_deref().is_some_and(leaving)
+    }
+
+    /// Whether it has said that its pool is not to be there any more.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.catalog.is_none() && self.detail.as_deref() == Some(Self::REMOVED)
     }
 }
 

@@ -47,6 +47,16 @@ pub trait Backend: Send + Sync + 'static {
         Transport::Pipe
     }
 
+    /// Whether what runs a legacy session's calls is that session's alone, and runs.
+    fn has_session(&self, _session: &SessionId) -> bool {
+        false
+    }
+
+    /// For how many legacy sessions that is so.
+    fn sessions(&self) -> usize {
+        0
+    }
+
     /// A legacy session is over.
     async fn end_session(&self, _session: &SessionId) {}
 

@@ -249,6 +249,14 @@ impl Backend for HttpBackend {
         self.server.unsubscribe(uri);
     }
 
+    fn has_session(&self, session: &SessionId) -> bool {
+        self.sessions.has(session)
+    }
+
+    fn sessions(&self) -> usize {
+        self.sessions.count()
+    }
+
     async fn end_session(&self, session: &SessionId) {
         self.sessions
             .end(&SessionOwner::Session(session.clone()))

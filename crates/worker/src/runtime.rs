@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `admission` | admission: how many calls run, wait, and ask |
 //! | `pool` | the actors that run them |
+//! | `form`, `change` | what calls run with, and how that is changed under them |
 //! | `slot` | a call's actor, which it leaves while it asks |
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
@@ -12,11 +13,13 @@
 //! | `tombstones` | which calls must not run again, by the ledger's numbers |
 //! | `gauges`, `measure` | what metrics are told |
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
+use futures::future::join_all;
+use parking_lot::{Mutex, RwLock};
 use shoal_ports::{
     Announcement, Attach, BusEvent, Call, CallFailure, CallId, Durability, LedgerNumber,
     RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
@@ -25,17 +28,18 @@ use shoal_protocol::{RpcError, TraceContext};
 use shoal_telemetry::metrics::{ShedReason, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::sync::{broadcast, watch};
-use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, BackendState};
 
 mod admission;
+mod change;
 mod client;
 mod config;
 mod deserted;
 mod event_buffer;
 mod execute;
 mod fences;
+mod form;
 mod gauges;
 mod ledger;
 mod line;
@@ -50,12 +54,16 @@ mod tombstones;
 
 pub use config::PoolConfig;
 
-use admission::{Admission, Permit};
+use admission::Permit;
 use fences::SessionFences;
+use form::{EnteredForm, Form, Forms};
 use gauges::Gauges;
 use ledger::{Entered, Ledger};
-use pool::{FirstTurn, Pool, PooledCall};
+use pool::{FirstTurn, PooledCall};
 use record::CallRecord;
+
+/// News that may wait for whoever listens.
+const NEWS: usize = 1024;
 
 /// A worker: one pool's share of one process.
 ///
@@ -70,17 +78,17 @@ use record::CallRecord;
 ///   `OutcomeUnknown`: by the number of the worker's ledger under which they were bound, never by a clock.
 /// * A deadline and a cancellation end the call at once; its tool then has
 ///   [`PoolConfig::cancel_grace`] before it is dropped, and keeps its place in the pool until then.
+/// * What calls run with can be [changed](Self::change): it is the same worker then, and knows the same calls.
 pub struct WorkerRuntime {
     id: WorkerId,
-    config: PoolConfig,
-    backend: Arc<dyn Backend>,
-    state: watch::Receiver<BackendState>,
+    pool: Arc<str>,
+    forms: RwLock<Forms>,
     announcement: watch::Sender<Announcement>,
-    admission: Arc<Admission>,
+    news: broadcast::Sender<BusEvent>,
+    /// The resources that the backend is to report.
+    subscribed: Mutex<BTreeSet<String>>,
     ledger: Arc<Ledger>,
     fences: SessionFences,
-    pool: Pool,
-    stopped: Mutex<Option<JoinHandle<()>>>,
     draining: AtomicBool,
     _gauges: Gauges,
 }
@@ -96,58 +104,53 @@ struct BegunCall {
 impl WorkerRuntime {
     /// Starts a worker's actors for a backend that is running.
     pub async fn start(id: WorkerId, config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
-        let admission = Admission::new(&config);
-        let (pool, stopped) =
-            Pool::start(&config, Arc::clone(&backend), Arc::clone(&admission)).await;
-        let mut state = backend.state();
-        let announced = announcement_of(&id, &config.pool, &state.borrow_and_update());
+        let form = Form::start(config, backend).await;
+        let pool = Arc::clone(&form.config.pool);
+        let announced = announcement_of(&id, &pool, &form.state.borrow());
         gauges::name(&announced);
         let runtime = Arc::new_cyclic(|own| Self {
-            _gauges: Gauges::register(&config.pool, own),
+            _gauges: Gauges::register(&pool, own),
             id,
-            admission,
-            ledger: Ledger::start(&config),
-            fences: SessionFences::default(),
-            config,
-            state: state.clone(),
-            announcement: watch::Sender::new(announced),
-            backend,
             pool,
-            stopped: Mutex::new(Some(stopped)),
+            announcement: watch::Sender::new(announced),
+            news: broadcast::Sender::new(NEWS),
+            subscribed: Mutex::default(),
+            ledger: Ledger::start(&form.config),
+            fences: SessionFences::default(),
             draining: AtomicBool::new(false),
+            forms: RwLock::new(Forms::new(Arc::clone(&form))),
         });
-        tokio::spawn(Self::announce(Arc::downgrade(&runtime), state));
+        runtime.follow_form(&form);
         runtime
     }
 
-    /// Passes on what the backend says of itself, until the runtime is gone or drains.
-    async fn announce(runtime: Weak<Self>, mut state: watch::Receiver<BackendState>) {
-        while state.changed().await.is_ok() {
-            let Some(runtime) = runtime.upgrade() else {
-                return;
-            };
-            let next = announcement_of(
-                &runtime.id,
-                &runtime.config.pool,
-                &state.borrow_and_update(),
-            );
-            gauges::name(&next);
-            runtime.announcement.send_if_modified(|announced| {
-                let goes_on = !runtime.draining.load(Ordering::Acquire);
-                if goes_on {
-                    *announced = next;
-                }
-                goes_on
-            });
-        }
+    /// Announces what the backend of this form says of itself, if that is the current one and the worker goes on.
+    fn announce(&self, form: &Arc<Form>) {
+        let next = announcement_of(&self.id, &self.pool, &form.state.borrow());
+        gauges::name(&next);
+        // Held, so that no form announces itself after the next one.
+        let forms = self.forms.read();
+        let is_current = Arc::ptr_eq(forms.current(), form);
+        self.announcement.send_if_modified(|announced| {
+            let goes_on = is_current && !self.is_draining();
+            if goes_on {
+                *announced = next;
+            }
+            goes_on
+        });
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// Has a call run, or finds it.
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
         // Before it is looked for: a former owner would take it from the next one.
         self.fences.hear(&call.caller, call.epoch)?;
-        self.make_room(&call);
-        Ok(match self.enter(&call, first_turn)? {
+        let form = self.forms.read().enter(call.caller.session.as_ref());
+        self.make_room(&form, &call);
+        Ok(match self.enter(&form, &call, first_turn)? {
             Entered::Known(record) => {
                 self.attached(&record, call.trace.as_ref());
                 BegunCall {
@@ -162,7 +165,7 @@ impl WorkerRuntime {
                 call.trace = span.context().cloned();
                 record.runs_in(call.trace.as_ref());
                 let work = PooledCall::new(call, Arc::clone(&record), permit, span);
-                self.pool.dispatch(work, first_turn);
+                form.pool.dispatch(work, first_turn);
                 BegunCall {
                     record,
                     reader,
@@ -173,22 +176,27 @@ impl WorkerRuntime {
     }
 
     /// Before the call is entered: a refusal is final, and what is displaced is in the same ledger.
-    fn make_room(&self, call: &Call) {
+    fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
-        if self.admission.are_full() && is_new() && self.refusal(call).is_none() {
-            self.pool.displace(call);
+        if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
+            form.pool.displace(call);
         }
     }
 
-    fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Permit>, CallFailure> {
+    fn enter(
+        &self,
+        form: &EnteredForm,
+        call: &Call,
+        first_turn: FirstTurn,
+    ) -> Result<Entered<Permit>, CallFailure> {
         let admit = || {
-            self.refusal(call).map_or(Ok(()), Err)?;
-            if self.admission.are_busy() {
-                self.pool.admit(call)?;
+            self.refusal(form, call).map_or(Ok(()), Err)?;
+            if form.admission.are_busy() {
+                form.pool.admit(call)?;
             }
-            self.admission.take().ok_or_else(|| {
+            form.admission.take().ok_or_else(|| {
                 CallFailure::overloaded(
-                    format!("the queue of pool {} is full", self.config.pool),
+                    format!("the queue of pool {} is full", self.pool),
                     pool::RETRY_AFTER,
                 )
             })
@@ -210,7 +218,7 @@ impl WorkerRuntime {
         trace::server(names::WORKER_RUN)
             .parent(call.trace.as_ref())
             .start_with(|set| {
-                set.set(key::POOL, &self.config.pool)
+                set.set(key::POOL, &self.pool)
                     .set(key::WORKER, &self.id.to_string())
                     .set(key::CALL_ID, &call.id.to_string())
                     .set(key::MCP_METHOD_NAME, call.method.as_str())
@@ -239,26 +247,24 @@ impl WorkerRuntime {
     fn refused(&self, failure: &CallFailure) {
         let reason = match failure {
             CallFailure::Overloaded { .. } => ShedReason::QueueFull,
-            CallFailure::NotExecuted { .. } if self.draining.load(Ordering::Acquire) => {
-                ShedReason::Draining
-            }
+            CallFailure::NotExecuted { .. } if self.is_draining() => ShedReason::Draining,
             CallFailure::NotExecuted { .. } => ShedReason::NoWorker,
             // It was admitted once before.
             _ => return,
         };
-        metrics().workers.refused(&self.config.pool, reason);
+        metrics().workers.refused(&self.pool, reason);
     }
 
-    fn refusal(&self, call: &Call) -> Option<CallFailure> {
+    fn refusal(&self, form: &Form, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
         if session.is_some_and(|session| self.fences.has_ended(session)) {
             // As those of its calls that were running: it is for no other worker either.
             return Some(CallFailure::Cancelled);
         }
-        let reason = if self.draining.load(Ordering::Acquire) {
+        let reason = if self.is_draining() {
             "the worker is shutting down".to_owned()
         } else {
-            let state = self.state.borrow();
+            let state = form.state.borrow();
             if state.catalog.is_some() {
                 return None;
             }
@@ -276,16 +282,16 @@ impl Worker for WorkerRuntime {
     }
 
     fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.backend.news()
+        self.news.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {
-        self.admission.load()
+        self.forms.read().load()
     }
 
     fn open_calls(&self) -> usize {
-        let load = self.admission.load();
-        load.running + load.queued + self.admission.asking() + self.ledger.undelivered()
+        let calls: usize = self.forms.read().all().map(|form| form.calls()).sum();
+        calls + self.ledger.undelivered()
     }
 
     fn ledger(&self) -> Option<LedgerNumber> {
@@ -323,11 +329,20 @@ impl Worker for WorkerRuntime {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        self.backend.subscribe(uri).await
+        // First, so that one that comes in its place hears of it too.
+        let is_new = self.subscribed.lock().insert(uri.to_owned());
+        let current = Arc::clone(self.forms.read().current());
+        let subscribed = current.backend.subscribe(uri).await;
+        if is_new && subscribed.is_err() {
+            self.subscribed.lock().remove(uri);
+        }
+        subscribed
     }
 
     async fn unsubscribe(&self, uri: &str) {
-        self.backend.unsubscribe(uri).await;
+        self.subscribed.lock().remove(uri);
+        let backends = self.forms.read().backends();
+        join_all(backends.iter().map(|backend| backend.unsubscribe(uri))).await;
     }
 
     async fn end_session(&self, session: &SessionId) {
@@ -338,7 +353,8 @@ impl Worker for WorkerRuntime {
                 call.stop(CallFailure::Cancelled);
             }
         }
-        self.backend.end_session(session).await;
+        let backends = self.forms.read().backends();
+        join_all(backends.iter().map(|backend| backend.end_session(session))).await;
     }
 }
 
@@ -351,13 +367,6 @@ impl WorkerHere for WorkerRuntime {
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));
         }
         Ok(self.follow(begun))
-    }
-}
-
-impl Drop for WorkerRuntime {
-    fn drop(&mut self) {
-        // Actors outlive their handles. One that was shut down has stopped already.
-        self.pool.stop();
     }
 }
 

@@ -149,6 +149,17 @@ impl Backend for StdioBackend {
         self.server.unsubscribe(uri);
     }
 
+    fn has_session(&self, session: &SessionId) -> bool {
+        let sessions = self.sessions.as_ref();
+        sessions.is_some_and(|sessions| sessions.has(session))
+    }
+
+    fn sessions(&self) -> usize {
+        self.sessions
+            .as_ref()
+            .map_or(0, |sessions| sessions.count())
+    }
+
     async fn end_session(&self, session: &SessionId) {
         if let Some(sessions) = &self.sessions {
             sessions.end(&SessionOwner::Session(session.clone())).await;

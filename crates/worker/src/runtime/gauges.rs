@@ -39,10 +39,10 @@ impl Gauges {
         let (oldest, name) = (Weak::clone(worker), Arc::clone(pool));
         Self {
             _registrations: [
-                (all.workers).observe_running(read(|it| it.admission.load().running as u64)),
-                (all.workers).observe_restarts(read(|it| it.backend.restarts())),
+                (all.workers).observe_running(read(|it| it.forms.read().load().running as u64)),
+                (all.workers).observe_restarts(read(|it| it.forms.read().restarts())),
                 (all.pools).observe_queued(read(queued)),
-                (all.pools).observe_capacity(read(|it| it.admission.load().capacity as u64)),
+                (all.pools).observe_capacity(read(|it| it.forms.read().load().capacity as u64)),
                 (all.pools).observe_queue_age(move |report| {
                     if let Some(worker) = oldest.upgrade() {
                         let age = worker.ledger.waits_longest();
@@ -58,15 +58,16 @@ impl Gauges {
 }
 
 fn queued(worker: &WorkerRuntime) -> u64 {
-    worker.admission.load().queued as u64
+    worker.forms.read().load().queued as u64
 }
 
 /// One actor for each call that can run, as long as the pool was not stopped.
 fn alive(worker: &WorkerRuntime) -> u64 {
-    match worker.stopped.lock().as_ref() {
-        Some(pool) if !pool.is_finished() => worker.admission.load().capacity as u64,
-        _ => 0,
-    }
+    let forms = worker.forms.read();
+    let alive = forms.all().filter(|form| !form.over.is_cancelled());
+    alive
+        .map(|form| form.admission.load().capacity as u64)
+        .sum()
 }
 
 /// Lets metrics use the names of tools and prompts, as the backend calls them.

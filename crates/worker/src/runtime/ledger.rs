@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dashmap::{DashMap, Entry};
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use shoal_ports::{Call, CallFailure, CallId, Durability, LedgerNumber};
 use tokio::time::Instant;
 
@@ -25,10 +25,27 @@ pub(super) struct Ledger {
     calls: DashMap<CallId, Arc<CallRecord>, RandomState>,
     retired: Mutex<Retired>,
     tombstones: Mutex<Tombstones>,
+    limits: RwLock<Limits>,
+}
+
+/// How much is kept, and for how long.
+#[derive(Clone, Copy)]
+struct Limits {
     retention: Duration,
-    pub(super) deserted_after: Duration,
+    deserted_after: Duration,
     most_calls: usize,
     most_bytes: usize,
+}
+
+impl Limits {
+    fn of(config: &PoolConfig) -> Self {
+        Self {
+            retention: config.result_retention,
+            deserted_after: config.deserted_after,
+            most_calls: config.retained_results,
+            most_bytes: config.retained_bytes,
+        }
+    }
 }
 
 /// The calls that have ended, oldest first.
@@ -66,11 +83,19 @@ impl Ledger {
             calls: DashMap::default(),
             retired: Mutex::default(),
             tombstones: Mutex::new(Tombstones::new(config)),
-            retention: config.result_retention,
-            deserted_after: config.deserted_after,
-            most_calls: config.retained_results,
-            most_bytes: config.retained_bytes,
+            limits: RwLock::new(Limits::of(config)),
         })
+    }
+
+    /// Goes by other limits from now on. What is kept already stays for as long as it was to.
+    pub(super) fn limit(&self, config: &PoolConfig) {
+        *self.limits.write() = Limits::of(config);
+        self.tombstones.lock().limit(config);
+    }
+
+    /// How long a call without a session goes on while nobody reads it.
+    pub(super) fn deserted_after(&self) -> Duration {
+        self.limits.read().deserted_after
     }
 
     /// How far it is, for whoever binds a call to this worker.
@@ -155,10 +180,11 @@ impl Ledger {
     /// then does not come.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
+        let limits = *self.limits.read();
         let retired = self.retired.lock();
         let recent = retired.calls.iter().rev();
         let recent =
-            recent.take_while(|kept| now + self.retention < kept.until + self.deserted_after);
+            recent.take_while(|kept| now + limits.retention < kept.until + limits.deserted_after);
         let ids: Vec<CallId> = recent.map(|kept| kept.id).collect();
         drop(retired);
         let records = ids.into_iter().filter_map(|id| self.find(id));
@@ -173,12 +199,13 @@ impl Ledger {
 
     /// Keeps a call that has ended for the retention time, at the cost of the oldest.
     pub(super) fn retire(&self, id: CallId, bytes: usize) {
-        let until = Instant::now() + self.retention;
+        let limits = *self.limits.read();
+        let until = Instant::now() + limits.retention;
         let mut retired = self.retired.lock();
         retired.bytes += bytes;
         retired.calls.push_back(RetiredCall { id, until, bytes });
         let mut surplus = Vec::new();
-        while retired.calls.len() > self.most_calls || retired.bytes > self.most_bytes {
+        while retired.calls.len() > limits.most_calls || retired.bytes > limits.most_bytes {
             surplus.extend(retired.pop());
         }
         drop(retired);

@@ -354,7 +354,7 @@ impl CallRecord {
 
     /// How long it goes on when nobody reads it; `None` when its worker has gone.
     pub(super) fn deserted_after(&self) -> Option<Duration> {
-        Some(self.ledger.upgrade()?.deserted_after)
+        Some(self.ledger.upgrade()?.deserted_after())
     }
 
     fn retire(&self, bytes: usize) {

@@ -1,18 +1,22 @@
 //! Draining a worker: what was accepted ends, or is named.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::Announcement;
+use futures::future::join_all;
+use shoal_ports::{Announcement, Worker as _};
 use shoal_protocol::RawObject;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::WorkerRuntime;
+use super::form::Form;
 use super::record::CallRecord;
 
 /// How often a drain names the calls that it waits for.
 const REPORT: Duration = Duration::from_secs(5);
+/// How often a worker that leaves looks whether it still has calls.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long the pool may take to stop once all its calls have been told to.
 const STOP: Duration = Duration::from_secs(1);
 
@@ -20,39 +24,50 @@ impl WorkerRuntime {
     /// Takes no more calls, lets those that were accepted end until `deadline`, stops the others, and
     /// shuts the backend down. The log names whoever is still busy, every few seconds and at the end.
     pub async fn shutdown(&self, deadline: Instant) {
-        self.withdraw();
-        self.pool.drain();
-        // A second shutdown finds nothing to wait for.
-        let stopped = self.stopped.lock().take();
-        if let Some(mut stopped) = stopped
-            && !self.drained(&mut stopped, deadline).await
-        {
-            self.stop_calls();
-            if timeout(self.config.cancel_grace + STOP, &mut stopped)
-                .await
-                .is_err()
-            {
-                self.pool.kill();
-            }
+        self.withdraw(Announcement::LEAVING);
+        // Nothing changes any more.
+        let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
+        for form in &forms {
+            form.pool.drain();
         }
-        self.backend.shutdown().await;
+        if !self.drained(&forms, deadline).await {
+            self.stop_calls();
+            join_all(forms.iter().map(stop)).await;
+        }
+        let backends = self.forms.read().backends();
+        join_all(backends.iter().map(|backend| backend.shutdown())).await;
     }
 
-    /// Says that this worker takes no more calls.
-    fn withdraw(&self) {
-        self.draining.store(true, Ordering::Release);
+    /// Takes no more calls, says `why` ([`Announcement::LEAVING`] or [`Announcement::REMOVED`]), and returns when those that were
+    /// accepted have ended, and their ends were fetched. Cancellation safe. What is left to do is to shut it down.
+    pub async fn leave(&self, why: &'static str) {
+        self.withdraw(why);
+        while self.open_calls() > 0 {
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Says that this worker takes no more calls, and why, if it has not been said before.
+    pub fn withdraw(&self, why: &'static str) {
+        // Under the lock: a change of forms looks at it there.
+        let forms = self.forms.write();
+        if self.draining.swap(true, Ordering::AcqRel) {
+            return;
+        }
         self.announcement.send_replace(Announcement {
             worker: self.id.clone(),
-            pool: self.config.pool.clone(),
+            pool: Arc::clone(&self.pool),
             catalog: None,
-            detail: Some(Announcement::LEAVING.to_owned()),
+            detail: Some(why.to_owned()),
         });
+        drop(forms);
     }
 
-    async fn drained(&self, stopped: &mut JoinHandle<()>, deadline: Instant) -> bool {
+    async fn drained(&self, forms: &[Arc<Form>], deadline: Instant) -> bool {
         loop {
             let until = deadline.min(Instant::now() + REPORT);
-            if timeout_at(until, &mut *stopped).await.is_ok() {
+            let over = join_all(forms.iter().map(|form| form.over.cancelled()));
+            if timeout_at(until, over).await.is_ok() {
                 return true;
             }
             let late = Instant::now() >= deadline;
@@ -76,11 +91,19 @@ impl WorkerRuntime {
         let params = call.params().as_ref().and_then(RawObject::of);
         let subject = params.and_then(|params| params.get("name").or_else(|| params.get("uri")));
         let subject = subject.as_ref().map_or("", |subject| subject.as_str());
-        let pool = &self.config.pool;
+        let pool = &self.pool;
         if late {
             tracing::warn!(%pool, call = %call.id, method = %call.method, subject, age, "stopping a call that did not end in time");
         } else {
             tracing::info!(%pool, call = %call.id, method = %call.method, subject, age, "waiting for a call to end");
         }
+    }
+}
+
+/// Waits for the end of a form whose calls were all told to stop, for a moment.
+async fn stop(form: &Arc<Form>) {
+    let patience = form.config.cancel_grace + STOP;
+    if timeout(patience, form.over.cancelled()).await.is_err() {
+        form.pool.kill();
     }
 }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod attaching;
+mod changing;
 mod ending;
 mod first_turn;
 mod overload;

@@ -50,6 +50,10 @@ struct Tombstone {
     refused: Option<Box<CallFailure>>,
 }
 
+fn retention(config: &PoolConfig) -> Duration {
+    config.call_memory.max(config.result_retention * RETENTIONS)
+}
+
 impl Tombstones {
     pub(super) fn new(config: &PoolConfig) -> Self {
         Self {
@@ -60,8 +64,14 @@ impl Tombstones {
             horizon: None,
             entries: 0,
             most: config.remembered_calls,
-            retention: config.call_memory.max(config.result_retention * RETENTIONS),
+            retention: retention(config),
         }
+    }
+
+    /// Goes by other limits from now on.
+    pub(super) fn limit(&mut self, config: &PoolConfig) {
+        self.most = config.remembered_calls;
+        self.retention = retention(config);
     }
 
     /// Where the ledger is.

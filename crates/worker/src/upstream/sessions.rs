@@ -144,6 +144,19 @@ impl Sessions {
         })
     }
 
+    /// Whether a legacy session has a connection of its own.
+    pub(crate) fn has(&self, session: &SessionId) -> bool {
+        let owner = SessionOwner::Session(session.clone());
+        self.sessions.lock().contains_key(&owner)
+    }
+
+    /// How many legacy sessions have one.
+    pub(crate) fn count(&self) -> usize {
+        let sessions = self.sessions.lock();
+        let legacy = |owner: &&SessionOwner| matches!(owner, SessionOwner::Session(_));
+        sessions.keys().filter(legacy).count()
+    }
+
     /// Ends a session's connection.
     pub(crate) async fn end(&self, owner: &SessionOwner) {
         let session = self.sessions.lock().remove(owner);

@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use shoal_ports::{
     BusEvent, Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability,
-    ForwardedHeaders, LogFilter, PoolCatalog, Principal, RunningCall, WorkerId,
+    ForwardedHeaders, LogFilter, PoolCatalog, Principal, RunningCall, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -25,6 +26,9 @@ pub(super) struct Script {
     pub(super) runs: AtomicUsize,
     pub(super) shut_down: AtomicUsize,
     pub(super) state: watch::Sender<BackendState>,
+    /// Sessions that have something of their own.
+    pub(super) own: Mutex<Vec<SessionId>>,
+    pub(super) subscribed: Mutex<Vec<String>>,
     news: broadcast::Sender<BusEvent>,
 }
 
@@ -47,6 +51,8 @@ impl Script {
             runs: AtomicUsize::new(0),
             shut_down: AtomicUsize::new(0),
             state: watch::Sender::new(ready()),
+            own: Mutex::default(),
+            subscribed: Mutex::default(),
             news: broadcast::Sender::new(8),
         })
     }
@@ -88,7 +94,20 @@ impl Backend for Script {
         (self.act)(call.clone(), context.clone()).await
     }
 
-    async fn subscribe(&self, _uri: &str) -> Result<(), RpcError> {
+    fn has_session(&self, session: &SessionId) -> bool {
+        self.own.lock().contains(session)
+    }
+
+    fn sessions(&self) -> usize {
+        self.own.lock().len()
+    }
+
+    async fn end_session(&self, session: &SessionId) {
+        self.own.lock().retain(|own| own != session);
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        self.subscribed.lock().push(uri.to_owned());
         Ok(())
     }
 

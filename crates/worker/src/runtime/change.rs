@@ -1,0 +1,154 @@
+//! Putting another form in place of a worker's form while it works.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use shoal_ports::BusEvent;
+use shoal_protocol::RawJson;
+use tokio::sync::broadcast;
+use tokio::time::{Instant, sleep};
+
+use super::WorkerRuntime;
+use super::config::PoolConfig;
+use super::form::Form;
+use crate::backend::Backend;
+
+/// How often a former form is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl WorkerRuntime {
+    /// From now on calls run with these limits, and with `backend` if there is another one. It is still the same worker: those
+    /// that it has taken go on as they began, and are found. What they began with is shut down when the last of them has
+    /// ended. A legacy session that has a process or connection of its own there keeps that until the session is over, or
+    /// for as long as `sessions`.
+    ///
+    /// A worker that is leaving shuts the backend down instead.
+    pub async fn change(
+        self: &Arc<Self>,
+        config: PoolConfig,
+        backend: Option<Arc<dyn Backend>>,
+        sessions: Duration,
+    ) {
+        let before = Arc::clone(self.forms.read().current());
+        let is_new = backend.is_some();
+        let backend = backend.unwrap_or_else(|| Arc::clone(&before.backend));
+        let form = Form::start(config, backend).await;
+        let former = {
+            let mut forms = self.forms.write();
+            // Under the lock: whoever shuts the worker down looks for forms after it has said so.
+            (!self.is_draining()).then(|| forms.replace(Arc::clone(&form)))
+        };
+        let Some(former) = former else {
+            if is_new {
+                form.backend.shutdown().await;
+            }
+            return;
+        };
+        self.ledger.limit(&form.config);
+        self.announce(&form);
+        self.follow_form(&form);
+        if is_new {
+            tokio::spawn(subscribe_again(Arc::downgrade(self), form));
+        }
+        let until = Instant::now() + sessions;
+        tokio::spawn(end_former(Arc::downgrade(self), former, until));
+    }
+
+    /// Passes on what the form's backend says, until the form is gone.
+    pub(super) fn follow_form(self: &Arc<Self>, form: &Arc<Form>) {
+        let (runtime, form) = (Arc::downgrade(self), Arc::downgrade(form));
+        if let Some(form) = form.upgrade() {
+            let news = form.backend.news();
+            tokio::spawn(pass_news_on(Weak::clone(&runtime), news));
+        }
+        tokio::spawn(follow_state(runtime, form));
+    }
+
+    /// Says that these may have changed.
+    fn tell_of(&self, uris: impl IntoIterator<Item = String>) {
+        for uri in uris {
+            let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+            // Nobody listens where nothing is linked.
+            let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
+        }
+    }
+
+    fn subscribed(&self) -> Vec<String> {
+        self.subscribed.lock().iter().cloned().collect()
+    }
+}
+
+/// Announces what the form's backend says of itself, for as long as it is the current one.
+async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
+    let Some(mut state) = form.upgrade().map(|form| form.state.clone()) else {
+        return;
+    };
+    while state.changed().await.is_ok() {
+        let (Some(runtime), Some(form)) = (runtime.upgrade(), form.upgrade()) else {
+            return;
+        };
+        runtime.announce(&form);
+    }
+}
+
+/// Passes news on. Where some were missed, whatever is watched may have changed.
+async fn pass_news_on(runtime: Weak<WorkerRuntime>, mut news: broadcast::Receiver<BusEvent>) {
+    loop {
+        let said = news.recv().await;
+        let Some(runtime) = runtime.upgrade() else {
+            return;
+        };
+        match said {
+            Ok(event) => {
+                let _ = runtime.news.send(event);
+            }
+            Err(broadcast::error::RecvError::Lagged(_)) => runtime.tell_of(runtime.subscribed()),
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Has a new backend report what the one before it was to report. What it has may be something else than before.
+async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
+    let Some(uris) = runtime.upgrade().map(|runtime| runtime.subscribed()) else {
+        return;
+    };
+    for uri in &uris {
+        if let Err(error) = form.backend.subscribe(uri).await {
+            let pool = &form.config.pool;
+            tracing::warn!(%pool, uri, %error, "the pool's new form refused a subscription");
+        }
+    }
+    if let Some(runtime) = runtime.upgrade() {
+        runtime.tell_of(uris);
+    }
+}
+
+/// Lets a former form end what it has.
+async fn end_former(runtime: Weak<WorkerRuntime>, form: Arc<Form>, until: Instant) {
+    let keeps_sessions = || {
+        let runtime = runtime.upgrade();
+        runtime.is_some_and(|runtime| runtime.forms.read().keeps_sessions(&form))
+    };
+    while keeps_sessions() && Instant::now() < until && !form.over.is_cancelled() {
+        sleep(LOOK).await;
+    }
+    if let Some(runtime) = runtime.upgrade() {
+        runtime.forms.write().close(&form);
+    }
+    form.drain().await;
+    while !form.over.is_cancelled() {
+        if runtime.strong_count() == 0 {
+            form.pool.stop();
+        }
+        sleep(LOOK).await;
+    }
+    let (pool, calls) = (&form.config.pool, form.calls());
+    let is_last = runtime
+        .upgrade()
+        .is_none_or(|runtime| runtime.forms.write().forget(&form));
+    tracing::info!(%pool, calls, "a former form of a pool has ended");
+    if is_last {
+        form.backend.shutdown().await;
+    }
+}
