@@ -59,6 +59,8 @@ pub(crate) struct Catalog {
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
     completes: bool,
     lists: Lists,
+    /// What the lists of tools, resources and prompts say, as numbers that are the same on every node that offers the same.
+    pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
     pub(crate) shaping: Arc<Shaping>,

@@ -1,6 +1,6 @@
 //! The settings of the dispatcher.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ settings! {
         pub max_parked: usize = 10_000,
         /// How many calls of one principal may wait for answers on this node.
         pub max_parked_per_principal: usize = 1_000,
-        /// Settings of single pools, by name. A pool that is not named here has the defaults.
+        /// Settings of single pools, by name, to begin with. A pool that is not named here has the defaults.
         pub pools: BTreeMap<String, PoolConfig> = BTreeMap::new(),
     }
 }
@@ -161,6 +161,15 @@ pub struct ServerInfo {
     pub website_url: Option<String>,
 }
 
+/// The settings of pools, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PoolSettings {
+    pools: BTreeMap<String, PoolConfig>,
+    /// Those of them that are not named any more. They stay for as long as the pool is offered: what its rules hide must not
+    /// appear because its workers learn later that it is no more.
+    left: BTreeSet<String>,
+}
+
 /// The settings of pools that the configuration does not name.
 static UNNAMED: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
 
@@ -168,10 +177,46 @@ impl Config {
     pub(crate) fn reconnect_wait(&self) -> Duration {
         self.reconnect_wait
     }
+}
+
+impl PoolSettings {
+    pub(crate) fn new(pools: BTreeMap<String, PoolConfig>) -> Self {
+        Self {
+            pools,
+            left: BTreeSet::new(),
+        }
+    }
 
     /// The settings of a pool.
-    pub(crate) fn pool(&self, name: &str) -> &PoolConfig {
+    pub(crate) fn of(&self, name: &str) -> &PoolConfig {
         self.pools.get(name).unwrap_or(&UNNAMED)
+    }
+
+    /// Takes other settings of these pools over; none where a pool is not named any more.
+    pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
+        for (name, settings) in pools {
+            match settings {
+                Some(settings) => {
+                    self.left.remove(&name);
+                    self.pools.insert(name, settings);
+                }
+                None if self.pools.contains_key(&name) => {
+                    self.left.insert(name);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// The pools that are not named any more.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &String> {
+        self.left.iter()
+    }
+
+    /// Forgets a pool that is neither named nor offered.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.left.remove(name);
+        self.pools.remove(name);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The public face: workers come and go, and calls run on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shoal_ports::{
@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::catalog::Conflict;
-use crate::config::Config;
+use crate::config::{Config, PoolConfig};
 use crate::shared::Shared;
 use crate::status::Status;
 
@@ -74,6 +74,15 @@ impl Dispatch {
             });
         }
         removed
+    }
+
+    /// Goes by other settings of these pools: from now on, for all that is planned. `None` stands for a pool that the
+    /// configuration does not name any more: it keeps its settings for as long as workers offer it. Clients are told of lists
+    /// that read differently.
+    pub fn configure(&self, pools: BTreeMap<String, Option<PoolConfig>>) {
+        if !pools.is_empty() {
+            self.shared.configure(pools);
+        }
     }
 
     /// Notes which pools other nodes know, all of them. One that is yet to come here is waited for, for as long as one

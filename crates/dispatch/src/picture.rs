@@ -11,7 +11,7 @@ use std::time::Duration;
 use shoal_ports::CallFailure;
 use tokio::time::Instant;
 
-use crate::config::Config;
+use crate::config::{Config, PoolSettings};
 
 /// How long no pool may have come for the lists to be whole: workers dial all nodes at about the same time.
 const QUIET: Duration = Duration::from_millis(700);
@@ -48,7 +48,7 @@ impl Picture {
     }
 
     /// Notes which pools others know; whether that is news. One that was named before is waited for no longer.
-    pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, config: &Config) -> bool {
+    pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, settings: &PoolSettings) -> bool {
         let named = |(pool, known): (&String, &Arc<str>)| pool.as_str() == known.as_ref();
         if pools.len() == self.expected.len() && pools.iter().zip(self.expected.keys()).all(named) {
             return false;
@@ -56,7 +56,7 @@ impl Picture {
         let now = Instant::now();
         let expected = pools.iter().map(|pool| {
             let before = self.expected.get(pool.as_str()).copied();
-            let until = before.unwrap_or_else(|| now + config.pool(pool).linger);
+            let until = before.unwrap_or_else(|| now + settings.of(pool).linger);
             (Arc::from(pool.as_str()), until)
         });
         self.expected = Arc::new(expected.collect());

@@ -107,8 +107,8 @@ impl Dispatch {
         arguments: Arguments,
         params: Option<&Index<'_>>,
     ) -> Result<Routed, RouteError> {
-        let (config, revision) = (&self.shared.config, call.caller.revision);
-        route(view, config, arguments, revision, &call.method, params)
+        let revision = call.caller.revision;
+        route(view, arguments, revision, &call.method, params)
     }
 
     fn find(&self, view: &View, call: &Call, params: Option<&Index<'_>>) -> Finding {
@@ -216,7 +216,7 @@ impl Dispatch {
         route: &Route,
         tried: &[WorkerId],
     ) -> Result<Binding, (CallFailure, ShedReason)> {
-        let affinity = &self.shared.config.pool(&route.pool).affinity;
+        let affinity = &view.settings.of(&route.pool).affinity;
         let (session, principal) = (call.caller.session.as_ref(), &call.caller.principal);
         let wanted = Wanted {
             tool: route.tool.as_deref(),

@@ -23,12 +23,15 @@ pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
 use crate::catalog::Catalog;
+use crate::config::PoolSettings;
 use crate::picture::{Picture, not_ready};
 
 /// What calls are dispatched by; immutable, replaced as a whole when a worker changes.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
+    /// What the configuration says of the pools.
+    pub(crate) settings: Arc<PoolSettings>,
     by_id: HashMap<WorkerId, Arc<Member>, RandomState>,
     picture: Picture,
 }
@@ -42,6 +45,8 @@ pub(crate) struct PoolView {
     pub(crate) waiting: Vec<Arc<Member>>,
     /// Whether what the pool offers is known.
     pub(crate) announced: bool,
+    /// Whether all its workers have said that it is not to be there any more, and only end what they run.
+    pub(crate) removed: bool,
 }
 
 /// A worker of a pool.
@@ -124,16 +129,26 @@ impl Member {
 
 impl View {
     /// A view without workers.
-    pub(crate) fn empty(catalog: Arc<Catalog>, picture: Picture) -> Self {
-        Self::new(catalog, BTreeMap::new(), picture)
+    pub(crate) fn empty(
+        catalog: Arc<Catalog>,
+        settings: Arc<PoolSettings>,
+        picture: Picture,
+    ) -> Self {
+        Self::new(catalog, BTreeMap::new(), settings, picture)
     }
 
-    fn new(catalog: Arc<Catalog>, pools: BTreeMap<Arc<str>, PoolView>, picture: Picture) -> Self {
+    fn new(
+        catalog: Arc<Catalog>,
+        pools: BTreeMap<Arc<str>, PoolView>,
+        settings: Arc<PoolSettings>,
+        picture: Picture,
+    ) -> Self {
         let members = pools.values().flat_map(PoolView::members);
         let by_id: HashMap<_, _, _> = members.map(|m| (m.id.clone(), m.clone())).collect();
         Self {
             catalog,
             pools,
+            settings,
             by_id,
             picture,
         }
@@ -187,7 +202,8 @@ impl View {
         if self.pools.is_empty() {
             return Some(not_ready("no worker has joined this node yet".to_owned()));
         }
-        if let Some((name, pool)) = self.pools.iter().find(|(_, pool)| !pool.announced) {
+        let mut unknown = self.pools.iter().filter(|(_, pool)| !pool.is_settled());
+        if let Some((name, pool)) = unknown.next() {
             return Some(not_ready(pool.why_not(name, &Wanted::default())));
         }
         let now = Instant::now();
@@ -215,11 +231,16 @@ impl View {
     }
 
     fn knows(&self, pool: &str) -> bool {
-        self.pools.get(pool).is_some_and(|pool| pool.announced)
+        self.pools.get(pool).is_some_and(PoolView::is_settled)
     }
 }
 
 impl PoolView {
+    /// Whether there is nothing more to learn of it.
+    fn is_settled(&self) -> bool {
+        self.announced || self.removed
+    }
+
     fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
         self.ready.iter().chain(&self.waiting)
     }

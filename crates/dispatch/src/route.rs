@@ -7,7 +7,7 @@ use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError}
 
 use crate::catalog::OfferedTool;
 use crate::checking::Check;
-use crate::config::{Config, DurabilityPolicy};
+use crate::config::{DurabilityPolicy, PoolSettings};
 use crate::pools::View;
 
 /// Where a call goes, and what is known of it by its way.
@@ -54,7 +54,6 @@ pub(crate) fn check_members(params: Option<&Index<'_>>) -> Result<(), RpcError> 
 /// Finds the pool for a call of a backend method.
 pub(crate) fn route(
     view: &View,
-    config: &Config,
     arguments: Arguments,
     revision: Revision,
     method: &Method,
@@ -78,7 +77,7 @@ pub(crate) fn route(
         Method::ToolsCall => {
             let offered;
             (offered, unchecked) = tool(view, arguments, &mut edit)?;
-            durability = durability_of(config, offered);
+            durability = durability_of(&view.settings, offered);
             called = Some(Arc::clone(&offered.tool.name));
             offered.pool.clone()
         }
@@ -101,7 +100,7 @@ pub(crate) fn route(
         }
         _ => completion(view, &mut edit)?,
     };
-    let hold = config.pool(&pool).hold;
+    let hold = view.settings.of(&pool).hold;
     let route = Route {
         pool,
         tool: called,
@@ -117,8 +116,8 @@ pub(crate) fn route(
 
 /// How a call of the tool must be carried; the most specific setting wins, and of two that clash the
 /// careful one.
-fn durability_of(config: &Config, OfferedTool { pool, tool }: &OfferedTool) -> Durability {
-    let config = config.pool(pool);
+fn durability_of(settings: &PoolSettings, OfferedTool { pool, tool }: &OfferedTool) -> Durability {
+    let config = settings.of(pool);
     let listed = |names: &[String]| names.iter().any(|name| **name == *tool.name);
     if listed(&config.journaled) {
         return Durability::Journaled;
@@ -291,7 +290,7 @@ mod tests {
 
     use super::durability_of;
     use crate::catalog::{OfferedTool, Tool};
-    use crate::config::{Config, DurabilityPolicy, PoolConfig};
+    use crate::config::{DurabilityPolicy, PoolConfig, PoolSettings};
 
     fn tool(name: &str, read_only: bool) -> OfferedTool {
         let raw = json!({"name":name,"annotations":{"readOnlyHint":read_only}});
@@ -304,11 +303,8 @@ mod tests {
     #[test]
     fn hints_decide_unless_the_configuration_does() {
         let of = |pool: &PoolConfig, tool: &OfferedTool| {
-            let config = Config {
-                pools: BTreeMap::from([("a".to_owned(), pool.clone())]),
-                ..Config::default()
-            };
-            durability_of(&config, tool)
+            let pools = BTreeMap::from([("a".to_owned(), pool.clone())]);
+            durability_of(&PoolSettings::new(pools), tool)
         };
         let (plain, safe) = (tool("t", false), tool("t", true));
         assert_eq!(of(&PoolConfig::default(), &plain), Journaled);

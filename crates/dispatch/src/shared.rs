@@ -1,6 +1,6 @@
 //! What every call, watcher and subscription of one dispatcher has in common.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use crate::bridge::ParkingLot;
 use crate::catalog::Catalog;
 use crate::checking::Checking;
-use crate::config::Config;
+use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
 use crate::picture::Picture;
@@ -45,8 +45,15 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Without workers. It is made within the `Arc` that `own` will point to.
-    pub(crate) fn new(config: Config, keys: KeyRing, bus: Arc<dyn Bus>, own: &Weak<Self>) -> Self {
-        let catalog = Arc::new(Catalog::merge(&[], &config));
+    pub(crate) fn new(
+        mut config: Config,
+        keys: KeyRing,
+        bus: Arc<dyn Bus>,
+        own: &Weak<Self>,
+    ) -> Self {
+        // They change, unlike the rest.
+        let settings = Arc::new(PoolSettings::new(std::mem::take(&mut config.pools)));
+        let catalog = Arc::new(Catalog::merge(&[], &config, &settings));
         let facts = ServerFacts {
             server_info: catalog.server_info.clone(),
             capabilities: RawJson::from_static("{}"),
@@ -56,7 +63,7 @@ impl Shared {
         };
         let facts = Arc::new(facts);
         let picture = Picture::new(&config);
-        let view = View::empty(catalog, picture.clone());
+        let view = View::empty(catalog, settings.clone(), picture.clone());
         Self {
             lot: ParkingLot::new(&config),
             checking: Checking::new(config.validation_steps),
@@ -69,7 +76,7 @@ impl Shared {
             in_flight: Arc::default(),
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
-            registry: Mutex::new(Registry::new(picture)),
+            registry: Mutex::new(Registry::new(settings, picture)),
             _gauges: Gauges::register(own),
         }
     }
@@ -103,7 +110,7 @@ impl Shared {
             return (false, None);
         };
         self.refresh(&mut registry);
-        (true, registry.lingers(&pool, &self.config))
+        (true, registry.lingers(&pool))
     }
 
     /// Whether a worker was here and has been let go.
@@ -114,9 +121,16 @@ impl Shared {
     /// Notes which pools others know.
     pub(crate) fn expect(&self, pools: &BTreeSet<String>) {
         let mut registry = self.registry.lock();
-        if registry.expect(pools, &self.config) {
+        if registry.expect(pools) {
             self.refresh(&mut registry);
         }
+    }
+
+    /// Goes by other settings of these pools; none where a pool is not named any more.
+    pub(crate) fn configure(&self, pools: BTreeMap<String, Option<PoolConfig>>) {
+        let mut registry = self.registry.lock();
+        registry.configure(pools);
+        self.refresh(&mut registry);
     }
 
     /// Drops what has been listed for long enough.

@@ -30,6 +30,8 @@ pub struct PoolStatus {
     pub ready: bool,
     /// Whether it has no worker any more and is only listed for a while yet.
     pub lingering: bool,
+    /// Whether it was removed from the configuration of its workers, which end their last calls.
+    pub removed: bool,
     /// Tools that it serves here.
     pub tools: usize,
     /// Prompts that it serves here.
@@ -77,6 +79,7 @@ impl Status {
                 name: name.to_string(),
                 ready: pool.ready.iter().any(|member| member.is_reachable()),
                 lingering: pool.ready.is_empty() && pool.waiting.is_empty(),
+                removed: pool.removed,
                 tools,
                 prompts,
                 resources,

@@ -1,6 +1,7 @@
 //! Merging the pools' catalogs into one.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -10,21 +11,22 @@ use super::{
     Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pages, Pool,
     ResourceFilter, ResourceRules, Tool, facts,
 };
-use crate::config::{Config, PoolConfig};
+use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
     /// Merges pools, which come sorted by name. Logs nothing: the caller knows what is new.
-    pub(crate) fn merge(pools: &[Pool], config: &Config) -> Self {
+    pub(crate) fn merge(pools: &[Pool], config: &Config, settings: &PoolSettings) -> Self {
         let server_info = facts::server_info(pools, config);
         let shaping = Arc::new(Shaping::new(&server_info, config));
         let mut merge = Merge::default();
         for pool in pools {
-            merge.add(pool, config.pool(&pool.name));
+            merge.add(pool, settings.of(&pool.name));
         }
         let lists = merge.lists(pools, config, &shaping);
         Self {
             lists,
+            versions: merge.versions(),
             tools: merge.tools,
             prompts: merge.prompts,
             resources: merge.resources,
@@ -36,7 +38,7 @@ impl Catalog {
                 .collect(),
             resource_filters: pools
                 .iter()
-                .map(|pool| (&pool.name, &config.pool(&pool.name).resources))
+                .map(|pool| (&pool.name, &settings.of(&pool.name).resources))
                 .filter(|(_, rules)| **rules != ResourceRules::default())
                 .map(|(pool, rules)| (pool.clone(), ResourceFilter::of(rules)))
                 .collect(),
@@ -162,6 +164,16 @@ impl Merge {
         });
     }
 
+    /// What the lists say, as numbers.
+    fn versions(&self) -> [u64; 3] {
+        let resources = [&self.resource_items, &self.template_items];
+        [
+            version(&[&self.tool_items]),
+            version(&resources),
+            version(&[&self.prompt_items]),
+        ]
+    }
+
     fn lists(&self, pools: &[Pool], config: &Config, shaping: &Shaping) -> Lists {
         let write = |offered: bool, at: usize, member, items: &[RawJson], legacy_only: &[usize]| {
             let ttl = pools
@@ -180,6 +192,17 @@ impl Merge {
             prompts: write(prompts, 3, "prompts", &self.prompt_items, &[]),
         }
     }
+}
+
+fn version(lists: &[&Vec<RawJson>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for list in lists {
+        hasher.write_usize(list.len());
+        for item in *list {
+            item.as_bytes().hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 /// The item under another name than its own; untouched under the same.

@@ -1,12 +1,11 @@
 //! The register of workers and their announcements.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{Announcement, PoolCatalog, ServerFacts, Worker, WorkerId};
-use shoal_protocol::RawJson;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -14,7 +13,7 @@ use super::departed::Departed;
 use super::rollout::{Versions, same};
 use super::{Circuit, Member, PoolView, View, affinity};
 use crate::catalog::{Catalog, CompiledPool, Pool};
-use crate::config::Config;
+use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::picture::Picture;
 
 /// Every worker with its newest announcement, and what was compiled of them.
@@ -23,6 +22,7 @@ pub(crate) struct Registry {
     pools: BTreeMap<Arc<str>, Listed>,
     /// How often backends have announced changes of what has stayed as it was.
     announced: [u64; 3],
+    settings: Arc<PoolSettings>,
     picture: Picture,
     departed: Departed,
 }
@@ -41,6 +41,8 @@ struct Registered {
 struct Listed {
     versions: Versions,
     compiled: Option<Arc<CompiledPool>>,
+    /// The settings that it was compiled by.
+    settings: PoolConfig,
     /// When its last worker left.
     vacant_since: Option<Instant>,
 }
@@ -55,19 +57,25 @@ impl Drop for Registered {
 
 impl Registry {
     /// Without workers.
-    pub(crate) fn new(picture: Picture) -> Self {
+    pub(crate) fn new(settings: Arc<PoolSettings>, picture: Picture) -> Self {
         Self {
             workers: BTreeMap::new(),
             pools: BTreeMap::new(),
             announced: [0; 3],
+            settings,
             picture,
             departed: Departed::default(),
         }
     }
 
     /// Notes which pools others know; whether that is news.
-    pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, config: &Config) -> bool {
-        self.picture.expect(pools, config)
+    pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
+        self.picture.expect(pools, &self.settings)
+    }
+
+    /// Takes other settings of these pools over; none where a pool is not named any more.
+    pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
+        Arc::make_mut(&mut self.settings).change(pools);
     }
 
     /// Takes a worker in, in place of an earlier one of the same id.
@@ -162,7 +170,9 @@ impl Registry {
 
     /// The view of what is registered now, with the server's facts.
     pub(crate) fn view(&mut self, config: &Config, before: &View) -> (View, ServerFacts) {
-        let changed = self.update(config, Instant::now());
+        let removed = self.removed();
+        let changed = self.update(&removed, Instant::now());
+        self.forget_left();
         let mut pools: BTreeMap<Arc<str>, PoolView> = BTreeMap::new();
         for (name, listed) in &self.pools {
             let announced = listed.compiled.is_some();
@@ -171,6 +181,7 @@ impl Registry {
         for (id, registered) in &self.workers {
             let said = &registered.announcement;
             let pool = pools.entry(said.pool.clone()).or_default();
+            pool.removed = removed.contains(&said.pool);
             let tools = said
                 .catalog
                 .as_ref()
@@ -199,20 +210,47 @@ impl Registry {
             server_info: catalog.server_info.clone(),
             capabilities: catalog.capabilities.clone(),
             instructions: catalog.instructions.clone(),
-            versions: self.versions(),
+            versions: self.versions(&catalog),
             headers: self.headers(),
         };
         let picture = self.picture.clone();
-        (View::new(catalog, pools, picture), facts)
+        let settings = Arc::clone(&self.settings);
+        (View::new(catalog, pools, settings, picture), facts)
+    }
+
+    /// The pools whose workers have all said that they are not to be there any more.
+    fn removed(&self) -> BTreeSet<Arc<str>> {
+        let said = || self.workers.values().map(|worker| &worker.announcement);
+        let named = |removed: bool| {
+            let said = said().filter(move |said| said.is_removed() == removed);
+            said.map(|said| said.pool.clone())
+        };
+        let goes_on: BTreeSet<Arc<str>> = named(false).collect();
+        named(true).filter(|pool| !goes_on.contains(pool)).collect()
+    }
+
+    /// Forgets the settings of pools that are neither named nor offered any more.
+    fn forget_left(&mut self) {
+        let is_over = |name: &&String| {
+            let mut workers = self.workers.values();
+            !self.pools.contains_key(name.as_str())
+                && !workers.any(|worker| *worker.announcement.pool == **name)
+        };
+        let over: Vec<String> = self.settings.left().filter(is_over).cloned().collect();
+        for name in over {
+            Arc::make_mut(&mut self.settings).forget(&name);
+        }
     }
 
     /// Brings the compiled pools up to date; whether any changed.
     ///
     /// A pool whose workers are not ready keeps what it last said, so that its tools do not flicker; one
-    /// without workers does so for its lingering time.
-    fn update(&mut self, config: &Config, now: Instant) -> bool {
+    /// without workers does so for its lingering time, unless it was `removed`.
+    fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
-        for Registered { announcement, .. } in self.workers.values() {
+        let workers = self.workers.values();
+        let staying = workers.filter(|worker| !removed.contains(&worker.announcement.pool));
+        for Registered { announcement, .. } in staying {
             let catalogs = announced.entry(announcement.pool.clone()).or_default();
             catalogs.extend(&announcement.catalog);
         }
@@ -220,19 +258,22 @@ impl Registry {
             self.pools.entry(name.clone()).or_default().vacant_since = None;
         }
         let mut changed = false;
+        let settings = Arc::clone(&self.settings);
         self.pools.retain(|name, listed| {
-            let linger = config.pool(name).linger;
+            let settings = settings.of(name);
+            let linger = settings.linger;
             let catalogs = announced.get(name).map_or(&[][..], Vec::as_slice);
             listed.versions.update(catalogs, linger, now);
             let vacant = !announced.contains_key(name);
             let stays = !vacant
                 || listed.compiled.is_some()
+                    && !removed.contains(name)
                     && now < *listed.vacant_since.get_or_insert(now) + linger;
             changed |= if stays {
                 if listed.compiled.is_none() && listed.versions.newest().is_some() {
                     self.picture.came(now);
                 }
-                listed.compile(name, config)
+                listed.compile(name, settings)
             } else {
                 tracing::info!(pool = %name, "a pool without workers is listed no more");
                 listed.compiled.is_some()
@@ -243,37 +284,26 @@ impl Registry {
     }
 
     /// For how long a pool that has just lost its last worker stays listed.
-    pub(crate) fn lingers(&self, pool: &str, config: &Config) -> Option<Duration> {
+    pub(crate) fn lingers(&self, pool: &str) -> Option<Duration> {
         let listed = self.pools.get(pool)?;
         listed
             .vacant_since
             .is_some()
-            .then(|| config.pool(pool).linger)
+            .then(|| self.settings.of(pool).linger)
     }
 
     /// What the lists are, as numbers that are the same on every node that sees the same pools, so that a
     /// session that moves is not told of changes that there were not. What a backend announces without
     /// changing anything counts here alone.
-    fn versions(&self) -> [u64; 3] {
-        let mut hashers: [DefaultHasher; 3] = Default::default();
-        for (name, listed) in &self.pools {
-            let Some(compiled) = &listed.compiled else {
-                continue;
-            };
-            let source = &compiled.source;
-            let [tools, resources, prompts] = &mut hashers;
-            hash(tools, name, &[&source.tools]);
-            hash(
-                resources,
-                name,
-                &[&source.resources, &source.resource_templates],
-            );
-            hash(prompts, name, &[&source.prompts]);
-        }
-        for (hasher, count) in hashers.iter_mut().zip(self.announced) {
+    fn versions(&self, catalog: &Catalog) -> [u64; 3] {
+        let mut versions = catalog.versions;
+        for (version, count) in versions.iter_mut().zip(self.announced) {
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u64(*version);
             hasher.write_u64(count);
+            *version = hasher.finish();
         }
-        hashers.map(|hasher| hasher.finish())
+        versions
     }
 
     /// The headers of clients' requests that some worker asks for.
@@ -292,7 +322,7 @@ impl Registry {
             })
         };
         let pools: Vec<Pool> = self.pools.iter().filter_map(compiled).collect();
-        let catalog = Catalog::merge(&pools, config);
+        let catalog = Catalog::merge(&pools, config, &self.settings);
         for conflict in &catalog.conflicts {
             if !before.conflicts.contains(conflict) {
                 tracing::error!(%conflict, "two pools offer the same thing");
@@ -303,17 +333,19 @@ impl Registry {
 }
 
 impl Listed {
-    /// Compiles the newest version, if it is another; whether it is.
-    fn compile(&mut self, name: &Arc<str>, config: &Config) -> bool {
+    /// Compiles the newest version, if it or what is made of it is another; whether it is.
+    fn compile(&mut self, name: &Arc<str>, settings: &PoolConfig) -> bool {
         let Some(newest) = self.versions.newest() else {
             return false;
         };
         let before = self.compiled.as_deref();
-        if before.is_some_and(|before| same(&before.source, newest)) {
+        let as_before = self.settings == *settings;
+        if before.is_some_and(|before| as_before && same(&before.source, newest)) {
             return false;
         }
-        let compiled = CompiledPool::new(name, Arc::clone(newest), before, config.pool(name));
+        let compiled = CompiledPool::new(name, Arc::clone(newest), before, settings);
         self.compiled = Some(Arc::new(compiled));
+        self.settings = settings.clone();
         true
     }
 }
@@ -322,20 +354,6 @@ impl Listed {
 fn asked(said: &Announcement) -> Arc<[Arc<str>]> {
     let catalog = said.catalog.as_deref();
     catalog.map_or_else(Arc::default, |catalog| catalog.headers.as_slice().into())
-}
-
-/// Adds what a pool lists, if that is anything.
-fn hash(hasher: &mut DefaultHasher, pool: &str, lists: &[&Vec<RawJson>]) {
-    if lists.iter().all(|list| list.is_empty()) {
-        return;
-    }
-    pool.hash(hasher);
-    for list in lists {
-        hasher.write_usize(list.len());
-        for item in *list {
-            item.as_bytes().hash(hasher);
-        }
-    }
 }
 
 /// Whether the tools, the resources with their templates, and the prompts differ.

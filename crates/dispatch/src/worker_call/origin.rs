@@ -44,7 +44,8 @@ pub(crate) struct Origin {
 impl Origin {
     /// A call and the way that was found for it.
     pub(crate) fn new(call: Call, route: Route, shared: &Shared) -> Self {
-        let affinity = &shared.config.pool(&route.pool).affinity;
+        let view = shared.view();
+        let affinity = &view.settings.of(&route.pool).affinity;
         let session = call.caller.session.as_ref();
         let principal = Some(&call.caller.principal);
         let params = route.params;

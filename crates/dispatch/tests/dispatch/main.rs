@@ -7,6 +7,7 @@ mod binding;
 mod catalog;
 mod checks;
 mod circuits;
+mod configuring;
 mod costly_schemas;
 mod fake_worker;
 mod in_flight;

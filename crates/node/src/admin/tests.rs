@@ -32,6 +32,7 @@ impl Observed for Node {
             name: "files".to_owned(),
             ready: self.ready,
             lingering: false,
+            removed: false,
             tools: 0,
             prompts: 0,
             resources: 0,

@@ -1,0 +1,117 @@
+//! Other settings of pools while calls are dispatched, and pools that are removed.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use shoal_dispatch::{PoolConfig, ToolRules};
+use shoal_ports::{Announcement, CallFailure, Dispatcher as _, WorkerId};
+use shoal_protocol::{Method, Revision};
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{Setting, call, legacy, setting, tools};
+
+fn worker(id: &str, pool: &str) -> FakeWorker {
+    FakeWorker::new(id, pool, tools(&["t", "hidden"]))
+}
+
+async fn names(setting: &Setting) -> Vec<String> {
+    let list = call(Revision::V2025_11_25, Method::ToolsList, json!({}));
+    let list = setting.result(list).await;
+    let tools = list["tools"].as_array().unwrap().iter();
+    let name = |tool: &serde_json::Value| tool["name"].as_str().unwrap().to_owned();
+    tools.map(name).collect()
+}
+
+fn hiding() -> PoolConfig {
+    PoolConfig {
+        prefix: "a_".to_owned(),
+        tools: ToolRules {
+            deny: vec!["hidden".to_owned()],
+            ..ToolRules::default()
+        },
+        ..PoolConfig::default()
+    }
+}
+
+fn configure(setting: &Setting, settings: Option<PoolConfig>) {
+    let change = BTreeMap::from([("a".to_owned(), settings)]);
+    setting.dispatch.configure(change);
+}
+
+#[tokio::test]
+async fn other_rules_hold_at_once_and_listeners_are_told() {
+    let setting = setting();
+    setting.add(worker("a1", "a"));
+    setting.add(FakeWorker::new("b1", "b", tools(&["b"])));
+    let facts = setting.dispatch.facts();
+    let before = facts.borrow().versions;
+    configure(&setting, Some(hiding()));
+    assert_eq!(names(&setting).await, ["a_t", "b"]);
+    setting.result(legacy("a_t", json!({}))).await;
+    let error = setting.error(legacy("hidden", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: hidden");
+    let told = facts.borrow().versions;
+    assert!(told[0] != before[0] && told[1..] == before[1..]);
+    // What changes no list is told to nobody.
+    let silent = PoolConfig {
+        hold: Some(std::time::Duration::from_secs(1)),
+        ..hiding()
+    };
+    configure(&setting, Some(silent));
+    assert_eq!(facts.borrow().versions, told);
+    configure(&setting, Some(PoolConfig::default()));
+    assert_eq!(facts.borrow().versions, before);
+    assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
+}
+
+#[tokio::test]
+async fn rules_stay_for_as_long_as_the_pool_is_offered() {
+    let setting = setting();
+    let worker_a = setting.add(worker("a1", "a"));
+    setting.add(FakeWorker::new("b1", "b", tools(&["b"])));
+    configure(&setting, Some(hiding()));
+    configure(&setting, None);
+    assert_eq!(names(&setting).await, ["a_t", "b"]);
+    worker_a.announce(None, Some(Announcement::REMOVED));
+    setting
+        .until(|d| d.status().pools[0].removed && d.known_pools().len() == 1)
+        .await;
+    setting.dispatch.remove_worker(&WorkerId::new("a1"));
+    // Nobody has said anything of one that comes later.
+    setting.add(worker("a2", "a"));
+    assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
+}
+
+#[tokio::test]
+async fn a_pool_is_removed_when_all_its_workers_say_so() {
+    let setting = setting();
+    let workers = [
+        setting.add(worker("a1", "a")),
+        setting.add(worker("a2", "a")),
+    ];
+    setting.add(FakeWorker::new("b1", "b", tools(&["b"])));
+    workers[0].announce(None, Some(Announcement::REMOVED));
+    let waiting = |d: &shoal_dispatch::Dispatch| {
+        let status = d.status();
+        status.pools[0].workers.iter().filter(|w| !w.ready).count()
+    };
+    setting.until(|d| waiting(d) == 1).await;
+    setting.result(legacy("t", json!({}))).await;
+    workers[1].announce(None, Some(Announcement::REMOVED));
+    setting.until(|d| waiting(d) == 2).await;
+    assert_eq!(names(&setting).await, ["b"]);
+    let error = setting.error(legacy("t", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: t");
+    assert!(setting.dispatch.is_whole());
+    // It comes back.
+    workers[1].announce(Some(tools(&["t"])), None);
+    setting.until(|d| d.known_pools().len() == 2).await;
+    setting.result(legacy("t", json!({}))).await;
+    // One that merely leaves is waited for.
+    workers[1].announce(None, Some(Announcement::LEAVING));
+    setting.until(|d| waiting(d) == 2).await;
+    assert!(matches!(
+        setting.failure(legacy("t", json!({}))).await,
+        CallFailure::NotExecuted { .. }
+    ));
+}
