@@ -46,4 +46,4 @@ pub use rpc_peers::RpcPeers;
 pub use shoal_rpc::Sight;
 pub use status::{ClusterStatus, LeaseStatus, NodeStatus, PauseStatus, RoutingStatus};
 pub use view::{Node, View};
-pub use workers::{JoinConfig, JoinStatus, WorkerJoins};
+pub use workers::{JoinConfig, JoinStatus, JoinedWorker, WorkerJoins};

@@ -4,10 +4,11 @@ mod link;
 mod plan;
 mod round;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use serde::Serialize;
 use shoal_ports::settings;
 use shoal_rpc::{JoiningWorker, LinkConfig};
@@ -37,10 +38,23 @@ settings! {
 /// Keeps one link for each worker and node; nodes are learnt from one another, and from this process's own
 /// [`Members`] if it is a node itself. Links end when this is dropped, without a goodbye.
 pub struct WorkerJoins {
-    rounds: Vec<Arc<Round>>,
+    config: JoinConfig,
+    link: LinkConfig,
+    members: Option<Members>,
+    kept: Mutex<Vec<Kept>>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
+
+/// A worker that is kept joined.
+struct Kept {
+    round: Arc<Round>,
+    stop: CancellationToken,
+}
+
+/// Names a worker that was [added](WorkerJoins::add). It keeps nothing joined.
+#[derive(Clone)]
+pub struct JoinedWorker(Weak<Round>);
 
 /// A link of a worker to a node, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,43 +70,64 @@ pub struct JoinStatus {
 }
 
 impl WorkerJoins {
-    /// Joins `workers` to the nodes. In a process that is a node itself, `members` tells of the others, and
-    /// the node is not joined to itself: it has its workers at hand.
+    /// For workers that are joined to the nodes as they are [added](Self::add). In a process that is a node itself, `members`
+    /// tells of the others, and the node is not joined to itself: it has its workers at hand.
+    pub fn new(config: JoinConfig, link: LinkConfig, members: Option<Members>) -> Self {
+        Self {
+            config,
+            link,
+            members,
+            kept: Mutex::default(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Joins a worker to every node.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
-    pub fn start(
-        config: &JoinConfig,
-        workers: Vec<JoiningWorker>,
-        link: &LinkConfig,
-        members: Option<&Members>,
-    ) -> Self {
-        let links = workers
-            .into_iter()
-            .map(|worker| Box::new(RpcLinks::new(worker, link.clone())) as Box<dyn Links>);
-        Self::over(config, links.collect(), members)
+    pub fn add(&self, worker: JoiningWorker) -> JoinedWorker {
+        self.keep(Box::new(RpcLinks::new(worker, self.link.clone())))
     }
 
-    fn over(config: &JoinConfig, links: Vec<Box<dyn Links>>, members: Option<&Members>) -> Self {
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+    fn keep(&self, links: Box<dyn Links>) -> JoinedWorker {
+        let members = self.members.as_ref();
         let me = members.map(|members| members.me().clone());
-        let rounds: Vec<_> = links.into_iter().map(Round::new).collect();
-        for round in &rounds {
-            let roll = Roll::new(config.clone(), me.clone());
-            let told = members.map(Members::announced);
-            let going = round.clone().keep(roll, told);
-            tasks.spawn(stop.clone().run_until_cancelled_owned(going));
-        }
-        Self {
-            rounds,
-            stop,
-            tasks,
-        }
+        let (round, stop) = (Round::new(links), self.stop.child_token());
+        let joined = Arc::downgrade(&round);
+        let roll = Roll::new(self.config.clone(), me);
+        let told = members.map(Members::announced);
+        let going = round.clone().keep(roll, told);
+        (self.tasks).spawn(stop.clone().run_until_cancelled_owned(going));
+        self.kept.lock().push(Kept { round, stop });
+        JoinedWorker(joined)
     }
 
-    /// The links of each worker, in the order in which the workers were given.
+    /// Has one worker leave every node, as [`leave`](Self::leave) does all, and joins it no more.
+    pub async fn remove(&self, worker: &JoinedWorker, deadline: Instant) {
+        let Some(leaver) = worker.0.upgrade() else {
+            return;
+        };
+        leaver.leave(deadline).await;
+        self.kept.lock().retain(|kept| {
+            let stays = !Arc::ptr_eq(&kept.round, &leaver);
+            if !stays {
+                kept.stop.cancel();
+            }
+            stays
+        });
+    }
+
+    fn rounds(&self) -> Vec<Arc<Round>> {
+        let kept = self.kept.lock();
+        kept.iter().map(|kept| kept.round.clone()).collect()
+    }
+
+    /// The links of each worker, in the order in which the workers were added.
     pub fn status(&self) -> Vec<Vec<JoinStatus>> {
-        self.rounds.iter().map(|round| round.status()).collect()
+        let rounds = self.rounds();
+        rounds.iter().map(|round| round.status()).collect()
     }
 
     /// Whether each worker is linked to every node that it knows of; `None` where one is linked to no node
@@ -112,7 +147,8 @@ impl WorkerJoins {
     /// joined: sessions may be handed over to them whose calls still run here. Returns whether all had ended.
     /// If the future is dropped, the links go with these joins.
     pub async fn leave(&self, deadline: Instant) -> bool {
-        let leaving = self.rounds.iter().map(|round| round.leave(deadline));
+        let rounds = self.rounds();
+        let leaving = rounds.iter().map(|round| round.leave(deadline));
         let ended = join_all(leaving).await;
         self.stop.cancel();
         self.tasks.close();

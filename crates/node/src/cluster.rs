@@ -11,13 +11,11 @@ use shoal_cluster::{
     RoutedGateway, RoutingConfig, RpcPeers, WorkerJoins,
 };
 use shoal_dispatch::Dispatch;
-use shoal_ports::{Inspector, NodeId, NodeInfo, SessionGateway, StoreError, Worker};
+use shoal_ports::{Inspector, NodeId, NodeInfo, SessionGateway, StoreError};
 use shoal_rpc::{
-    ClusterServer, Gateways, JoiningWorker, LinkConfig, Tls, serve_gateway, serve_inspector,
-    serve_workers,
+    ClusterServer, Gateways, LinkConfig, Tls, serve_gateway, serve_inspector, serve_workers,
 };
 use shoal_session::Sessions;
-use shoal_worker::WorkerRuntime;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -168,23 +166,19 @@ pub(crate) fn fleet(
 /// Keeps this process's workers linked to the nodes of other processes, where there are any.
 pub(crate) fn joins(
     settings: &Settings,
-    workers: &[Arc<WorkerRuntime>],
     membership: Option<&Membership>,
     links: &LinkConfig,
 ) -> Option<WorkerJoins> {
-    if workers.is_empty() || membership.is_some_and(|membership| membership.alone) {
+    let alone = membership.is_some_and(|membership| membership.alone);
+    if alone || !settings.node.is(Role::Worker) {
         return None;
     }
-    let workers = workers
-        .iter()
-        .map(|worker| JoiningWorker::new(Arc::clone(worker) as Arc<dyn Worker>))
-        .collect();
     let config = JoinConfig {
         seeds: settings.cluster.join.clone(),
         ..JoinConfig::default()
     };
-    let members = membership.map(|membership| &membership.members);
-    Some(WorkerJoins::start(&config, workers, links, members))
+    let members = membership.map(|membership| membership.members.clone());
+    Some(WorkerJoins::new(config, links.clone(), members))
 }
 
 /// What this node says of itself.

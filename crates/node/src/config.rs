@@ -2,6 +2,7 @@
 
 mod calls;
 mod catalog;
+pub(crate) mod changes;
 mod cluster;
 mod cluster_tls;
 mod environment;
@@ -11,6 +12,7 @@ mod node;
 mod pools;
 mod redis;
 pub mod reference;
+mod reload;
 mod rules;
 mod secret_source;
 mod server;
@@ -26,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use calls::Calls;
 pub use catalog::{Catalog, ServerInfo};
+pub use changes::Given;
 pub use cluster::Cluster;
 pub use cluster_tls::ClusterTls;
 pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable, value};
@@ -35,6 +38,7 @@ pub use layers::Source;
 pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
 pub use redis::{Redis, StoreAddress};
+pub use reload::Reload;
 use schemars::JsonSchema;
 pub use secret_source::SecretSource;
 use serde::{Deserialize, Serialize};
@@ -86,6 +90,10 @@ pub struct Settings {
     /// What the process reports, and where to. Without an endpoint there are only the metrics at `/metrics` of the
     /// admin port.
     pub telemetry: Telemetry,
+    /// Changes of the configuration file while the process works. SIGHUP has it read again. Pools that were added, changed or
+    /// removed take effect at once; for all else the process has to be started again
+    /// ([more](operations.md#changing-the-configuration)).
+    pub reload: Reload,
     /// How long each step of an orderly end may take.
     pub shutdown: Shutdown,
 }
@@ -126,6 +134,8 @@ pub struct Loaded {
     pub sources: Vec<String>,
     /// Whether there was a configuration file.
     pub from_file: bool,
+    /// What they were made of.
+    pub given: Given,
 }
 
 /// Reads and checks the settings: those of the program lie below all others, and `file` goes before the file that the
@@ -165,6 +175,7 @@ pub fn load(
         settings,
         sources: layers.sources(),
         from_file: file.is_some(),
+        given: Given(layers.merged().clone()),
     })
 }
 

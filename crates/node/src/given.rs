@@ -55,14 +55,14 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Waits until the server that was typed turns out not to start, and says why; for ever where it does.
-pub(crate) async fn cannot_start(pools: &Pools, workers: &[Arc<WorkerRuntime>]) -> Failure {
+pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = (!pools.server.is_empty()).then(|| (Pools::SERVER, pools.server.join(" ")));
     let openapi = pools
         .openapi
         .clone()
         .map(|document| (Pools::OPENAPI, document));
     let typed = stdio.into_iter().chain(openapi);
-    let failures = typed.map(|(pool, server)| Box::pin(fails(pool, server, workers)));
+    let failures = typed.map(|(pool, server)| Box::pin(fails(pool, server, &workers)));
     let failures: Vec<_> = failures.collect();
     match failures.is_empty() {
         true => std::future::pending().await,

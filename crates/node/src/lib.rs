@@ -9,6 +9,7 @@
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
+//! | `pools.rs`, [`reload`] | the pools of this process, and reading the configuration again |
 //! | [`cluster`] | the other processes |
 //! | [`http`], [`admin`] | the sockets: clients, operators |
 //! | `descriptors.rs` | how many of them there can be |
@@ -30,8 +31,10 @@ pub mod http;
 mod inspect;
 pub mod install;
 pub mod node;
+mod pools;
 mod print;
 pub mod program;
+pub mod reload;
 mod roles;
 pub mod serve;
 pub mod shell;

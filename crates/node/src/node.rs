@@ -15,14 +15,16 @@ use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store, 
 use shoal_rpc::Tls;
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
-use shoal_worker::WorkerRuntime;
+use tokio_util::sync::DropGuard;
 
 pub(crate) use watch::Watch;
 
 use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
+use crate::pools::Pools;
 use crate::program::PoolHandler;
+use crate::reload::ConfigurationState;
 use crate::roles;
 use crate::starting::Starting;
 use crate::storage::{self, Storage};
@@ -30,7 +32,10 @@ use crate::storage::{self, Storage};
 /// A node whose parts run.
 pub struct Node {
     pub(crate) settings: Settings,
-    pub(crate) workers: Vec<Arc<WorkerRuntime>>,
+    /// Those that run here.
+    pub(crate) pools: Pools,
+    pub(crate) configuration: Arc<ConfigurationState>,
+    _changing: DropGuard,
     pub(crate) watch: Arc<Watch>,
     /// All nodes, as operators see them from here.
     pub(crate) fleet: Arc<Fleet>,
@@ -72,10 +77,7 @@ impl Node {
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
         let dispatch = roles::dispatch(&settings, news.clone())?;
-        let workers = roles::workers(&settings, &id, handler).await?;
-        for worker in &workers {
-            dispatch.add_worker(worker.clone());
-        }
+        let pools = Pools::start(&settings, &id, dispatch.clone(), handler).await?;
         let address = cluster.as_ref().map(|bound| bound.advertised(&settings));
         let membership = match settings.node.is(Role::Edge) || settings.node.is(Role::Session) {
             true => {
@@ -98,6 +100,8 @@ impl Node {
         };
         let watch = Watch::new(&settings, id.clone(), dispatch, membership, &storage);
         let watch = Arc::new(watch);
+        let configuration = Arc::new(ConfigurationState::new());
+        watch.see_configuration(&configuration, &pools);
         tokio::spawn(inspect::sample(Arc::downgrade(&watch)));
         let inspector: Arc<dyn Inspector> = Arc::new(LocalInspector::new(watch.clone()));
         let membership = watch.membership.as_ref();
@@ -109,15 +113,18 @@ impl Node {
             }
             _ => None,
         };
-        let joins = cluster::joins(&settings, &workers, membership, &links).map(Arc::new);
+        let joins = cluster::joins(&settings, membership, &links).map(Arc::new);
         if let Some(joins) = &joins {
+            pools.join(joins);
             watch.see_joins(joins);
         }
-        let counted = gauges::observe(&watch, &storage, links.tls.clone());
+        let counted = gauges::observe(&watch, &configuration, &storage, links.tls.clone());
         let fleet = cluster::fleet(&id, inspector, &watch, links);
         Ok(Self {
             settings,
-            workers,
+            _changing: pools.stop_with(),
+            pools,
+            configuration,
             watch,
             _counted: counted,
             fleet,

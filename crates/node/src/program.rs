@@ -97,16 +97,19 @@ impl Program {
         let command = cli.command.unwrap_or(Command::Serve(Serve::default()));
         match command {
             Command::Serve(command) => {
-                let loaded = serve::settings(&command, &self, &Environment::of_process())?;
+                let reader = serve::reader(&command, &self, &Environment::of_process());
+                let loaded = reader.load()?;
                 told(loaded, |loaded, id| {
-                    serve::run(command, loaded, id, self.handler)
+                    serve::run(command, reader, loaded, id, self.handler)
                 })
             }
             Command::Stdio(command) => {
                 let environment = Environment::of_process();
-                let loaded = stdio::settings(&command, &self, &environment)?;
+                let reader = stdio::reader(&command, &self, &environment);
+                let loaded = reader.load()?;
                 told(loaded, |loaded, id| {
-                    stdio::run(command, environment.token, loaded, id, self.handler)
+                    let token = environment.token;
+                    stdio::run(command, token, reader, loaded, id, self.handler)
                 })
             }
             Command::Tools(command) => in_runtime(call_command::tools(
@@ -131,27 +134,33 @@ impl Program {
     ///
     /// # Errors
     /// The pool whose server is not in this program.
-    pub(crate) fn check(&self, settings: &Settings) -> Result<(), Failure> {
-        if !settings.node.is(Role::Worker) {
-            return Ok(());
-        }
-        let own = self.handler.as_ref().map(|handler| handler.pool.as_str());
-        let mut pools = settings.pools.iter();
-        let missing = pools.find(|(name, pool)| {
-            matches!(pool.backend, config::Backend::Handler) && own != Some(name.as_str())
-        });
-        let Some((name, _)) = missing else {
-            return Ok(());
-        };
-        let brings = match own {
-            None => "this program brings none: start the one that was built with it".to_owned(),
-            Some(own) => format!("this program brings that of the pool {own:?}"),
-        };
-        Err(Failure::usage(format!(
-            "pools.{name}.backend = \"handler\" stands for a server that is built in, and {brings}; or leave the role \
-             worker out (node.roles)"
-        )))
+    pub(crate) fn check(
+        &self,
+    ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {
+        let own = self.handler.as_ref().map(|handler| handler.pool.clone());
+        move |settings| check(own.as_deref(), settings)
     }
+}
+
+fn check(own: Option<&str>, settings: &Settings) -> Result<(), Failure> {
+    if !settings.node.is(Role::Worker) {
+        return Ok(());
+    }
+    let mut pools = settings.pools.iter();
+    let missing = pools.find(|(name, pool)| {
+        matches!(pool.backend, config::Backend::Handler) && own != Some(name.as_str())
+    });
+    let Some((name, _)) = missing else {
+        return Ok(());
+    };
+    let brings = match own {
+        None => "this program brings none: start the one that was built with it".to_owned(),
+        Some(own) => format!("this program brings that of the pool {own:?}"),
+    };
+    Err(Failure::usage(format!(
+        "pools.{name}.backend = \"handler\" stands for a server that is built in, and {brings}; or leave the role \
+             worker out (node.roles)"
+    )))
 }
 
 /// Does the work of a process that logs, counts and traces, and sends the last of that when it is done.

@@ -8,14 +8,13 @@ use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{EdgeConfig, HttpSsePaths, Timing};
-use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
+use shoal_ports::{Authenticator, Bus, NodeId, Store};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
-    WorkerRuntime,
 };
 
-use crate::config::{self, AuthMode, Pool, Role, Settings};
+use crate::config::{self, AuthMode, Pool, Settings};
 use crate::program::PoolHandler;
 
 /// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
@@ -77,38 +76,11 @@ fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
 
-/// One worker for each pool, and for each URL of one; none without the role. `handler` is the server that the program
-/// brings.
+/// What runs a pool: one backend, or one for each of its URLs. `handler` is the server that the program brings.
 ///
 /// # Errors
 /// When a backend cannot be made of its settings.
-pub(crate) async fn workers(
-    settings: &Settings,
-    node: &NodeId,
-    mut handler: Option<PoolHandler>,
-) -> anyhow::Result<Vec<Arc<WorkerRuntime>>> {
-    let mut workers = Vec::with_capacity(settings.pools.len());
-    if !settings.node.is(Role::Worker) {
-        return Ok(workers);
-    }
-    for (name, pool) in &settings.pools {
-        let handler = handler.take_if(|handler| handler.pool == *name);
-        let backends = backends(pool, handler)
-            .await
-            .with_context(|| format!("cannot make the backend of the pool {name}"))?;
-        for (at, backend) in backends.into_iter().enumerate() {
-            let id = match at {
-                0 => WorkerId::new(format!("{name}@{node}")),
-                at => WorkerId::new(format!("{name}.{at}@{node}")),
-            };
-            let config = pool.to_worker(name, settings.cluster.rejoin.get());
-            workers.push(WorkerRuntime::start(id, config, backend).await);
-        }
-    }
-    Ok(workers)
-}
-
-async fn backends(
+pub(crate) async fn backends(
     pool: &Pool,
     handler: Option<PoolHandler>,
 ) -> anyhow::Result<Vec<Arc<dyn Backend>>> {
@@ -116,7 +88,9 @@ async fn backends(
         config::Backend::Demo => RmcpBackend::start(DemoServer::new()).await,
         config::Backend::Conformance => RmcpBackend::start(ConformanceServer::new()).await,
         config::Backend::Handler => {
-            let handler = handler.context("the server of this pool is not in this program")?;
+            let handler = handler.context(
+                "the server of this pool is not in this program, or an earlier change has ended it: start the process again",
+            )?;
             (handler.start)().await.context("cannot start the server")?
         }
         config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),

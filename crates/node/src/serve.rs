@@ -10,7 +10,7 @@ use shoal_edge::EdgeService;
 use shoal_ports::NodeId;
 
 use crate::admin::{Console, Front, OperatorCalls, OperatorEdge};
-use crate::cli::Serve;
+use crate::cli::{Pools, Serve};
 use crate::config::{
     self, AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings,
 };
@@ -18,9 +18,10 @@ use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::node::Node;
 use crate::program::{PoolHandler, Program};
+use crate::reload::{ConfigReader, Reloads};
 use crate::roles;
 use crate::shutdown::{Sockets, shut_down};
-use crate::signals::Signals;
+use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
@@ -29,22 +30,22 @@ const ADMIN_CONNECTIONS: usize = 64;
 /// The pool that is served when nobody says what to serve.
 const DEMO_POOL: &str = "demo";
 
-/// Reads the settings of a server.
-///
-/// # Errors
-/// A configuration that cannot be used, or one that serves nothing.
-pub fn settings(
-    serve: &Serve,
-    program: &Program,
-    environment: &Environment,
-) -> Result<Loaded, Failure> {
+/// Reads the settings of a server. A configuration that serves nothing cannot be used.
+pub fn reader(serve: &Serve, program: &Program, environment: &Environment) -> ConfigReader {
+    let (check, given) = (program.check(), serve.pools.clone());
+    let accept = move |loaded: &mut Loaded| {
+        check(&loaded.settings)?;
+        accept(&given, loaded)
+    };
     let file = serve.config.as_deref();
-    let mut loaded = config::load(&program.settings, file, environment, &serve.flags())?;
-    program.check(&loaded.settings)?;
+    ConfigReader::new(&program.settings, file, environment, serve.flags(), accept)
+}
+
+fn accept(given: &Pools, loaded: &mut Loaded) -> Result<(), Failure> {
     if !loaded.settings.node.is(Role::Worker) {
-        return Ok(loaded);
+        return Ok(());
     }
-    given::check(&serve.pools, &loaded.settings)?;
+    given::check(given, &loaded.settings)?;
     if loaded.settings.pools.is_empty() {
         if loaded.from_file {
             return Err(Failure::usage(
@@ -55,7 +56,7 @@ pub fn settings(
         let demo = Pool::of(Backend::Demo);
         loaded.settings.pools.insert(DEMO_POOL.to_owned(), demo);
     }
-    Ok(loaded)
+    Ok(())
 }
 
 /// Whether nothing but the demo tools is served.
@@ -70,12 +71,14 @@ pub fn is_demo(settings: &Settings) -> bool {
 /// What keeps the node from serving: a part that cannot be built, an address that is taken.
 pub async fn run(
     serve: Serve,
+    reader: ConfigReader,
     loaded: Loaded,
     id: NodeId,
     handler: Option<PoolHandler>,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
-    let settings = loaded.settings;
+    let hang_ups = HangUps::take().context("cannot listen to signals")?;
+    let settings = loaded.settings.clone();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         configuration = ?loaded.sources,
@@ -156,6 +159,9 @@ pub async fn run(
         }),
         operators,
     };
+    let configuration = Arc::clone(&node.configuration);
+    let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration);
+    let reloading = reloads.run(hang_ups);
     announce(&node.settings, &addresses)?;
 
     let ended = tokio::select! {
@@ -163,8 +169,9 @@ pub async fn run(
             tracing::info!(signal, "shutting down; a second signal exits at once");
             Ok(())
         }
-        failure = given::cannot_start(&serve.pools, &node.workers) => Err(failure),
+        failure = given::cannot_start(&serve.pools, node.pools.workers()) => Err(failure),
     };
+    drop(reloading);
     signals.next_one_exits();
     shut_down(node, sockets).await;
     ended

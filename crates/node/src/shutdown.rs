@@ -40,6 +40,9 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     let began = Instant::now();
     let deadlines = node.settings.shutdown.clone();
 
+    // Nothing is changed any more.
+    node.pools.stop(deadlines.workers.get()).await;
+
     step("stop being ready");
     node.watch.leave();
     announce_leaving(&node).await;
@@ -133,6 +136,7 @@ async fn hand_sessions_over(node: &Node) {
 /// Ends a node that has no sockets, or none any more.
 pub(crate) async fn end_parts(node: Node) {
     let deadlines = &node.settings.shutdown;
+    node.pools.stop(deadlines.workers.get()).await;
 
     if let Some(joins) = &node.joins {
         step("let the calls of other nodes finish");
@@ -230,11 +234,11 @@ async fn answered(watch: &Watch, limit: Duration) {
 
 /// Workers that have ended already end at once.
 async fn end_workers(node: &Node) {
-    let ended = join_all(
-        node.workers
-            .iter()
-            .map(|worker| worker.shutdown(Instant::now() + LAST_CHANCE)),
-    );
+    let workers = node.pools.workers();
+    let ended = workers
+        .iter()
+        .map(|worker| worker.shutdown(Instant::now() + LAST_CHANCE));
+    let ended = join_all(ended);
     let limit = node.settings.shutdown.workers.get();
     if timeout(limit, ended).await.is_err() {
         tracing::warn!("some workers did not end in time");

@@ -38,11 +38,12 @@ use tokio::time::Instant;
 
 use crate::admin::Observed as _;
 use crate::cli::Stdio;
-use crate::config::{self, Environment, Loaded, Settings};
+use crate::config::{Environment, Loaded, Settings};
 use crate::exit::Failure;
 use crate::node::Node;
 use crate::program::{PoolHandler, Program};
-use crate::signals::Signals;
+use crate::reload::{ConfigReader, Reloads};
+use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 use crate::{given, shutdown};
 use bridge::Bridge;
@@ -54,28 +55,25 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How often to look.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Reads the settings of a bridge.
-///
-/// # Errors
-/// A configuration that cannot be used, or one that serves nothing.
-pub fn settings(
-    stdio: &Stdio,
-    program: &Program,
-    environment: &Environment,
-) -> Result<Loaded, Failure> {
+/// Reads the settings of a bridge. A configuration that serves nothing cannot be used.
+pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> ConfigReader {
+    let (check, given) = (program.check(), stdio.pools.clone());
+    let is_remote = stdio.url.is_some();
+    let accept = move |loaded: &mut Loaded| {
+        if !is_remote {
+            check(&loaded.settings)?;
+        }
+        given::check(&given, &loaded.settings)?;
+        if !is_remote && loaded.settings.pools.is_empty() {
+            return Err(Failure::usage(
+                "nothing to serve: give the --url of a server, --demo, a command after --, or a \
+                 configuration with a pool",
+            ));
+        }
+        Ok(())
+    };
     let file = stdio.config.as_deref();
-    let loaded = config::load(&program.settings, file, environment, &stdio.flags())?;
-    if stdio.url.is_none() {
-        program.check(&loaded.settings)?;
-    }
-    given::check(&stdio.pools, &loaded.settings)?;
-    if stdio.url.is_none() && loaded.settings.pools.is_empty() {
-        return Err(Failure::usage(
-            "nothing to serve: give the --url of a server, --demo, a command after --, or a \
-             configuration with a pool",
-        ));
-    }
-    Ok(loaded)
+    ConfigReader::new(&program.settings, file, environment, stdio.flags(), accept)
 }
 
 /// Serves the client on the standard streams until it closes its end or a signal comes.
@@ -85,12 +83,14 @@ pub fn settings(
 pub async fn run(
     stdio: Stdio,
     token: Option<String>,
+    reader: ConfigReader,
     loaded: Loaded,
     id: NodeId,
     handler: Option<PoolHandler>,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
-    let settings = loaded.settings;
+    let hang_ups = HangUps::take().context("cannot listen to signals")?;
+    let settings = loaded.settings.clone();
     if stdio.url.is_none() {
         given::tell_withheld(&settings);
     }
@@ -103,6 +103,14 @@ pub async fn run(
             return Ok(());
         }
     };
+
+    // A server elsewhere has a configuration of its own. The signal is taken all the same: when a terminal is closed, the end of
+    // the input says so.
+    let reloading = node.as_ref().map(|node| {
+        let configuration = Arc::clone(&node.configuration);
+        let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration);
+        reloads.run(hang_ups)
+    });
 
     let (outbox, written) = Outbox::new();
     let writer = write_lines(io::stdout(), written);
@@ -125,6 +133,7 @@ pub async fn run(
             Ok(())
         }
     };
+    drop(reloading);
     signals.next_one_exits();
     let patience = if outbox.is_closed() {
         Duration::ZERO
@@ -185,7 +194,7 @@ async fn begin(
 ) -> Result<(), Failure> {
     tokio::select! {
         () = wait_until_ready(node, lines, patience) => Ok(()),
-        failure = given::cannot_start(&stdio.pools, &node.workers) => Err(failure),
+        failure = given::cannot_start(&stdio.pools, node.pools.workers()) => Err(failure),
     }
 }
 

@@ -21,6 +21,8 @@ mod oauth;
 mod openapi;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/reload.rs"]
+mod reload;
 #[path = "e2e/remote.rs"]
 mod remote;
 #[path = "e2e/serve.rs"]

@@ -7,6 +7,7 @@
 mod actors;
 mod area;
 mod catalog;
+mod configuration;
 mod definition;
 mod first;
 mod http;
@@ -33,6 +34,7 @@ mod workers;
 
 pub use actors::{ActorKind, ActorMetrics};
 pub use catalog::{CatalogMetrics, EntryKind};
+pub use configuration::{ConfigurationMetrics, ReloadOutcome};
 pub use definition::{Attribute, Definition, Kind, Values};
 pub use http::{Body, Direction, GivenUp, HttpMetrics, HttpRequest, RefusalReason};
 pub use journal::{AttachOutcome, BeginOutcome, HoldOutcome, JournalMetrics};
@@ -117,6 +119,8 @@ areas! {
     actors: actors::ActorMetrics,
     /// Nodes and leases.
     nodes: nodes::NodeMetrics,
+    /// The configuration file.
+    configuration: configuration::ConfigurationMetrics,
     /// The way to the owners of sessions.
     routes: routes::RouteMetrics,
     /// Links between processes.

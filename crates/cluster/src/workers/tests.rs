@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{NodeId, NodeInfo};
-use shoal_rpc::JoinState;
+use shoal_rpc::{JoinState, LinkConfig};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -108,7 +108,8 @@ async fn joins_follow_the_nodes_and_leave_them_all() {
         seeds: vec!["a:7000".to_owned()],
         ..JoinConfig::default()
     };
-    let joins = WorkerJoins::over(&config, vec![Box::new(net.clone())], None);
+    let joins = WorkerJoins::new(config.clone(), LinkConfig::default(), None);
+    joins.keep(Box::new(net.clone()));
     settle().await;
     assert_eq!(net.log(), ["join a:7000", "join b:7000"]);
     net.set(&["a", "b", "c"]);
@@ -137,7 +138,8 @@ async fn a_node_that_comes_while_calls_end_is_joined_to_be_left() {
         seeds: vec!["a:7000".to_owned()],
         ..JoinConfig::default()
     };
-    let joins = WorkerJoins::over(&config, vec![Box::new(net.clone())], None);
+    let joins = WorkerJoins::new(config.clone(), LinkConfig::default(), None);
+    joins.keep(Box::new(net.clone()));
     settle().await;
     net.busy.send_replace(true);
     net.log();
@@ -154,4 +156,32 @@ async fn a_node_that_comes_while_calls_end_is_joined_to_be_left() {
     assert_eq!(net.log(), ["join c:7000", "leave c:7000", "stop b:7000"]);
     net.busy.send_replace(false);
     assert!(leaving.await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_come_and_go_one_by_one() {
+    let [stays, goes] = [Net::default(), Net::default()];
+    for net in [&stays, &goes] {
+        net.set(&["a"]);
+    }
+    let config = JoinConfig {
+        seeds: vec!["a:7000".to_owned()],
+        ..JoinConfig::default()
+    };
+    let joins = WorkerJoins::new(config.clone(), LinkConfig::default(), None);
+    joins.keep(Box::new(stays.clone()));
+    settle().await;
+    let leaver = joins.keep(Box::new(goes.clone()));
+    settle().await;
+    assert_eq!(goes.log(), ["join a:7000"]);
+    joins.remove(&leaver, Instant::now()).await;
+    assert_eq!(goes.log(), ["leave a:7000"]);
+    goes.set(&["a", "b"]);
+    stays.set(&["a", "b"]);
+    settle().await;
+    assert!(goes.log().is_empty(), "it has left for good");
+    assert_eq!(stays.log(), ["join a:7000", "join b:7000"]);
+    assert_eq!(joins.status().len(), 1);
+    assert!(joins.leave(Instant::now()).await);
+    assert_eq!(stays.log(), ["leave a:7000", "leave b:7000"]);
 }

@@ -7,6 +7,7 @@ use shoal_dispatch::{Conflict, PoolStatus, Status};
 use shoal_session::SessionsStatus;
 
 use crate::config::Role;
+use crate::reload::ConfigurationReport;
 
 /// `/readyz`
 #[derive(Clone, Debug, Serialize)]
@@ -86,7 +87,8 @@ impl Readiness {
 /// Why a pool takes no calls.
 fn waits_for(pool: &PoolStatus) -> Option<String> {
     // One whose workers have just gone refuses its calls for a while; the node itself is well.
-    if pool.ready || pool.lingering {
+    // Neither does one that is not to be there any more.
+    if pool.ready || pool.lingering || pool.removed {
         return None;
     }
     let detail = pool
@@ -122,6 +124,8 @@ pub struct StatusReport {
     pub edge: Option<EdgeReport>,
     /// What is known of the authorization servers; `null` unless `auth.mode` is `oauth`.
     pub issuers: Option<Vec<IssuerReport>>,
+    /// How the configuration is.
+    pub configuration: ConfigurationReport,
     /// How the store is.
     pub store: StoreReport,
     /// Pools with their workers, and what calls wait for.

@@ -15,7 +15,7 @@ use super::Period;
 
 settings! {
     /// A named set of equal workers that serve one catalog of tools, resources and prompts.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with backend")]
     #[schemars(extend("required" = ["backend"]))]
     pub struct Pool {
@@ -83,7 +83,7 @@ settings! {
 }
 
 /// What runs the calls of a pool.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// The demo server that is built in.
@@ -108,6 +108,11 @@ impl Default for Backend {
 }
 
 impl Backend {
+    /// Whether its program brings it.
+    pub(crate) fn is_handler(&self) -> bool {
+        matches!(self, Self::Handler)
+    }
+
     /// Whether it still has to be named.
     pub(super) fn is_unset(&self) -> bool {
         matches!(self, Self::Stdio(stdio) if stdio.command.is_empty())

@@ -280,6 +280,7 @@ fn positive(settings: &Settings) -> Result<(), BrokenRule> {
             session.sweep_every,
             streams.keep_alive,
             calls.timeout,
+            reload.watch_every,
             shutdown.report_every,
         ],
         |period| period.get().is_zero()

@@ -1,5 +1,6 @@
 //! Layers, messages and redaction, from the outside: what an operator types and reads.
 
+mod changes;
 mod layering;
 mod messages;
 mod redaction;

@@ -8,11 +8,13 @@ use shoal_telemetry::metrics::{self, CertificateValidity, Registration, metrics}
 use super::Watch;
 use crate::admin::Observed as _;
 use crate::config::Role;
+use crate::reload::ConfigurationState;
 use crate::storage::Storage;
 
 /// Has the node looked at whenever metrics are collected, until the registrations are dropped.
 pub(super) fn observe(
     watch: &Arc<Watch>,
+    configuration: &Arc<ConfigurationState>,
     storage: &Storage,
     tls: Option<Tls>,
 ) -> Vec<Registration> {
@@ -43,7 +45,10 @@ pub(super) fn observe(
         })
     });
     let skew = nodes.observe_clock_skew(shoal_rpc::clock_skew);
-    [ready, roles, skew]
+    let seen = Arc::downgrade(configuration);
+    let taken = move || seen.upgrade().map(|known| known.taken_at());
+    let configuration = metrics().configuration.observe_last_success(taken);
+    [ready, roles, skew, configuration]
         .into_iter()
         .chain(certificate.into_iter().flatten())
         .chain(storage.observe())

@@ -1,7 +1,7 @@
 //! What can be seen of a node while it runs and while it ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use shoal_auth::{IssuerReport, OAuth};
@@ -16,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::Membership;
 use crate::admin::{EdgeReport, Observed, Readiness, StatusReport};
 use crate::config::{Role, Settings};
+use crate::pools::Pools;
+use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
 /// How long a worker that is linked to some nodes waits for the others: one of them may be dead.
@@ -36,6 +38,7 @@ pub(crate) struct Watch {
     served: AtomicBool,
     joins: OnceLock<Weak<WorkerJoins>>,
     oauth: OnceLock<Weak<OAuth>>,
+    configuration: OnceLock<(Weak<ConfigurationState>, Pools)>,
     storage: Storage,
     node: NodeId,
     started: Instant,
@@ -61,6 +64,7 @@ impl Watch {
             served: AtomicBool::new(false),
             joins: OnceLock::new(),
             oauth: OnceLock::new(),
+            configuration: OnceLock::new(),
             storage: storage.clone(),
             node,
             started: Instant::now(),
@@ -68,9 +72,23 @@ impl Watch {
     }
 
     /// The links of this process's workers.
-    pub(super) fn see_joins(&self, joins: &std::sync::Arc<WorkerJoins>) {
+    pub(super) fn see_joins(&self, joins: &Arc<WorkerJoins>) {
         // A node has them once.
-        let _ = self.joins.set(std::sync::Arc::downgrade(joins));
+        let _ = self.joins.set(Arc::downgrade(joins));
+    }
+
+    /// What is known of the configuration, and the pools that follow it.
+    pub(super) fn see_configuration(&self, known: &Arc<ConfigurationState>, pools: &Pools) {
+        // A node has one.
+        let _ = (self.configuration).set((Arc::downgrade(known), pools.clone()));
+    }
+
+    fn configuration(&self) -> ConfigurationReport {
+        let known = self.configuration.get().and_then(|(known, pools)| {
+            let known = known.upgrade()?;
+            Some(known.report(pools.waiting()))
+        });
+        known.unwrap_or_default()
     }
 
     /// Who knows the callers.
@@ -233,6 +251,7 @@ impl Observed for Watch {
                 websockets: self.load.open_websockets(),
             }),
             issuers: self.issuers(),
+            configuration: self.configuration(),
             store: self.storage.report(),
             dispatch: self.dispatch.status(),
         }

@@ -137,6 +137,12 @@ impl Session {
         response(self.post(message).send().await.unwrap()).await
     }
 
+    /// Ends the session.
+    pub(crate) async fn end(&self) {
+        let ended = self.named(Client::new().delete(&self.url)).send().await;
+        assert!(ended.unwrap().status().is_success());
+    }
+
     /// The standalone stream.
     pub(crate) async fn listen(&self) -> Events {
         let get = Client::new()

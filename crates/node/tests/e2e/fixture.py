@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 
 TOOL = {
     "name": "shout",
@@ -19,6 +20,7 @@ VARIABLE = {**TOOL, "name": "variable", "description": "Returns an environment v
 
 GRUMBLE = {**TOOL, "name": "grumble", "description": "Writes a thousand lines to standard error."}
 PROCESS = {**TOOL, "name": "process", "description": "Returns the id of the server's process."}
+WAIT = {**TOOL, "name": "wait", "annotations": {}, "description": "As process, once there is a file of this name."}
 
 
 def result_of(method, params):
@@ -29,12 +31,14 @@ def result_of(method, params):
             "serverInfo": {"name": "fixture", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [TOOL, VARIABLE, GRUMBLE, PROCESS]}
+        return {"tools": [TOOL, VARIABLE, GRUMBLE, PROCESS, WAIT]}
     if method == "tools/call":
         text = params["arguments"]["text"]
         if params["name"] == "grumble":
             print("".join(f"{text} {line} {100 * '.'}\n" for line in range(1000)), file=sys.stderr)
-        if params["name"] == "process":
+        while params["name"] == "wait" and not os.path.exists(text):
+            time.sleep(0.01)
+        if params["name"] in ("process", "wait"):
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
         text = str(os.environ.get(text)) if params["name"] == "variable" else text.upper()
         return {"content": [{"type": "text", "text": text}]}

@@ -1,5 +1,6 @@
 //! Processes of the binary: a server on free ports, and a bridge on pipes.
 
+use std::collections::HashMap;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,7 +31,10 @@ pub(crate) fn shoal(arguments: &[&str]) -> Command {
 
 /// A serving process.
 pub(crate) struct Server {
+    /// Empty where it has no edge.
     pub(crate) mcp: String,
+    /// Empty where others cannot join.
+    pub(crate) cluster: String,
     pub(crate) admin: String,
     child: Child,
     log: Log,
@@ -57,7 +61,7 @@ impl Server {
         Self::of(command).await
     }
 
-    /// Runs a command that serves, and waits until it can.
+    /// Runs a command that serves, and waits until its pools are ready.
     pub(crate) async fn of(command: Command) -> Self {
         let server = Self::announced(command).await;
         server.wait_for_readiness(200).await;
@@ -70,18 +74,28 @@ impl Server {
         let mut child = command.spawn().unwrap();
         let log = Log::of(&mut child);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut announced = async |prefix: &str| {
+        let mut announced = HashMap::new();
+        while !announced.contains_key("admin") {
             let line = timeout(SOON, lines.next_line()).await.unwrap().unwrap();
-            let line = line.unwrap_or_else(|| panic!("no line {prefix:?}: {}", log.text()));
-            let rest = line.strip_prefix(prefix);
-            rest.unwrap_or_else(|| panic!("{line:?}")).to_owned()
-        };
+            let line = line.unwrap_or_else(|| panic!("no admin port: {}", log.text()));
+            let said = line.strip_prefix("shoal: ");
+            let (what, address) = said.and_then(|said| said.split_once(" on ")).unwrap();
+            announced.insert(what.to_owned(), address.to_owned());
+        }
+        let mut address = |what: &str| announced.remove(what).unwrap_or_default();
         Self {
-            mcp: announced("shoal: serving MCP on ").await,
-            admin: announced("shoal: admin on ").await,
+            mcp: address("serving MCP"),
+            cluster: address("cluster"),
+            admin: address("admin"),
             child,
             log: log.clone(),
         }
+    }
+
+    /// `/status`
+    pub(crate) async fn status(&self) -> Value {
+        let answer = reqwest::get(format!("{}/status", self.admin)).await;
+        answer.unwrap().json().await.unwrap()
     }
 
     /// `/readyz`: its status and what it says.

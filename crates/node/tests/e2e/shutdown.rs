@@ -155,11 +155,3 @@ async fn wait_for_calls(server: &Server, calls: u64) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
-
-#[tokio::test]
-async fn a_terminal_that_is_closed_asks_for_an_orderly_end() {
-    let mut server = Server::start(&["--demo"]).await;
-    server.signal(Signal::SIGHUP);
-    assert_eq!(server.exit_code().await, 0);
-    assert!(server.log().contains("SIGHUP"), "{}", server.log());
-}

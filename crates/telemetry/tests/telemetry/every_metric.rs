@@ -7,7 +7,7 @@ use shoal_telemetry::metrics::{
     BeginOutcome, Body, CertificateValidity, CircuitState, ClaimOutcome, ClaimReason,
     CountedOutcome, Direction, EndReason, EntryKind, Failure, HandOverOutcome, HttpRequest,
     HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState, Operation, QueueOutcome,
-    QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason, Role, SessionState, ShedReason,
+    QuotaOutcome, RefusalReason, ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState, ShedReason,
     StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
 };
 
@@ -78,6 +78,7 @@ pub(crate) fn record_all() {
     all.actors.failed(ActorKind::Session);
     all.nodes.renewed(MOMENT, LeaseOutcome::Renewed);
     all.nodes.lapsed();
+    all.configuration.reloaded(ReloadOutcome::Changed);
     all.nodes.redelivered();
     all.routes.waited(MOMENT);
     all.routes.reattached();
@@ -121,6 +122,7 @@ pub(crate) fn observe_all() {
         (all.nodes).observe_nodes(|to| to(Role::Edge, NodeState::Reachable, 17)),
         all.nodes.observe_ready(|| Some(true)),
         all.nodes.observe_clock_skew(|| Some(MOMENT)),
+        all.configuration.observe_last_success(|| Some(1)),
         all.nodes.observe_roles(|to| to(Role::Edge)),
         all.rpc.observe_links(|to| to(LinkKind::Gateway, 18)),
     ] {

@@ -13,7 +13,7 @@ use crate::upstream::{Binding, EraChoice, Settings};
 
 settings! {
     /// An MCP server that speaks Streamable HTTP, of either era.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with url, or with urls")]
     #[schemars(rename = "Http")]
     pub struct HttpConfig {

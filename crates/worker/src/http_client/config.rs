@@ -55,7 +55,7 @@ pub(crate) use client_of;
 
 settings! {
     /// Where tokens are traded. Requests go there with the same certificates and proxies as to the server.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
     #[schemars(rename = "TokenExchange")]
     pub struct TokenExchangeConfig {
@@ -87,7 +87,7 @@ settings! {
 
 settings! {
     /// Certificates for an `https` server. The files are read again, when they have changed, for new sessions.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct HttpTls {
         /// File with certificates in PEM of authorities that are trusted besides the system's.

@@ -15,7 +15,7 @@ pub(super) const BASE: &str = "a service";
 
 settings! {
     /// A service over HTTP that an OpenAPI document describes: its operations are tools.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with document")]
     #[schemars(rename = "OpenApi")]
     pub struct OpenApiConfig {
@@ -80,7 +80,7 @@ settings! {
 
 settings! {
     /// The credential for one security scheme.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with secret, or with secret_file")]
     #[schemars(rename = "Credential")]
     pub struct CredentialConfig {

@@ -19,7 +19,7 @@ const SESSION_PROCESSES: usize = 64;
 
 settings! {
     /// An MCP server that speaks over its standard input and output, of either era.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with command")]
     #[schemars(rename = "Stdio", extend("required" = ["command"]))]
     pub struct StdioConfig {

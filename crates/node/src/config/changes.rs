@@ -1,0 +1,117 @@
+//! What differs between the configuration in force and one that was read later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use shoal_ports::REDACTED;
+use toml::{Table, Value};
+
+use super::{Loaded, Pool, Settings};
+
+/// What somebody set, secrets included.
+#[derive(Clone, Default)]
+pub struct Given(pub(super) Table);
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// What is to be done about a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolChange {
+    /// It is offered otherwise: other rules, another prefix, another durability.
+    pub(crate) offer: bool,
+    /// Its calls run within other limits.
+    pub(crate) limits: bool,
+    /// What runs its calls is another.
+    pub(crate) backend: bool,
+}
+
+/// What has to be done for a pool that is as `now` says to be as `next` says; nothing where they say the same.
+pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
+    if now == next {
+        return None;
+    }
+    // How long links may be away is the same for both.
+    let limits = |pool: &Pool| pool.to_worker("", std::time::Duration::ZERO);
+    Some(PoolChange {
+        offer: now.to_dispatch() != next.to_dispatch(),
+        limits: limits(now) != limits(next),
+        backend: now.backend != next.backend,
+    })
+}
+
+/// The pools that are not in `next` as they were in `now`.
+pub(crate) fn changed_pools<'a>(
+    now: &'a BTreeMap<String, Pool>,
+    next: &'a BTreeMap<String, Pool>,
+) -> BTreeSet<&'a str> {
+    let names = now.keys().chain(next.keys()).map(String::as_str);
+    names
+        .filter(|name| now.get(*name) != next.get(*name))
+        .collect()
+}
+
+/// The settings, dotted, that differ and take effect only at the next start: all but those of pools.
+pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
+    let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
+    let mut differing = BTreeSet::new();
+    differences(&mut Vec::new(), &shown_now, &shown_next, &mut differing);
+    // What is shown of secrets is always the same.
+    let mut given = BTreeSet::new();
+    differences(&mut Vec::new(), &now.given.0, &next.given.0, &mut given);
+    let hidden = |path: &Vec<String>| [&shown_now, &shown_next].iter().any(|t| hides(t, path));
+    differing.extend(given.into_iter().filter(hidden));
+    let others = differing.into_iter().filter(|path| path[0] != "pools");
+    others.map(|path| path.join(".")).collect()
+}
+
+fn shown(settings: &Settings) -> Table {
+    // Whatever was read from a table can be written to one.
+    Table::try_from(settings).unwrap_or_default()
+}
+
+/// Adds the paths at which two tables differ.
+fn differences(
+    at: &mut Vec<String>,
+    one: &Table,
+    other: &Table,
+    differing: &mut BTreeSet<Vec<String>>,
+) {
+    let none = Table::new();
+    for key in one.keys().chain(other.keys()) {
+        let (here, there) = (one.get(key), other.get(key));
+        if here == there {
+            continue;
+        }
+        at.push(key.clone());
+        match (here, there) {
+            (Some(Value::Table(here)), Some(Value::Table(there))) => {
+                differences(at, here, there, differing);
+            }
+            (Some(Value::Table(table)), None) | (None, Some(Value::Table(table))) => {
+                differences(at, table, &none, differing);
+            }
+            _ => {
+                differing.insert(at.clone());
+            }
+        }
+        at.pop();
+    }
+}
+
+/// Whether something secret is shown at this path, or at the nearest one above of which anything is.
+fn hides(table: &Table, path: &[String]) -> bool {
+    let mut shown = None;
+    let mut table = Some(table);
+    for key in path {
+        let Some(value) = table.and_then(|table| table.get(key)) else {
+            break;
+        };
+        table = value.as_table();
+        shown = Some(value);
+    }
+    shown.is_some_and(|value| value.to_string().contains(REDACTED))
+}

@@ -1,0 +1,418 @@
+//! The pools of this process: started with it, changed while it works.
+//!
+//! A pool's form is what runs its calls, and the settings that its offer is made by. A changed pool gets another form once
+//! that is ready; until then, and for what they have begun, the workers go on with the former one. They stay the same workers:
+//! nobody that is linked to them sees more than another list.
+
+mod starting;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use parking_lot::Mutex;
+use shoal_cluster::{JoinedWorker, WorkerJoins};
+use shoal_dispatch::Dispatch;
+use shoal_ports::{Announcement, NodeId, Worker, WorkerId};
+use shoal_rpc::JoiningWorker;
+use shoal_worker::{Backend, WorkerRuntime};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use self::starting::StartingForm;
+use crate::config::changes::{changed_pools, pool_change};
+use crate::config::{Pool, Role, Settings};
+use crate::program::PoolHandler;
+use crate::roles;
+
+/// How long a worker that has nothing left to do may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// The pools of this process, as a cheap handle.
+#[derive(Clone)]
+pub(crate) struct Pools(Arc<Inner>);
+
+struct Inner {
+    node: NodeId,
+    /// Whether they run here. If not, only what is offered of them is known.
+    run_here: bool,
+    rejoin: Duration,
+    dispatch: Dispatch,
+    joins: OnceLock<Weak<WorkerJoins>>,
+    state: Mutex<State>,
+    /// Held while anything is changed.
+    turn: tokio::sync::Mutex<Option<PoolHandler>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+#[derive(Default)]
+struct State {
+    /// As the configuration says.
+    wanted: BTreeMap<String, Pool>,
+    /// As they are.
+    running: BTreeMap<String, RunningPool>,
+    /// The forms that are not ready yet.
+    starting: BTreeMap<String, StartingForm>,
+    /// Workers that end their last calls.
+    leaving: Vec<Arc<WorkerRuntime>>,
+    /// How many workers each pool has had: each has a name of its own.
+    named: HashMap<String, usize>,
+}
+
+struct RunningPool {
+    settings: Pool,
+    workers: Vec<PoolWorker>,
+}
+
+#[derive(Clone)]
+struct PoolWorker {
+    runtime: Arc<WorkerRuntime>,
+    joined: Option<JoinedWorker>,
+}
+
+impl Pools {
+    /// Starts the pools of the settings, and has `dispatch` know them.
+    ///
+    /// # Errors
+    /// When a backend cannot be made of its settings.
+    pub(crate) async fn start(
+        settings: &Settings,
+        node: &NodeId,
+        dispatch: Dispatch,
+        mut handler: Option<PoolHandler>,
+    ) -> anyhow::Result<Self> {
+        let run_here = settings.node.is(Role::Worker);
+        let mut made = Vec::new();
+        for (name, pool) in settings.pools.iter().filter(|_| run_here) {
+            let own = handler.take_if(|handler| handler.pool == *name);
+            made.push((name.clone(), pool.clone(), backends(name, pool, own).await?));
+        }
+        let pools = Self(Arc::new(Inner {
+            node: node.clone(),
+            run_here,
+            rejoin: settings.cluster.rejoin.get(),
+            dispatch,
+            joins: OnceLock::new(),
+            state: Mutex::new(State {
+                wanted: settings.pools.clone(),
+                ..State::default()
+            }),
+            turn: tokio::sync::Mutex::new(handler),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }));
+        for (name, settings, backends) in made {
+            let mut workers = Vec::with_capacity(backends.len());
+            for backend in backends {
+                workers.push(pools.new_worker(&name, &settings, backend).await);
+            }
+            let running = RunningPool { settings, workers };
+            pools.0.state.lock().running.insert(name, running);
+        }
+        Ok(pools)
+    }
+
+    /// Has the workers join other nodes, from now on.
+    pub(crate) fn join(&self, joins: &Arc<WorkerJoins>) {
+        // A node has them once.
+        let _ = self.0.joins.set(Arc::downgrade(joins));
+        for pool in self.0.state.lock().running.values_mut() {
+            for worker in &mut pool.workers {
+                worker.joined = Some(joins.add(joining(&worker.runtime)));
+            }
+        }
+    }
+
+    fn joins(&self) -> Option<Arc<WorkerJoins>> {
+        self.0.joins.get().and_then(Weak::upgrade)
+    }
+
+    /// Ends what is being changed when it is dropped, as [`stop`](Self::stop) does.
+    pub(crate) fn stop_with(&self) -> DropGuard {
+        self.0.stop.clone().drop_guard()
+    }
+
+    /// Every worker, those too that are leaving.
+    pub(crate) fn workers(&self) -> Vec<Arc<WorkerRuntime>> {
+        let state = self.0.state.lock();
+        let running = state.running.values().flat_map(|pool| &pool.workers);
+        let running = running.map(|worker| &worker.runtime);
+        running.chain(&state.leaving).cloned().collect()
+    }
+
+    /// The pools that go on as they were because what is to run them is not ready, and why not.
+    pub(crate) fn waiting(&self) -> Vec<String> {
+        let state = self.0.state.lock();
+        let waiting = state.starting.iter();
+        waiting
+            .map(|(name, form)| format!("pool {name}: {}", form.detail()))
+            .collect()
+    }
+
+    /// Has the pools be as `wanted` says. What takes its time goes on after this has returned. Sessions keep what is theirs for
+    /// as long as `sessions`. Returns the pools that differ from what was wanted before. Dropped before its end, it may have
+    /// changed some of them.
+    ///
+    /// # Errors
+    /// When a backend cannot be made of its settings: then nothing is changed.
+    pub(crate) async fn apply(
+        &self,
+        wanted: &BTreeMap<String, Pool>,
+        sessions: Duration,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut turn = self.0.turn.lock().await;
+        let now = self.0.state.lock().wanted.clone();
+        let changed: Vec<String> = changed_pools(&now, wanted)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        if !self.0.run_here {
+            let offers = changed.iter().map(|name| {
+                let settings = wanted.get(name).map(Pool::to_dispatch);
+                (name.clone(), settings)
+            });
+            self.0.dispatch.configure(offers.collect());
+            self.0.state.lock().wanted = wanted.clone();
+            return Ok(changed);
+        }
+        let mut made = self.make(&changed, wanted, &mut turn).await?;
+        for name in &changed {
+            if let Some(superseded) = self.0.state.lock().starting.remove(name) {
+                superseded.give_up();
+            }
+            match wanted.get(name) {
+                None => self.remove(name),
+                Some(pool) => match made.remove(name) {
+                    Some(backends) => {
+                        let form = StartingForm::new(pool.clone(), backends);
+                        self.begin(name, form, sessions);
+                    }
+                    None => self.adjust(name, pool, sessions).await,
+                },
+            }
+        }
+        self.0.state.lock().wanted = wanted.clone();
+        Ok(changed)
+    }
+
+    /// Makes the backends of the pools that need other ones than they have.
+    async fn make(
+        &self,
+        changed: &[String],
+        wanted: &BTreeMap<String, Pool>,
+        handler: &mut Option<PoolHandler>,
+    ) -> anyhow::Result<BTreeMap<String, Vec<Arc<dyn Backend>>>> {
+        let needs = |name: &&String| {
+            let Some(next) = wanted.get(*name) else {
+                return false;
+            };
+            let state = self.0.state.lock();
+            let running = state.running.get(*name);
+            running.is_none_or(|running| {
+                pool_change(&running.settings, next).is_some_and(|change| change.backend)
+            })
+        };
+        let mut needed: Vec<&String> = changed.iter().filter(needs).collect();
+        // The program's own server can be started once: last, when nothing can fail any more.
+        needed.sort_by_key(|name| wanted[*name].backend.is_handler());
+        let mut made = BTreeMap::new();
+        for name in needed {
+            let own = handler.take_if(|handler| handler.pool == *name);
+            match backends(name, &wanted[name], own).await {
+                Ok(backends) => {
+                    made.insert(name.clone(), backends);
+                }
+                Err(error) => {
+                    let made = made.into_values().flatten();
+                    futures::future::join_all(made.map(async |it: Arc<dyn Backend>| {
+                        it.shutdown().await;
+                    }))
+                    .await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// Changes a pool that goes on with its backend.
+    async fn adjust(&self, name: &str, settings: &Pool, sessions: Duration) {
+        let (change, workers) = {
+            let mut state = self.0.state.lock();
+            let Some(running) = state.running.get_mut(name) else {
+                return;
+            };
+            let change = pool_change(&running.settings, settings);
+            running.settings = settings.clone();
+            (change, running.workers.clone())
+        };
+        let Some(change) = change else {
+            return;
+        };
+        tracing::info!(pool = name, "a pool is changed, and its server goes on");
+        if change.offer {
+            self.configure(name, Some(settings));
+        }
+        if change.limits {
+            for worker in workers {
+                let config = settings.to_worker(name, self.0.rejoin);
+                worker.runtime.change(config, None, sessions).await;
+            }
+        }
+    }
+
+    /// Has a form take over once it is ready.
+    fn begin(&self, name: &str, form: StartingForm, sessions: Duration) {
+        tracing::info!(pool = name, "a pool's new form is starting");
+        let (pools, owned) = (self.clone(), name.to_owned());
+        let waiting = form.clone();
+        let mut state = self.0.state.lock();
+        state.starting.insert(name.to_owned(), form);
+        self.0.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = pools.0.stop.cancelled() => {}
+                () = waiting.given_up() => {}
+                () = waiting.ready() => {
+                    let _turn = pools.0.turn.lock().await;
+                    // Unless another one has taken its place meanwhile.
+                    if !pools.0.stop.is_cancelled() && !waiting.is_given_up() {
+                        pools.take_over(&owned, &waiting, sessions).await;
+                        return;
+                    }
+                }
+            }
+            waiting.end().await;
+        });
+    }
+
+    /// From now on calls of the pool run by this form.
+    async fn take_over(&self, name: &str, form: &StartingForm, sessions: Duration) {
+        let running = {
+            let mut state = self.0.state.lock();
+            state.starting.remove(name);
+            let running = state.running.get(name);
+            running.map(|running| running.workers.clone())
+        };
+        let settings = form.settings();
+        // First, so that nothing of the new server is offered that the new rules hide.
+        self.configure(name, Some(settings));
+        let mut former = running.into_iter().flatten();
+        let mut workers = Vec::new();
+        for backend in form.backends() {
+            let backend = Arc::clone(backend);
+            let worker = match former.next() {
+                Some(worker) => {
+                    let config = settings.to_worker(name, self.0.rejoin);
+                    (worker.runtime)
+                        .change(config, Some(backend), sessions)
+                        .await;
+                    worker
+                }
+                None => self.new_worker(name, settings, backend).await,
+            };
+            workers.push(worker);
+        }
+        for surplus in former {
+            self.let_go(surplus, Announcement::LEAVING);
+        }
+        let running = RunningPool {
+            settings: settings.clone(),
+            workers,
+        };
+        self.0.state.lock().running.insert(name.to_owned(), running);
+        tracing::info!(pool = name, "a pool's new form has taken over");
+    }
+
+    fn remove(&self, name: &str) {
+        self.configure(name, None);
+        let running = self.0.state.lock().running.remove(name);
+        let workers = running.map(|running| running.workers);
+        for worker in workers.into_iter().flatten() {
+            self.let_go(worker, Announcement::REMOVED);
+        }
+        tracing::info!(pool = name, "a pool is removed; the calls that it runs end");
+    }
+
+    fn configure(&self, name: &str, settings: Option<&Pool>) {
+        let settings = settings.map(Pool::to_dispatch);
+        let change = BTreeMap::from([(name.to_owned(), settings)]);
+        self.0.dispatch.configure(change);
+    }
+
+    async fn new_worker(
+        &self,
+        name: &str,
+        settings: &Pool,
+        backend: Arc<dyn Backend>,
+    ) -> PoolWorker {
+        let number = {
+            let mut state = self.0.state.lock();
+            let named = state.named.entry(name.to_owned()).or_default();
+            *named += 1;
+            *named - 1
+        };
+        let node = &self.0.node;
+        let id = match number {
+            0 => WorkerId::new(format!("{name}@{node}")),
+            number => WorkerId::new(format!("{name}.{number}@{node}")),
+        };
+        let config = settings.to_worker(name, self.0.rejoin);
+        let runtime = WorkerRuntime::start(id, config, backend).await;
+        self.0.dispatch.add_worker(runtime.clone());
+        let joins = self.joins();
+        PoolWorker {
+            joined: joins.map(|joins| joins.add(joining(&runtime))),
+            runtime,
+        }
+    }
+
+    /// Lets a worker end what it has, and go. When the process ends before that, the worker ends with the others.
+    fn let_go(&self, worker: PoolWorker, why: &'static str) {
+        let PoolWorker { runtime, joined } = worker;
+        self.0.state.lock().leaving.push(runtime.clone());
+        runtime.withdraw(why);
+        let pools = self.clone();
+        self.0.tasks.spawn(async move {
+            let inner = &pools.0;
+            tokio::select! {
+                biased;
+                () = inner.stop.cancelled() => return,
+                () = runtime.leave(why) => {}
+            }
+            if let (Some(joins), Some(joined)) = (pools.joins(), &joined) {
+                joins.remove(joined, Instant::now() + GOODBYE).await;
+            }
+            let id = runtime.announcement().borrow().worker.clone();
+            inner.dispatch.remove_worker(&id);
+            runtime.shutdown(Instant::now()).await;
+            let mut state = inner.state.lock();
+            (state.leaving).retain(|leaving| !Arc::ptr_eq(leaving, &runtime));
+        });
+    }
+
+    /// Changes nothing any more. Forms that were starting are ended, within `limit`; workers go on.
+    pub(crate) async fn stop(&self, limit: Duration) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        if timeout(limit, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!("some pools that were being changed did not stop in time");
+        }
+    }
+}
+
+async fn backends(
+    name: &str,
+    pool: &Pool,
+    handler: Option<PoolHandler>,
+) -> anyhow::Result<Vec<Arc<dyn Backend>>> {
+    let made = roles::backends(pool, handler).await;
+    made.with_context(|| format!("cannot make the backend of the pool {name}"))
+}
+
+fn joining(worker: &Arc<WorkerRuntime>) -> JoiningWorker {
+    JoiningWorker::new(Arc::clone(worker) as Arc<dyn Worker>)
+}

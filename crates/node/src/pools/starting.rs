@@ -1,0 +1,76 @@
+//! A form of a pool that is not ready yet.
+
+use std::sync::Arc;
+
+use futures::future::{join_all, select_all};
+use shoal_worker::Backend;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Pool;
+
+/// What is to run a pool; a cheap handle.
+#[derive(Clone)]
+pub(super) struct StartingForm(Arc<Parts>);
+
+struct Parts {
+    settings: Pool,
+    backends: Vec<Arc<dyn Backend>>,
+    given_up: CancellationToken,
+}
+
+impl StartingForm {
+    pub(super) fn new(settings: Pool, backends: Vec<Arc<dyn Backend>>) -> Self {
+        Self(Arc::new(Parts {
+            settings,
+            backends,
+            given_up: CancellationToken::new(),
+        }))
+    }
+
+    pub(super) fn settings(&self) -> &Pool {
+        &self.0.settings
+    }
+
+    pub(super) fn backends(&self) -> &[Arc<dyn Backend>] {
+        &self.0.backends
+    }
+
+    /// Waits until it can run calls: of several equal servers, one is enough. Cancellation safe.
+    pub(super) async fn ready(&self) {
+        let ready = self.0.backends.iter().map(|backend| {
+            let mut state = backend.state();
+            Box::pin(async move {
+                if state.wait_for(|it| it.catalog.is_some()).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
+        });
+        select_all(ready).await;
+    }
+
+    /// Why it is not ready.
+    pub(super) fn detail(&self) -> String {
+        let states = self.0.backends.iter().map(|backend| backend.state());
+        let mut details = states.filter_map(|state| state.borrow().detail.clone());
+        details
+            .next()
+            .unwrap_or_else(|| "it is starting".to_owned())
+    }
+
+    /// It is not wanted any more.
+    pub(super) fn give_up(&self) {
+        self.0.given_up.cancel();
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.0.given_up.is_cancelled()
+    }
+
+    pub(super) async fn given_up(&self) {
+        self.0.given_up.cancelled().await;
+    }
+
+    pub(super) async fn end(&self) {
+        join_all(self.0.backends.iter().map(|backend| backend.shutdown())).await;
+    }
+}

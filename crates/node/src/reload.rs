@@ -1,0 +1,141 @@
+//! Reading the configuration again while the process works.
+
+mod file_watch;
+mod reader;
+mod state;
+
+use std::sync::Arc;
+
+use shoal_telemetry::metrics::{ReloadOutcome, metrics};
+use tokio_util::task::AbortOnDropHandle;
+
+pub use self::reader::ConfigReader;
+pub use self::state::ConfigurationReport;
+pub(crate) use self::state::ConfigurationState;
+
+use self::file_watch::FileWatch;
+use crate::config::changes::at_next_start;
+use crate::config::{Loaded, Reload, Role};
+use crate::given;
+use crate::pools::Pools;
+use crate::signals::HangUps;
+
+/// Has the configuration read again when that is asked for: one time after the other, each to its end.
+pub(crate) struct Reloads {
+    reader: ConfigReader,
+    /// What the process was started with.
+    started: Loaded,
+    /// How reloads are done, which is settled at the start too.
+    how: Reload,
+    pools: Pools,
+    state: Arc<ConfigurationState>,
+    /// Why the file was refused last, and what it said.
+    refused: Option<(String, Option<Vec<u8>>)>,
+}
+
+/// What became of a reload.
+struct Taken {
+    pools: Vec<String>,
+    at_next_start: Vec<String>,
+}
+
+impl Reloads {
+    pub(crate) fn new(
+        reader: ConfigReader,
+        started: Loaded,
+        pools: Pools,
+        state: Arc<ConfigurationState>,
+    ) -> Self {
+        state.reads(reader.file());
+        Self {
+            how: started.settings.reload.clone(),
+            reader,
+            started,
+            pools,
+            state,
+            refused: None,
+        }
+    }
+
+    /// Reloads when `hang_ups` says so, and when the file changes if that is watched, until the handle is dropped.
+    pub(crate) fn run(mut self, mut hang_ups: HangUps) -> AbortOnDropHandle<()> {
+        let watched = self.reader.file().filter(|_| self.how.watch);
+        let mut watch = watched.map(|file| FileWatch::new(file, self.how.watch_every.get()));
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            loop {
+                let changed = async {
+                    match &mut watch {
+                        Some(watch) => watch.changed().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let why = tokio::select! {
+                    () = hang_ups.next() => "SIGHUP",
+                    () = changed => "the file has changed",
+                };
+                self.reload(why).await;
+            }
+        }))
+    }
+
+    async fn reload(&mut self, why: &'static str) {
+        let Some(file) = self.reader.file().map(ToOwned::to_owned) else {
+            tracing::info!(why, "there is no configuration file to read again");
+            return;
+        };
+        let shown = file.display();
+        tracing::debug!(why, file = %shown, "reading the configuration again");
+        let outcome = match self.take().await {
+            Ok(taken) => {
+                self.refused = None;
+                self.state.taken(taken.at_next_start.clone());
+                self.tell(why, &taken)
+            }
+            Err(reason) => {
+                let refused = (reason, std::fs::read(&file).ok());
+                // Once for each content.
+                if self.refused.as_ref() != Some(&refused) {
+                    let reason = &refused.0;
+                    tracing::error!(why, file = %shown, "the configuration stays as it was: {reason}");
+                }
+                self.state.refused(refused.0.clone());
+                self.refused = Some(refused);
+                ReloadOutcome::Refused
+            }
+        };
+        metrics().configuration.reloaded(outcome);
+    }
+
+    /// Reads the configuration, and has the pools follow it.
+    async fn take(&mut self) -> Result<Taken, String> {
+        let next = self.reader.load().map_err(|failure| failure.to_string())?;
+        let applied = self
+            .pools
+            .apply(&next.settings.pools, self.how.sessions.get());
+        let pools = applied.await.map_err(|error| format!("{error:#}"))?;
+        if !pools.is_empty() && self.started.settings.node.is(Role::Worker) {
+            given::tell_withheld(&next.settings);
+        }
+        Ok(Taken {
+            pools,
+            at_next_start: at_next_start(&self.started, &next),
+        })
+    }
+
+    fn tell(&self, why: &'static str, taken: &Taken) -> ReloadOutcome {
+        let Taken {
+            pools,
+            at_next_start,
+        } = taken;
+        let later = self.state.is_news(at_next_start);
+        if later {
+            tracing::warn!(settings = ?at_next_start, "these settings have changed, and take effect at the next start");
+        }
+        if pools.is_empty() && !later {
+            tracing::info!(why, "the configuration says what it said before");
+            return ReloadOutcome::Unchanged;
+        }
+        tracing::info!(why, ?pools, "the configuration was read again");
+        ReloadOutcome::Changed
+    }
+}

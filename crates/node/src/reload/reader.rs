@@ -1,0 +1,54 @@
+//! Where a process's configuration comes from, so that it can be read again.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{self, Environment, Flag, Loaded, Preset};
+use crate::exit::Failure;
+
+/// Whether a process can do what its settings say; it may add what is missing.
+type Accept = Box<dyn Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync>;
+
+/// Reads a process's configuration: what its program, environment and command line say, which stays, and its file.
+pub struct ConfigReader {
+    program: Vec<Preset>,
+    file: Option<PathBuf>,
+    environment: Environment,
+    flags: Vec<Flag>,
+    accept: Accept,
+}
+
+impl ConfigReader {
+    /// Reads what these say, as [`config::load`] does. What `accept` refuses cannot be used either.
+    pub fn new(
+        program: &[Preset],
+        file: Option<&Path>,
+        environment: &Environment,
+        flags: Vec<Flag>,
+        accept: impl Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            program: program.to_vec(),
+            file: file.map(Path::to_owned),
+            environment: environment.clone(),
+            flags,
+            accept: Box::new(accept),
+        }
+    }
+
+    /// The file, if there is one.
+    pub fn file(&self) -> Option<&Path> {
+        let named = self.file.as_deref();
+        named.or(self.environment.config_file.as_deref())
+    }
+
+    /// Reads the configuration as it is now.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn load(&self) -> Result<Loaded, Failure> {
+        let file = self.file.as_deref();
+        let mut loaded = config::load(&self.program, file, &self.environment, &self.flags)?;
+        (self.accept)(&mut loaded)?;
+        Ok(loaded)
+    }
+}

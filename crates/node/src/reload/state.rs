@@ -1,0 +1,82 @@
+//! How the configuration is, for operators.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use serde::Serialize;
+
+/// How the configuration is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ConfigurationReport {
+    /// The file that is read again; `null` where there is none.
+    pub file: Option<PathBuf>,
+    /// When it was last found usable, in seconds since the epoch.
+    pub taken_at: u64,
+    /// Why it was refused since then. What was taken before is in force.
+    pub refused: Option<String>,
+    /// Settings that have changed since the start, and take effect at the next one.
+    pub at_next_start: Vec<String>,
+    /// Pools that go on as they were because what is to run them is not ready, and why not.
+    pub waiting: Vec<String>,
+}
+
+/// What is known of the configuration.
+pub(crate) struct ConfigurationState {
+    known: Mutex<ConfigurationReport>,
+    /// What was known to take effect at the next start before.
+    told: Mutex<Vec<String>>,
+}
+
+impl ConfigurationState {
+    /// It has just been read for the first time.
+    pub(crate) fn new() -> Self {
+        let known = ConfigurationReport {
+            taken_at: now(),
+            ..ConfigurationReport::default()
+        };
+        Self {
+            known: Mutex::new(known),
+            told: Mutex::default(),
+        }
+    }
+
+    pub(super) fn reads(&self, file: Option<&Path>) {
+        self.known.lock().file = file.map(Path::to_owned);
+    }
+
+    pub(super) fn taken(&self, at_next_start: Vec<String>) {
+        let mut known = self.known.lock();
+        known.taken_at = now();
+        known.refused = None;
+        known.at_next_start = at_next_start;
+    }
+
+    pub(super) fn refused(&self, reason: String) {
+        self.known.lock().refused = Some(reason);
+    }
+
+    /// Whether these settings were not told of before.
+    pub(super) fn is_news(&self, at_next_start: &[String]) -> bool {
+        let mut told = self.told.lock();
+        let is_news = *told != at_next_start;
+        *told = at_next_start.to_vec();
+        is_news && !at_next_start.is_empty()
+    }
+
+    pub(crate) fn report(&self, waiting: Vec<String>) -> ConfigurationReport {
+        ConfigurationReport {
+            waiting,
+            ..self.known.lock().clone()
+        }
+    }
+
+    pub(crate) fn taken_at(&self) -> u64 {
+        self.known.lock().taken_at
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}

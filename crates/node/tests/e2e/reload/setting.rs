@@ -1,0 +1,115 @@
+//! A configuration file, and what a client sees of what it says.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::client::{Session, call, request, text};
+use crate::process::{SOON, Server};
+use crate::serve::FIXTURE;
+
+/// A configuration file that changes.
+pub(super) struct ConfigFile {
+    directory: PathBuf,
+    file: String,
+}
+
+impl Drop for ConfigFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl ConfigFile {
+    pub(super) fn new(text: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("shoal-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir(&directory).unwrap();
+        let file = directory.join("shoal.toml").to_str().unwrap().to_owned();
+        let config = Self { directory, file };
+        config.write(text);
+        config
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.file
+    }
+
+    /// A file beside it, which is not there yet.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Puts another file in its place.
+    pub(super) fn write(&self, text: &str) {
+        let next = self.beside("next");
+        std::fs::write(&next, text).unwrap();
+        std::fs::rename(next, &self.file).unwrap();
+    }
+}
+
+/// A pool of the fixture, with its name for a prefix, and `more` said of its server.
+pub(super) fn fixture(name: &str, more: &str) -> String {
+    let more = match more {
+        "" => String::new(),
+        more => format!(", {more}"),
+    };
+    format!(
+        "[pools.{name}]\nprefix = '{name}_'\nbackend = {{ stdio = {{ command = 'python3', args = ['-u', '{FIXTURE}']{more} }} }}\n"
+    )
+}
+
+/// Waits until it is so.
+pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let so = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, so).await.expect("it comes to be so");
+}
+
+/// A server as a client sees it, in one session.
+pub(super) struct Seen {
+    pub(super) session: Session,
+    last: AtomicU64,
+}
+
+impl Seen {
+    pub(super) async fn of(server: &Server) -> Self {
+        Self {
+            session: Session::open(&server.mcp).await,
+            last: AtomicU64::new(1_000_000_000),
+        }
+    }
+
+    fn id(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What a tool answers.
+    pub(super) async fn call(&self, tool: &str, said: &str) -> String {
+        let call = call(self.id(), tool, json!({ "text": said }));
+        text(&self.session.ask(&call).await).to_owned()
+    }
+
+    /// The code of the error that a call of a tool is refused with.
+    pub(super) async fn refusal(&self, tool: &str) -> i64 {
+        let call = call(self.id(), tool, json!({ "text": "" }));
+        let answer = self.session.ask(&call).await;
+        answer["error"]["code"].as_i64().expect("an error")
+    }
+
+    /// Waits until a tool is offered, or is not.
+    pub(super) async fn offers(&self, tool: &str, is_offered: bool) {
+        until(async || {
+            let list = request(self.id(), "tools/list", json!({}));
+            let list = self.session.ask(&list).await;
+            let tools = list["result"]["tools"].as_array().unwrap();
+            tools.iter().any(|listed| listed["name"] == tool) == is_offered
+        })
+        .await;
+    }
+}
