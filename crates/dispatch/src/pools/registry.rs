@@ -45,6 +45,8 @@ struct Listed {
     settings: PoolConfig,
     /// When its last worker left.
     vacant_since: Option<Instant>,
+    /// Whether the last that left had said that the pool is not to be there any more.
+    removed: bool,
 }
 
 impl Drop for Registered {
@@ -116,7 +118,13 @@ impl Registry {
     pub(crate) fn remove(&mut self, id: &WorkerId) -> Option<Arc<str>> {
         let registered = self.workers.remove(id)?;
         self.departed.left(id);
-        Some(registered.announcement.pool.clone())
+        let pool = registered.announcement.pool.clone();
+        // It may have said so just now, when nobody follows it any more.
+        let removed = registered.worker.announcement().borrow().is_removed();
+        if let Some(listed) = self.pools.get_mut(&pool) {
+            listed.removed = removed;
+        }
+        Some(pool)
     }
 
     /// Whether a worker was here and has been let go: whoever did that has waited for it.
@@ -255,7 +263,9 @@ impl Registry {
             catalogs.extend(&announcement.catalog);
         }
         for name in announced.keys() {
-            self.pools.entry(name.clone()).or_default().vacant_since = None;
+            let listed = self.pools.entry(name.clone()).or_default();
+            listed.vacant_since = None;
+            listed.removed = false;
         }
         let mut changed = false;
         let settings = Arc::clone(&self.settings);
@@ -268,6 +278,7 @@ impl Registry {
             let stays = !vacant
                 || listed.compiled.is_some()
                     && !removed.contains(name)
+                    && !listed.removed
                     && now < *listed.vacant_since.get_or_insert(now) + linger;
             changed |= if stays {
                 if listed.compiled.is_none() && listed.versions.newest().is_some() {
