@@ -49,6 +49,7 @@ const PARAMS: &[Member] = &[
     member("clientInfo", "params.clientInfo", 4 << 10),
     member("capabilities", "params.capabilities", 16 << 10),
     member("notifications", "params.notifications", 64 << 10),
+    member("taskId", "params.taskId", LEAST),
 ];
 
 const REF: &[Member] = &[

@@ -24,6 +24,7 @@ mod request_state;
 mod revision;
 mod shown;
 mod sse;
+pub mod task;
 mod trace_context;
 
 pub use capabilities::{ClientCapability, declares};

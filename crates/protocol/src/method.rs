@@ -63,6 +63,12 @@ methods! {
     SetLevel = "logging/setLevel",
     /// `subscriptions/listen`
     Listen = "subscriptions/listen",
+    /// `tasks/get` (the tasks extension)
+    TasksGet = "tasks/get",
+    /// `tasks/update` (the tasks extension)
+    TasksUpdate = "tasks/update",
+    /// `tasks/cancel` (the tasks extension)
+    TasksCancel = "tasks/cancel",
     /// `sampling/createMessage` (server to client)
     CreateMessage = "sampling/createMessage",
     /// `elicitation/create` (server to client)
@@ -100,6 +106,8 @@ pub enum Named {
     Name,
     /// `params.uri`
     Uri,
+    /// `params.taskId`
+    TaskId,
 }
 
 impl Method {
@@ -145,8 +153,15 @@ impl Method {
         match self {
             Self::ToolsCall | Self::PromptsGet => Some(Named::Name),
             Self::ResourcesRead => Some(Named::Uri),
+            Self::TasksGet | Self::TasksUpdate | Self::TasksCancel => Some(Named::TaskId),
             _ => None,
         }
+    }
+
+    /// Whether it asks something of a task. No revision knows these: who offers tasks takes them from clients that declare
+    /// the [extension](crate::task::TASKS).
+    pub fn is_of_task(&self) -> bool {
+        matches!(self, Self::TasksGet | Self::TasksUpdate | Self::TasksCancel)
     }
 }
 
@@ -156,6 +171,7 @@ impl Named {
         match self {
             Self::Name => "name",
             Self::Uri => "uri",
+            Self::TaskId => "taskId",
         }
     }
 }
