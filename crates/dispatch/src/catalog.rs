@@ -58,6 +58,8 @@ pub(crate) struct Catalog {
     /// Which of a pool's resources are offered, where not all are.
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
     completes: bool,
+    /// Whether a tool cannot be called without tasks.
+    pub(crate) requires_tasks: bool,
     lists: Lists,
     /// What the lists of tools, resources and prompts say, as numbers that are the same on every node that offers the same.
     pub(crate) versions: [u64; 3],

@@ -9,6 +9,7 @@ use shoal_ports::{
     Binding, Call, CallFailure, CallId, CallPlan, Dispatcher, Expected, Planning, RunningCall,
     ServerFacts, SessionId, Starting, WorkerId, at_once, later,
 };
+use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::watch;
@@ -52,6 +53,20 @@ impl Dispatcher for Dispatch {
                 found.map(|(_, value)| value.as_slice())
             })
             .map_err(RpcError::from)
+    }
+
+    fn requires_task(&self, params: Option<&RawJson>) -> bool {
+        let view = self.shared.view();
+        // Hardly any tool does, and then none is looked for.
+        view.catalog.requires_tasks
+            && tool(&view, params)
+                .is_some_and(|offered| offered.tool.task_support == TaskSupport::Required)
+    }
+
+    fn may_be_task(&self, params: Option<&RawJson>) -> bool {
+        let view = self.shared.view();
+        tool(&view, params)
+            .is_some_and(|offered| offered.tool.task_support != TaskSupport::Forbidden)
     }
 
     fn plan(&self, call: Call) -> Planning {

@@ -3,10 +3,10 @@
 mod answer_relay;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use shoal_ports::{Answered, AskId, CallControl, answered};
+use shoal_ports::{Answered, AskId, Bound, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::Notify;
 
@@ -17,6 +17,8 @@ use answer_relay::AnswerRelay;
 pub(crate) struct CallHandle {
     state: Mutex<HandleState>,
     changed: Notify,
+    /// Where a call without a session began to run for this caller.
+    bound: OnceLock<Bound>,
 }
 
 struct HandleState {
@@ -52,7 +54,14 @@ impl CallHandle {
                 cancelled: None,
             }),
             changed: Notify::new(),
+            bound: OnceLock::new(),
         })
+    }
+
+    /// The call runs there. What is safe to repeat may run elsewhere later.
+    pub(crate) fn runs_at(&self, bound: Bound) {
+        // Said once for each caller.
+        let _ = self.bound.set(bound);
     }
 
     /// Points to where the same call is read now: answers of which nobody knows whether they arrived, and a
@@ -185,6 +194,10 @@ impl CallControl for CallHandle {
         };
         self.changed.notify_one();
         below.control().cancel(reason);
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        self.bound.get().cloned()
     }
 
     fn is_replaced(&self) -> bool {

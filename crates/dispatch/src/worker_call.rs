@@ -155,6 +155,13 @@ impl WorkerCall {
         }
     }
 
+    /// Has its control say where it runs: whoever has begun it without a session may give it to one.
+    pub(crate) fn tell_where(&self) {
+        if self.origin.call.caller.session.is_none() && self.position.round == 0 {
+            self.handle.runs_at(self.origin.bound_at(&self.member));
+        }
+    }
+
     /// Takes the end of a call that had ended, for its caller as well, before anybody could wait for it.
     pub(crate) fn take_end(&mut self) -> Option<(CallOutcome, Typed)> {
         let method = &self.origin.call.method;

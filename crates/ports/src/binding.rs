@@ -1,8 +1,10 @@
 //! The one worker that may run a call, and the number that its ledger had when the call was bound to it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::WorkerId;
+use crate::{CallId, WorkerId};
 
 /// How far a worker's ledger is: it counts up by itself, and remembers what it took or refused for its last numbers.
 ///
@@ -24,4 +26,15 @@ pub struct Binding {
     /// Its ledger's number as the binder knew it, before the call was journaled or started; `None` where the worker
     /// announces none, as older releases do.
     pub ledger: Option<LedgerNumber>,
+}
+
+/// Where a call runs, as its worker knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The call. One that waited for its client has the id of the request that began it.
+    pub call: CallId,
+    /// The worker's pool.
+    pub pool: Arc<str>,
+    /// The worker, and the number of its ledger before the call came there.
+    pub worker: Binding,
 }

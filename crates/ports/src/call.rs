@@ -8,8 +8,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Kind, LedgerNumber, Principal, Retry,
-    SessionId, StateRequest, WorkerId,
+    Bound, CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Kind, LedgerNumber, Principal,
+    Retry, SessionId, StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -360,6 +360,11 @@ pub trait CallControl: Send + Sync {
     /// they do when the way broke, but attaching again would only take it back from the other.
     fn is_replaced(&self) -> bool {
         false
+    }
+
+    /// Where a call runs that was begun without a session, so that one may take it over; `None` where that is not known.
+    fn bound(&self) -> Option<Bound> {
+        None
     }
 
     /// Names this reader to the worker, under which name it [comes back](crate::Attach::reader) when the way

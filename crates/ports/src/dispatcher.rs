@@ -36,6 +36,16 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
+    /// Whether a `tools/call` names a tool that only clients with tasks can call.
+    fn requires_task(&self, _params: Option<&RawJson>) -> bool {
+        false
+    }
+
+    /// Whether a `tools/call` names a tool whose calls may be tasks.
+    fn may_be_task(&self, _params: Option<&RawJson>) -> bool {
+        true
+    }
+
     /// Plans a call: one of the four backend methods, or of the four list methods, which are answered here. The plan
     /// decides on [`Call::durability`]; a call that has a [`worker`](Call::worker) keeps it.
     ///

@@ -13,6 +13,8 @@ const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 /// Digits of a tag in an id.
 const TAG_DIGITS: usize = 8;
+/// Behind the tag of a session that is a task.
+const TASK: &str = "-task";
 /// Digits of the random part before it.
 const RANDOM_DIGITS: usize = 32;
 
@@ -42,9 +44,20 @@ impl SessionId {
         Self::new(format!("{}-{}", Uuid::new_v4().simple(), node.tag()))
     }
 
+    /// The same for a session that is a task, which the id says, so that nobody takes one for the other.
+    pub fn of_task_opened_by(node: &NodeId) -> Self {
+        Self::new(format!("{}{TASK}", Self::opened_by(node)))
+    }
+
+    /// Whether the session is a task.
+    pub fn is_task(&self) -> bool {
+        self.as_str().ends_with(TASK)
+    }
+
     /// The tag of the node that opened the session, if the id has one. Those of earlier releases have none.
     pub fn hint(&self) -> Option<NodeTag> {
-        let (random, tag) = self.as_str().split_once('-')?;
+        let id = self.as_str().strip_suffix(TASK).unwrap_or(self.as_str());
+        let (random, tag) = id.split_once('-')?;
         let is_hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let fits = random.len() == RANDOM_DIGITS && tag.len() == TAG_DIGITS;
         let tag = Some(tag).filter(|tag| fits && is_hex(random) && is_hex(tag))?;
@@ -80,6 +93,17 @@ mod tests {
         assert!(one.as_str().len() < 128 && one.as_str().bytes().all(|b| b.is_ascii_graphic()));
         let random = &one.as_str()[..32];
         assert_eq!(uuid::Uuid::parse_str(random).unwrap().get_version_num(), 4);
+    }
+
+    #[test]
+    fn a_task_is_told_from_a_session_by_its_id() {
+        let node = NodeId::new("n");
+        let (task, session) = (
+            SessionId::of_task_opened_by(&node),
+            SessionId::opened_by(&node),
+        );
+        assert!(task.is_task() && !session.is_task());
+        assert_eq!(task.hint(), Some(node.tag()));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use authenticator::{
     ResourceMetadata, Scheme, TokenFault,
 };
 pub use backoff::Backoff;
-pub use binding::{Binding, LedgerNumber};
+pub use binding::{Binding, Bound, LedgerNumber};
 pub use bus::{Bus, BusEvent, BusSubscription, Lagged};
 pub use call::{
     Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,

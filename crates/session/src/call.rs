@@ -14,6 +14,7 @@ mod pump;
 mod resumed;
 mod start;
 mod superseded;
+mod task;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -234,6 +235,11 @@ impl InFlight {
         self.admission.request()
     }
 
+    /// Whether it is the call of a task.
+    fn is_task(&self) -> bool {
+        self.live.transport == SessionTransport::Task
+    }
+
     pub(crate) fn answer(&self, outcome: CallOutcome) -> Bytes {
         // It was stopped with its session, and not by its client, which may wait for an answer.
         let stopped = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
@@ -301,6 +307,13 @@ impl InFlight {
         self.plan.worker = Some(binding);
         self.plan.bind();
         self.begins_here();
+    }
+
+    /// The worker that it was bound to is only the first that it is offered to.
+    fn unbind(&mut self) {
+        let ledger = self.plan.call.ledger.take();
+        let worker = self.plan.call.worker.take();
+        self.plan.worker = worker.map(|worker| Binding { worker, ledger });
     }
 
     /// Nothing of it has left for the worker that it is bound to.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_ports::{NodeLimits, settings};
+use shoal_ports::{NodeLimits, SessionTransport, settings};
 
 settings! {
     /// Limits and times of the sessions on one node.
@@ -20,6 +20,12 @@ settings! {
         pub state_keys: usize = 64,
         /// How long a session lives without being used.
         pub idle: Duration = Duration::from_secs(30 * 60),
+        /// How long a task is kept after its call has ended and nobody has asked for it.
+        pub task_ttl: Duration = Duration::from_secs(60 * 60),
+        /// How often clients are told to ask for a task.
+        pub task_poll_interval: Duration = Duration::from_secs(1),
+        /// Bytes of the largest result of a task.
+        pub task_result_bytes: usize = 4 * 1024 * 1024,
         /// How long a session without calls and streams stays in memory.
         pub passivate_after: Duration = Duration::from_secs(30),
         /// How often idle sessions are looked for.
@@ -58,7 +64,15 @@ settings! {
 impl SessionConfig {
     /// How long the store keeps a record that nobody touches: longer than the session may idle, since
     /// the node touches records only now and then.
-    pub(crate) fn record_life(&self) -> Duration {
-        self.idle * 2
+    pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
+        self.idle_of(transport) * 2
+    }
+
+    /// How long a session lives without being used.
+    pub(crate) fn idle_of(&self, transport: SessionTransport) -> Duration {
+        match transport {
+            SessionTransport::Task => self.task_ttl,
+            SessionTransport::Streamable | SessionTransport::SingleStream => self.idle,
+        }
     }
 }

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use shoal_ports::{Begun, CallFailure, GatewayError, LogError, RunningCall, StoreError};
+use shoal_protocol::task::TaskEnd;
 use shoal_telemetry::metrics::{
     AppendOutcome, AttachOutcome, BeginOutcome, ClaimOutcome, ClaimReason, EndReason, HoldOutcome,
-    ResumeOutcome, Transport, metrics,
+    ResumeOutcome, TaskStatus, Transport, metrics,
 };
 use tokio::time::Instant;
 
 use crate::clock::unix_millis;
+use crate::live::LiveSession;
 use crate::sessions::About;
 use crate::stored::Entry;
 
@@ -25,6 +27,21 @@ pub(crate) fn ended(about: &About, reason: EndReason) {
         let lived = Duration::from_millis(unix_millis().saturating_sub(opened_at));
         let revision = about.revision.map(|revision| revision.as_str());
         (metrics().mcp).session_ended(lived, revision, Transport::Tcp, None);
+    }
+}
+
+/// How a task has ended is kept.
+pub(crate) fn task_ended(live: &LiveSession) {
+    let status = live.read(|record| {
+        let end = record.task.as_ref()?.end.as_ref()?;
+        Some(match end {
+            TaskEnd::Completed(_) => TaskStatus::Completed,
+            TaskEnd::Failed(_) => TaskStatus::Failed,
+            TaskEnd::Cancelled => TaskStatus::Cancelled,
+        })
+    });
+    if let Some(status) = status.flatten() {
+        metrics().tasks.ended(status);
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Principal, SessionTransport};
+use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{LogLevel, RawJson, Revision};
 
 use crate::state::Kept;
@@ -33,6 +34,20 @@ pub(crate) struct Record {
     /// What tools keep in the session.
     #[serde(default)]
     pub(crate) kept: Kept,
+    /// The task that it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<TaskRecord>,
+}
+
+/// What is stored of a task besides its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TaskRecord {
+    /// How its call has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<TaskEnd>,
+    /// When, in milliseconds since 1970.
+    #[serde(default)]
+    pub(crate) ended_at: u64,
 }
 
 /// What `initialize` settled.
@@ -59,6 +74,7 @@ impl Record {
             updated: BTreeSet::new(),
             announced: [0; 3],
             kept: Kept::default(),
+            task: (transport == SessionTransport::Task).then(TaskRecord::default),
         }
     }
 

@@ -8,6 +8,7 @@ mod handshake;
 mod kept;
 mod requests;
 mod slot;
+mod task;
 mod updates;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use shoal_ports::{
     AskId, CallId, Caller, ForwardedHeaders, LogFilter, Principal, ServerFacts, SessionId,
     SessionTransport, StateRequest,
 };
+use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{
     Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
 };
@@ -29,6 +31,7 @@ pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;
 pub(crate) use slot::CallSlot;
+pub(crate) use task::{TaskAnswer, TaskTimes};
 pub(crate) use updates::News;
 
 use crate::record::Record;
@@ -50,6 +53,8 @@ pub(crate) struct SessionState {
     /// The list versions that the client was last told of, in passing or by the log: it may not have heard,
     /// and the record's `announced` says what it knows.
     told: [u64; 3],
+    /// What there is to know of a task besides its record.
+    task: task::TaskProgress,
 }
 
 /// The bounds that the state machine keeps.
@@ -59,6 +64,7 @@ pub(crate) struct Limits {
     pub(crate) subscriptions: usize,
     pub(crate) subscription_bytes: usize,
     pub(crate) kept: KeptLimits,
+    pub(crate) task: TaskTimes,
     pub(crate) retry_after: Duration,
 }
 
@@ -100,6 +106,18 @@ pub(crate) enum Input {
     Left(u64),
     /// A subscription that was granted has failed at the backend.
     SubscriptionFailed(String),
+    /// The client asks something of the task that the session is.
+    Task(Request),
+    /// Something of the task has changed at this time, in milliseconds since 1970.
+    TaskChanged(u64),
+    /// What the task's call has asked under this key has its answer.
+    TaskAnswered(String),
+    /// How the task's call has ended, and when.
+    TaskEnded(TaskEnd, u64),
+    /// That cannot be kept: this is, in its place.
+    TaskNotKept(TaskEnd),
+    /// How the task's call has ended is stored.
+    TaskStored,
     /// Which of these requests still run?
     Runs(Vec<RequestId>),
 }
@@ -136,6 +154,17 @@ pub(crate) enum Effect {
     },
     /// Stop a call.
     Cancel { slot: Arc<CallSlot>, reason: String },
+    /// Hand the client's answers to the task's call, then acknowledge.
+    TaskAnswers {
+        acknowledgement: Bytes,
+        answers: Vec<TaskAnswer>,
+    },
+    /// Stop the task's call, and acknowledge.
+    TaskCancel {
+        acknowledgement: Bytes,
+        slot: Arc<CallSlot>,
+        reason: String,
+    },
     /// Put this request to the client, on the stream of the call that asks.
     Ask(Bytes),
     /// The call that asks is no more: nobody will answer.
@@ -179,6 +208,7 @@ impl SessionState {
             unmatched: VecDeque::new(),
             listener: None,
             told,
+            task: task::TaskProgress::default(),
         }
     }
 
@@ -229,6 +259,27 @@ impl SessionState {
             }
             Input::SubscriptionFailed(uri) => {
                 self.record.subscriptions.remove(&uri);
+                Effect::None
+            }
+            Input::Task(request) => self.task_request(&request),
+            Input::TaskChanged(at) => {
+                self.task_changed(at);
+                Effect::None
+            }
+            Input::TaskAnswered(key) => {
+                self.task_answered(&key);
+                Effect::None
+            }
+            Input::TaskEnded(end, at) => {
+                self.task_ended(end, at);
+                Effect::None
+            }
+            Input::TaskNotKept(end) => {
+                self.task_not_kept(end);
+                Effect::None
+            }
+            Input::TaskStored => {
+                self.task_stored();
                 Effect::None
             }
             Input::Runs(requests) => {

@@ -29,6 +29,7 @@ mod series;
 mod sessions;
 mod store;
 mod streams;
+mod tasks;
 mod tls;
 mod workers;
 
@@ -62,6 +63,7 @@ pub use sessions::{
 };
 pub use store::{StoreMetrics, StoreOutcome};
 pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
+pub use tasks::{TaskMetrics, TaskOutcome, TaskStatus};
 pub use tls::{CertificateValidity, TlsMetrics};
 pub use workers::WorkerMetrics;
 
@@ -105,6 +107,8 @@ areas! {
     streams: streams::StreamMetrics,
     /// Running calls.
     journal: journal::JournalMetrics,
+    /// Calls of modern clients that became tasks.
+    tasks: tasks::TaskMetrics,
     /// Pools, workers and queues.
     pools: pools::PoolMetrics,
     /// The workers of this process.

@@ -152,6 +152,7 @@ impl WorkerRuntime {
         self.make_room(&form, &call);
         Ok(match self.enter(&form, &call, first_turn)? {
             Entered::Known(record) => {
+                record.adopt(call.epoch)?;
                 self.attached(&record, call.trace.as_ref());
                 BegunCall {
                     reader: record.attach(0),
@@ -312,6 +313,7 @@ impl Worker for WorkerRuntime {
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
         let record = self.known(attach.call)?;
         self.fences.hear(&record.caller, attach.epoch)?;
+        record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
             // The number of a reader that was replaced reads nothing.

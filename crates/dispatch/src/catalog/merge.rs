@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{RawJson, RawObject};
 
 use super::{
@@ -24,8 +25,10 @@ impl Catalog {
             merge.add(pool, settings.of(&pool.name));
         }
         let lists = merge.lists(pools, config, &shaping);
+        let requires = |offered: &OfferedTool| offered.tool.task_support == TaskSupport::Required;
         Self {
             lists,
+            requires_tasks: merge.tools.values().any(requires),
             versions: merge.versions(),
             tools: merge.tools,
             prompts: merge.prompts,

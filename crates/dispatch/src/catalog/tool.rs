@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{InvalidParamHeader, ParamHeaders, RawJson, RawObject};
 
 use super::checker::Checker;
@@ -18,6 +19,7 @@ pub(crate) struct Tool {
     /// How it is listed, where clients would refuse the whole list for what it says of its arguments.
     pub(crate) listed: Option<RawJson>,
     pub(crate) hints: Hints,
+    pub(crate) task_support: TaskSupport,
     /// Checks arguments; a tool whose schema cannot be used stays callable, unchecked.
     pub(crate) checker: Result<Checker, SchemaError>,
     /// Arguments that are mirrored into headers; a tool with a broken annotation is left out of the
@@ -77,6 +79,7 @@ impl Tool {
             raw: raw.clone(),
             listed,
             hints: Hints::of(&object),
+            task_support: TaskSupport::of(&object),
             checker,
             headers,
         })

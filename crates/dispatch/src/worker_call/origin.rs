@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, Durability, LedgerNumber, Retry, Route, RunningCall,
-    WorkerHere, WorkerId,
+    Binding, Bound, Call, CallFailure, CallOutcome, Durability, LedgerNumber, Retry, Route,
+    RunningCall, WorkerHere, WorkerId,
 };
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::ShedReason;
@@ -161,6 +161,18 @@ impl Origin {
         Err(failure)
     }
 
+    /// Where the call runs, as its worker there knows it.
+    pub(super) fn bound_at(&self, member: &Member) -> Bound {
+        Bound {
+            call: self.call.id,
+            pool: self.pool.clone(),
+            worker: Binding {
+                worker: member.id.clone(),
+                ledger: self.ledger,
+            },
+        }
+    }
+
     /// Sends the call to this worker, which may have it if this is done `again`.
     ///
     /// # Errors
@@ -189,7 +201,8 @@ impl Origin {
     ) -> Option<RunningCall> {
         let mut call = self.call.clone();
         if call.worker.is_none() {
-            call.ledger = member.worker.ledger();
+            self.ledger = member.worker.ledger();
+            call.ledger = self.ledger;
         }
         call.caller = member.told(&call.caller);
         call.trace = self.attempt(member);

@@ -116,12 +116,21 @@ impl CallDriver {
         let Some(opened) = waiting.take() else {
             return self.take_back(&calls, &tail).await;
         };
+        for call in calls
+            .iter_mut()
+            .filter(|call| call.is_task() && !call.is_once())
+        {
+            // It is found where its edge has begun it, and may run elsewhere if that worker is lost.
+            call.unbind();
+        }
         for call in calls.iter_mut().filter(|call| !call.repeated) {
             // It is begun here and now, before its start.
             call.begins_here();
         }
         let open = |from| match live.transport {
-            SessionTransport::Streamable => self.read_from(&live, &tail, from),
+            SessionTransport::Streamable | SessionTransport::Task => {
+                self.read_from(&live, &tail, from)
+            }
             SessionTransport::SingleStream => Delivered::Accepted,
         };
         let beginning = tail.last();
@@ -201,7 +210,9 @@ impl CallDriver {
     ) -> Result<Arc<Tail>, LogError> {
         match live.transport {
             SessionTransport::SingleStream => live.streams.standalone().await,
-            SessionTransport::Streamable => Ok(live.streams.begin(begun, Some(delivery))),
+            SessionTransport::Streamable | SessionTransport::Task => {
+                Ok(live.streams.begin(begun, Some(delivery)))
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use super::gathering::Gathering;
 use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
+use crate::clock::unix_millis;
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
 
@@ -105,6 +106,8 @@ impl CallDriver {
         due: &mut Vec<Bytes>,
     ) {
         match kind {
+            // Nobody reads them of a task.
+            CallEventKind::Notification { .. } if in_flight.is_task() => {}
             CallEventKind::Notification { method, params } => {
                 if !in_flight.passes(&method, params.as_ref()) {
                     return;
@@ -127,7 +130,11 @@ impl CallDriver {
                 match in_flight.live.apply(input) {
                     Ok(Effect::Ask(message)) => {
                         in_flight.slot.asks(ask, asking);
-                        due.push(message);
+                        match in_flight.is_task() {
+                            // Its client asks for it.
+                            true => in_flight.live.note(Input::TaskChanged(unix_millis())),
+                            false => due.push(message),
+                        }
                     }
                     // The session is being handed over: its next owner sees the question again.
                     _ if in_flight.live.is_lost() => asking.record_error("moved"),
@@ -206,6 +213,9 @@ impl CallDriver {
         in_flight: &InFlight,
         tail: &Tail,
     ) {
+        if in_flight.is_task() {
+            return Box::pin(self.finish_task(outcome, seen, in_flight, tail)).await;
+        }
         let streams = &in_flight.live.streams;
         let end = CallProgress {
             call: in_flight.plan.call.id,

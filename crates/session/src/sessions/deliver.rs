@@ -3,6 +3,7 @@
 mod batch;
 mod changing;
 mod initialized;
+mod task;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -54,6 +55,9 @@ impl Node {
         let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
         match body {
+            Body::Single(Message::Request(request)) if request.method.is_of_task() => {
+                Box::pin(self.deliver_to_task(to, request)).await.map(Some)
+            }
             Body::Single(message) if changes(&message) => {
                 let change = |reply| SessionMsg::Change {
                     message: message.clone(),
@@ -251,6 +255,8 @@ impl Node {
             Effect::None
             | Effect::Run(_)
             | Effect::Overloaded { .. }
+            | Effect::TaskAnswers { .. }
+            | Effect::TaskCancel { .. }
             | Effect::Ask(_)
             | Effect::AskRefused
             | Effect::StateAnswer(_)

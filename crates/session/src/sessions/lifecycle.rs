@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_ports::{Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef};
+use shoal_ports::{
+    Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, SessionTransport,
+};
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
@@ -34,7 +36,13 @@ impl Node {
     }
 
     async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
-        let session = SessionId::opened_by(&self.id);
+        let transport = open.transport;
+        let session = match transport {
+            SessionTransport::Task => SessionId::of_task_opened_by(&self.id),
+            SessionTransport::Streamable | SessionTransport::SingleStream => {
+                SessionId::opened_by(&self.id)
+            }
+        };
         let principal = open.principal.clone();
         let mut record = Record::new(open.principal, open.transport);
         record.opened_at = Some(unix_millis());
@@ -58,7 +66,7 @@ impl Node {
             principal,
             owner: self.id.clone(),
             record,
-            idle: self.config.record_life(),
+            idle: self.config.record_life(transport),
         };
         let directory = &self.driver.store.directory;
         let epoch = directory.create(new).await;

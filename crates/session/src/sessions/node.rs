@@ -17,9 +17,10 @@ use tokio_util::sync::CancellationToken;
 use super::SessionsStatus;
 use crate::announce::Subscribers;
 use crate::call::CallDriver;
+use crate::clock::millis;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
-use crate::state::{Effect, Input, KeptLimits, Limits, News};
+use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
 use crate::stored::{Share, Stored};
 use crate::streams::StreamCounters;
 
@@ -160,6 +161,10 @@ impl Node {
                 value: self.config.state_value_bytes,
                 total: self.config.state_bytes,
                 keys: self.config.state_keys,
+            },
+            task: TaskTimes {
+                ttl: millis(self.config.task_ttl),
+                poll_interval: millis(self.config.task_poll_interval),
             },
             retry_after: self.config.retry_after,
         }

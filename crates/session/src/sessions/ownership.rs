@@ -110,6 +110,10 @@ impl Node {
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
     async fn hand_over_sleeping(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        let transport = match self.passive.get(&to.session) {
+            Some(passive) => passive.about.transport,
+            None => return Err(GatewayError::Moved { owner: None }),
+        };
         let claim = self.claim(to, ClaimReason::HandedOver, None).await?;
         let directory = &self.driver.store.directory;
         let released = directory
@@ -117,7 +121,7 @@ impl Node {
                 &to.session,
                 claim.epoch,
                 claim.record,
-                self.config.record_life(),
+                self.config.record_life(transport),
             )
             .await;
         metrics().sessions.handed_over(match released {

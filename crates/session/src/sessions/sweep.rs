@@ -30,8 +30,8 @@ impl Node {
         self.clear_all_lost().await;
         let now = self.now();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (idle, passivate, retention) = (
-            millis(self.config.idle),
+        let idle = |transport| millis(self.config.idle_of(transport));
+        let (passivate, retention) = (
             millis(self.config.passivate_after),
             millis(self.config.retention),
         );
@@ -48,7 +48,7 @@ impl Node {
             }
             // In use without requests (a stream, a long call): the record must not expire meanwhile.
             let unsaved = now.saturating_sub(live.last_saved.load(Ordering::Relaxed));
-            if unsaved >= idle / 2
+            if unsaved >= idle(live.transport) / 2
                 && let Err(error) = live.write_record(Step::Save).await
             {
                 tracing::warn!(session = %live.id, %error, "could not touch a session's record");
@@ -62,7 +62,9 @@ impl Node {
         let expired: Vec<_> = self
             .passive
             .iter()
-            .filter(|passive| now.saturating_sub(passive.last_used) >= idle)
+            .filter(|passive| {
+                now.saturating_sub(passive.last_used) >= idle(passive.about.transport)
+            })
             .map(|passive| SessionRef::new(passive.key().clone(), passive.principal.clone()))
             .collect();
         for session in expired {

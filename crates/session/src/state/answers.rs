@@ -16,14 +16,14 @@ impl SessionState {
         method: &Method,
         params: Option<&RawJson>,
     ) -> Effect {
-        match self.admitted.get(running) {
-            Some(slot) => Effect::Ask(request(
-                &question_id(slot.call(), ask),
-                method.as_str(),
-                params,
-            )),
-            None => Effect::AskRefused,
+        let Some(slot) = self.admitted.get(running) else {
+            return Effect::AskRefused;
+        };
+        if self.record.task.is_some() {
+            self.task_asks(name_of(slot.call(), ask), method, params);
         }
+        let id = question_id(slot.call(), ask);
+        Effect::Ask(request(&id, method.as_str(), params))
     }
 
     /// An answer counts only for a call that runs, which itself takes the first answer to an open
@@ -50,7 +50,11 @@ pub(crate) fn question_id(call: CallId, ask: AskId) -> RequestId {
 
 /// An id that only reads like one of ours, as with a UUID in capitals, was never given.
 fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
-    let name = id.to_json().string()?;
+    asker_of_key(&id.to_json().string()?)
+}
+
+/// Who asks under this name, which is a task's key too.
+pub(super) fn asker_of_key(name: &str) -> Option<(CallId, AskId)> {
     let (call, ask) = name.split_once('.')?;
     let (call, ask) = (call.parse().ok()?, AskId(ask.parse().ok()?));
     (name_of(call, ask) == name).then_some((call, ask))

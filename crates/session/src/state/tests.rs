@@ -9,7 +9,7 @@ use shoal_protocol::{
     LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
 };
 
-use super::{Admission, Effect, Input, KeptLimits, Limits, SessionState};
+use super::{Admission, Effect, Input, KeptLimits, Limits, SessionState, TaskTimes};
 use crate::record::Record;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -20,6 +20,10 @@ pub(crate) const LIMITS: Limits = Limits {
         value: 8,
         total: 24,
         keys: 3,
+    },
+    task: TaskTimes {
+        ttl: 60_000,
+        poll_interval: 500,
     },
     retry_after: std::time::Duration::from_secs(1),
 };

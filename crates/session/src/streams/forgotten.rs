@@ -4,9 +4,10 @@
 //! ended meanwhile is not known here any more: who asks for it is told so.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{Claim, StoreError};
+use shoal_ports::{Claim, SessionTransport, StoreError};
 
 use super::Streams;
 use super::lifecycle::Turn;
@@ -36,7 +37,7 @@ impl Streams {
     /// # Errors
     /// As the store says.
     pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
-        let (directory, life) = (&self.store.directory, self.config.record_life());
+        let (directory, life) = (&self.store.directory, self.life());
         let saved = directory.save(&self.session, self.epoch, record.clone(), life);
         match saved.await {
             Err(StoreError::Forgotten) => self.enter_claim(record).await,
@@ -49,7 +50,7 @@ impl Streams {
     /// # Errors
     /// As the store says.
     pub(crate) async fn release(&self, record: Bytes) -> Result<(), StoreError> {
-        let (directory, life) = (&self.store.directory, self.config.record_life());
+        let (directory, life) = (&self.store.directory, self.life());
         let release = || directory.release(&self.session, self.epoch, record.clone(), life);
         match release().await {
             Err(StoreError::Forgotten) => {
@@ -69,7 +70,7 @@ impl Streams {
             epoch: self.epoch,
             record,
         };
-        let (directory, life) = (&self.store.directory, self.config.record_life());
+        let (directory, life) = (&self.store.directory, self.life());
         let restored = directory.restore(&self.session, claim, &self.owner, life);
         let restored = restored.await;
         match &restored {
@@ -80,6 +81,12 @@ impl Streams {
             Err(_) => {}
         }
         restored
+    }
+
+    fn life(&self) -> Duration {
+        let live = self.live.upgrade();
+        let transport = live.map_or(SessionTransport::Streamable, |live| live.transport);
+        self.config.record_life(transport)
     }
 
     async fn restore_stream(&self, tail: &Tail) -> Result<(), StoreError> {

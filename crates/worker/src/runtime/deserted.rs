@@ -1,6 +1,6 @@
 //! Calls whose reader has gone, and to which nobody else can come.
 //!
-//! What a session has called is found by the session's next owner. A call without one (2026-07-28) belongs to the edge that
+//! What a session has called, or taken over as a task, is found by the session's next owner. Any other call without one (2026-07-28) belongs to the edge that
 //! began it. When that edge dies, its client's connection breaks with it, which is how such a call is cancelled.
 
 use std::sync::Arc;

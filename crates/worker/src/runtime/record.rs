@@ -1,14 +1,15 @@
 //! What a worker knows of one call: its events, its open questions, its reader.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter,
+    AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, Epoch,
+    LogFilter,
 };
 use shoal_protocol::{Method, Outcome, RawJson, TraceContext};
 use tokio::sync::{Notify, oneshot};
@@ -36,6 +37,9 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     durability: Durability,
     begun: AtomicBool,
+    /// The epoch of the latest owner of a session that has come for it, though it began without one: it has become a task.
+    /// Zero: none has.
+    adopted: AtomicU64,
     /// The span that it runs in.
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
@@ -110,6 +114,7 @@ impl CallRecord {
             cancelled: CancellationToken::new(),
             durability: call.durability,
             begun: AtomicBool::new(false),
+            adopted: AtomicU64::new(0),
             span: OnceLock::new(),
             ledger,
             state: Mutex::new(RecordState {
@@ -137,8 +142,29 @@ impl CallRecord {
     /// whoever read it by a link that broke.
     pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
-        let wanted = self.caller.session.is_some() || !self.cancelled.is_cancelled();
+        let wanted = self.is_of_session() || !self.cancelled.is_cancelled();
         wanted && state.events.has_ended() && !state.delivered
+    }
+
+    /// The owner of a session comes for it, in this epoch.
+    ///
+    /// # Errors
+    /// `Superseded` where a later one has.
+    pub(super) fn adopt(&self, epoch: Option<Epoch>) -> Result<(), CallFailure> {
+        let (None, Some(epoch)) = (&self.caller.session, epoch) else {
+            return Ok(());
+        };
+        match self.adopted.fetch_max(epoch.0, Ordering::Relaxed) {
+            latest if latest > epoch.0 => Err(CallFailure::Superseded {
+                epoch: Epoch(latest),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the next owner of a session may come for it, whoever reads it now.
+    fn is_of_session(&self) -> bool {
+        self.caller.session.is_some() || self.adopted.load(Ordering::Relaxed) > 0
     }
 
     /// Its end is given to whoever has begun it.

@@ -86,7 +86,7 @@ impl CallRecord {
     pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
         let mut state = self.state.lock();
         let deserted = state.readers == number
-            && self.caller.session.is_none()
+            && !self.is_of_session()
             && state.asks.is_empty()
             && !state.events.has_ended();
         let RecordState { events, reader, .. } = &mut *state;

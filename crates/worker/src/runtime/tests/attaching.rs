@@ -522,6 +522,26 @@ async fn a_call_of_a_session_waits_for_its_next_owner() {
     assert_eq!(worker.load().running, 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_owner_of_a_session_has_come_for_waits_for_the_next_one() {
+    let worker = Script::obedient().worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let begun = worker.start(call).await.unwrap();
+    let by_owner = |epoch| Attach {
+        epoch: Some(Epoch(epoch)),
+        ..Attach::new(id, 0)
+    };
+    let owner = worker.attach(by_owner(2)).await.unwrap();
+    drop((begun, owner));
+    tokio::time::sleep(3 * DESERTED).await;
+    assert_eq!(worker.load().running, 1, "it has become a task");
+    let superseded = Some(CallFailure::Superseded { epoch: Epoch(2) });
+    assert_eq!(worker.attach(by_owner(1)).await.err(), superseded);
+    let next = worker.attach(by_owner(3)).await.unwrap();
+    assert!(!next.control.is_replaced());
+}
+
 #[tokio::test]
 async fn a_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() {
     let long = Duration::from_secs(600);

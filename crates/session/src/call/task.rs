@@ -1,0 +1,121 @@
+//! The call of a task: what it says goes nowhere, and how it ends is kept in its session's record.
+
+use std::time::Duration;
+
+use shoal_ports::{CallFailure, CallOutcome, CallProgress, StoreError};
+use shoal_protocol::task::TaskEnd;
+use shoal_protocol::{Outcome, RawJson, RpcError, code, response};
+use tokio::time::{Instant, sleep};
+
+use super::{AGAIN, CallDriver, InFlight};
+use crate::actor::record::Step;
+use crate::clock::unix_millis;
+use crate::live::{LiveSession, store_failed};
+use crate::measure;
+use crate::state::Input;
+use crate::streams::Tail;
+
+/// The longest pause between two attempts to store how a task has ended.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl CallDriver {
+    /// Keeps how the call has ended, and then closes its journal entry: an owner that is lost in between leaves the end at the
+    /// worker, where the next one finds it.
+    pub(super) async fn finish_task(
+        &self,
+        outcome: CallOutcome,
+        seen: u64,
+        in_flight: &InFlight,
+        tail: &Tail,
+    ) {
+        let live = &in_flight.live;
+        // A session that ends takes its task along.
+        if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
+            return;
+        }
+        let end = CallProgress {
+            call: in_flight.plan.call.id,
+            seen,
+            ended: true,
+        };
+        // The result is in the record.
+        let closing = response(in_flight.request(), &RawJson::from_static("{}"));
+        match live.streams.append(tail, vec![closing], Some(end)).await {
+            Ok(()) => {
+                if let (true, Some(worker)) = (in_flight.is_once(), &in_flight.plan.call.worker) {
+                    self.dispatcher.acknowledge(worker, end.call);
+                }
+            }
+            Err(error) => {
+                tracing::debug!(session = %live.id, %error, "could not close a task's journal entry");
+                live.streams.abandon(tail);
+            }
+        }
+        in_flight.end();
+    }
+
+    /// Stores the record with the end; whether the call is over for this owner.
+    async fn keep_end(&self, outcome: CallOutcome, in_flight: &InFlight) -> bool {
+        let live = &in_flight.live;
+        let mut end = end_of(outcome);
+        if let TaskEnd::Completed(result) = &end {
+            if result.len() > self.config.task_result_bytes {
+                end = not_kept("it is larger than a task's may be");
+            } else if let Err(full) = live.share.check() {
+                end = not_kept(&full.to_string());
+            }
+        }
+        live.note(Input::TaskEnded(end, unix_millis()));
+        let until = Instant::now() + self.config.store_patience;
+        let mut pause = AGAIN;
+        loop {
+            match live.write_record(Step::Save).await {
+                Ok(()) => {
+                    live.note(Input::TaskStored);
+                    measure::task_ended(live);
+                    return true;
+                }
+                Err(StoreError::Stale) => return false,
+                Err(StoreError::Full(_)) if !is_small(live) => {
+                    live.note(Input::TaskNotKept(not_kept("the store is full")));
+                }
+                Err(error) => {
+                    let over = live.is_lost() || live.streams.is_ending();
+                    if over || Instant::now() >= until || error == StoreError::NotFound {
+                        let error = store_failed(&error, &self.config);
+                        tracing::warn!(session = %live.id, %error, "could not keep how a task has ended");
+                        // What the worker keeps is left to the next owner.
+                        return !live.is_lost();
+                    }
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the record holds no result.
+fn is_small(live: &LiveSession) -> bool {
+    let small = live.read(|record| {
+        let end = record.task.as_ref().and_then(|task| task.end.as_ref());
+        !matches!(end, Some(TaskEnd::Completed(_)))
+    });
+    small.unwrap_or(true)
+}
+
+fn end_of(outcome: CallOutcome) -> TaskEnd {
+    if matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled)) {
+        return TaskEnd::Cancelled;
+    }
+    match outcome.into_outcome() {
+        // It is kept for longer than the message that it came in.
+        Outcome::Result(result) => TaskEnd::Completed(result.detached()),
+        Outcome::Error(error) => TaskEnd::Failed(error.to_json()),
+    }
+}
+
+fn not_kept(why: &str) -> TaskEnd {
+    let message = format!("the call has ended, but its result could not be kept: {why}");
+    TaskEnd::Failed(RpcError::new(code::OVERLOADED, message).to_json())
+}

@@ -1,0 +1,212 @@
+//! A session that is a task: its client asks how its one call is, answers what it asks, and has it stopped.
+//!
+//! What the call has asked is in memory only: whoever owns the session next attaches to the call from its beginning, and gets
+//! again what is open. How the call has ended is in the record, and counts once that is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shoal_ports::{AskId, CallFailure};
+use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState};
+use shoal_protocol::{
+    Method, Outcome, RawJson, RawObject, Request, RpcError, error_response, response,
+};
+
+use super::answers::asker_of_key;
+use super::{CallSlot, Effect, SessionState};
+
+/// Why a call is told to stop.
+const CANCELLED: &str = "the client cancelled the task";
+
+/// What the state knows of a task besides the record.
+#[derive(Default)]
+pub(super) struct TaskProgress {
+    /// What the call has asked, and its client has not answered.
+    questions: BTreeMap<String, InputRequest>,
+    /// When that changed last, in milliseconds since 1970.
+    changed_at: u64,
+    /// The record says how the call has ended, and the store does not yet.
+    unstored: bool,
+}
+
+/// What the client answers of a task's questions.
+#[derive(Debug)]
+pub(crate) struct TaskAnswer {
+    /// Names the question.
+    pub(crate) key: String,
+    pub(crate) slot: Arc<CallSlot>,
+    pub(crate) ask: AskId,
+    pub(crate) outcome: Outcome,
+}
+
+impl SessionState {
+    /// A request that is about the task.
+    pub(super) fn task_request(&self, request: &Request) -> Effect {
+        let is_its_own = |id: String| id == self.session.as_str();
+        let named = request
+            .params
+            .as_ref()
+            .and_then(|params| params.member("taskId"));
+        if self.record.task.is_none() || !named.and_then(|id| id.string()).is_some_and(is_its_own) {
+            let error = RpcError::method_not_found(request.method.as_str());
+            return Effect::Respond(error_response(&request.id, &error));
+        }
+        match request.method {
+            Method::TasksUpdate => match self.task_answers(request.params.as_ref()) {
+                Ok(answers) => Effect::TaskAnswers {
+                    acknowledgement: acknowledgement(request),
+                    answers,
+                },
+                Err(error) => Effect::Respond(error_response(&request.id, &error)),
+            },
+            Method::TasksCancel => match self.admitted.slots().into_iter().next() {
+                Some(slot) => Effect::TaskCancel {
+                    acknowledgement: acknowledgement(request),
+                    slot,
+                    reason: CANCELLED.to_owned(),
+                },
+                None => Effect::Respond(acknowledgement(request)),
+            },
+            _ => Effect::Respond(response(&request.id, &self.task_now().to_result())),
+        }
+    }
+
+    /// The call asks its client. The same question comes again to a new owner.
+    pub(super) fn task_asks(&mut self, key: String, method: &Method, params: Option<&RawJson>) {
+        let request = InputRequest {
+            method: method.clone(),
+            params: params.cloned(),
+        };
+        self.task.questions.entry(key).or_insert(request);
+    }
+
+    /// Something has changed at this time, in milliseconds since 1970.
+    pub(super) fn task_changed(&mut self, at: u64) {
+        self.task.changed_at = at;
+    }
+
+    /// A question has its answer.
+    pub(super) fn task_answered(&mut self, key: &str) {
+        self.task.questions.remove(key);
+    }
+
+    /// How the call has ended. Only the first end counts.
+    pub(super) fn task_ended(&mut self, end: TaskEnd, at: u64) {
+        self.task.questions.clear();
+        if let Some(task) = self.record.task.as_mut().filter(|task| task.end.is_none()) {
+            (task.end, task.ended_at) = (Some(end), at);
+            self.task.unstored = true;
+        }
+    }
+
+    /// The call could not be stored as it ended: this is kept in its place.
+    pub(super) fn task_not_kept(&mut self, end: TaskEnd) {
+        if let Some(task) = self.record.task.as_mut().filter(|_| self.task.unstored) {
+            task.end = Some(end);
+        }
+    }
+
+    /// The store has the record with the end.
+    pub(super) fn task_stored(&mut self) {
+        self.task.unstored = false;
+    }
+
+    fn task_now(&self) -> TaskNow<'_> {
+        let record = self.record.task.as_ref();
+        let created_at = self.record.opened_at.unwrap_or_default();
+        let ended = record.filter(|_| !self.task.unstored);
+        let (state, updated_at) =
+            match ended.and_then(|task| Some((task.end.as_ref()?, task.ended_at))) {
+                Some((end, at)) => (Now::Ended(end), at),
+                // Its journal entry went with what the store has lost, or never came to be.
+                None if self.admitted.held() == 0 => (Now::Lost, created_at),
+                None if self.task.questions.is_empty() => (Now::Working, self.task.changed_at),
+                None => (Now::Asking(&self.task.questions), self.task.changed_at),
+            };
+        TaskNow {
+            id: self.session.as_str(),
+            state,
+            created_at,
+            updated_at: updated_at.max(created_at),
+            limits: self.limits.task,
+        }
+    }
+
+    /// What the client answers, as far as it was asked and nobody has answered.
+    ///
+    /// # Errors
+    /// When the answers are no object.
+    fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
+        let given = params.and_then(|params| params.member("inputResponses"));
+        let given = given
+            .as_ref()
+            .and_then(RawObject::of)
+            .ok_or_else(|| RpcError::invalid_params("params.inputResponses must be an object"))?;
+        let answer = |(key, result): (String, RawJson)| {
+            self.task.questions.get(&key)?;
+            let (call, ask) = asker_of_key(&key)?;
+            Some(TaskAnswer {
+                slot: self.admitted.running(call)?,
+                ask,
+                outcome: Outcome::Result(result),
+                key,
+            })
+        };
+        Ok(given.iter().filter_map(answer).collect())
+    }
+}
+
+/// How long a task is kept, and how often a client should ask for it, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TaskTimes {
+    pub(crate) ttl: u64,
+    pub(crate) poll_interval: u64,
+}
+
+enum Now<'a> {
+    Working,
+    Asking(&'a BTreeMap<String, InputRequest>),
+    Ended(&'a TaskEnd),
+    Lost,
+}
+
+struct TaskNow<'a> {
+    id: &'a str,
+    state: Now<'a>,
+    created_at: u64,
+    updated_at: u64,
+    limits: TaskTimes,
+}
+
+impl TaskNow<'_> {
+    fn to_result(&self) -> RawJson {
+        let lost;
+        let state = match &self.state {
+            Now::Working => TaskState::Working,
+            Now::Asking(questions) => TaskState::InputRequired(questions),
+            Now::Ended(end) => TaskState::Ended(end),
+            Now::Lost => {
+                let failure = CallFailure::outcome_unknown("the store has lost the task's call");
+                lost = TaskEnd::Failed(failure.to_rpc().to_json());
+                TaskState::Ended(&lost)
+            }
+        };
+        let task = Task {
+            id: self.id,
+            state,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            ttl_ms: self.limits.ttl,
+            poll_interval_ms: self.limits.poll_interval,
+        };
+        task.to_result()
+    }
+}
+
+fn acknowledgement(request: &Request) -> Bytes {
+    response(
+        &request.id,
+        &RawJson::from_static(r#"{"resultType":"complete"}"#),
+    )
+}

@@ -1,0 +1,378 @@
+//! Sessions that are tasks: their call is taken over from the edge that began it, and its state is asked for.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step is the report"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_ports::{
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, Delivered, Dispatcher,
+    Durability, ForwardedHeaders, GatewayError, LogFilter, NodeId, NodeLimits, OpenSession,
+    Principal, SessionGateway, SessionRef, SessionTransport,
+};
+use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
+use shoal_session::{SessionConfig, Sessions};
+use support::{Bench, Driven, Fate, again, bound, initialize, post, within};
+use tokio::time::Instant;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn opening(principal: &str) -> OpenSession {
+    OpenSession {
+        transport: SessionTransport::Task,
+        ..initialize(principal, "2025-11-25")
+    }
+}
+
+/// A call that an edge has begun, and that has become a task since.
+async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Driven>) {
+    let post = again(&bound(1, tool));
+    let params = format!(r#"{{"name":"{tool}"}}"#);
+    let caller = Caller {
+        principal: Principal::new(principal),
+        session: None,
+        revision: Revision::V2026_07_28,
+        client_info: None,
+        capabilities: RawJson::from_static("{}"),
+        headers: ForwardedHeaders::default(),
+    };
+    let call = Call {
+        id: post.delivery.into(),
+        method: Method::ToolsCall,
+        params: Some(RawJson::from_valid(params.into())),
+        caller: Arc::new(caller),
+        progress_token: None,
+        log: LogFilter::Off,
+        deadline: Instant::now() + LONG,
+        durability: Durability::Journaled,
+        trace: None,
+        worker: None,
+        ledger: None,
+        attach_only: false,
+        epoch: None,
+    };
+    let plan = CallPlan {
+        call,
+        route: None,
+        worker: None,
+    };
+    let begun = bench.script.start(&plan).await.unwrap();
+    let opened = bench.sessions.open(opening(principal)).await.unwrap();
+    let task = SessionRef::new(opened.session, Principal::new(principal));
+    let delivered = bench.sessions.deliver(&task, post).await.unwrap();
+    assert!(matches!(delivered, Delivered::Stream(_)), "{delivered:?}");
+    drop(begun);
+    let driven = bench.script.call(tool).await;
+    // The edge was its first reader.
+    within(async {
+        while driven.reads() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    (task, driven)
+}
+
+async fn ask(sessions: &Sessions, task: &SessionRef, method: &str, more: Value) -> Value {
+    let mut params = json!({ "taskId": task.session.as_str() });
+    if let Value::Object(more) = more {
+        params.as_object_mut().unwrap().extend(more);
+    }
+    let request = json!({"jsonrpc":"2.0","id":7,"method":method,"params":params});
+    let delivered = sessions.deliver(task, post(&request.to_string())).await;
+    let Ok(Delivered::Json(text)) = delivered else {
+        panic!("expected an answer, got {delivered:?}");
+    };
+    serde_json::from_slice(&text).unwrap()
+}
+
+async fn get(sessions: &Sessions, task: &SessionRef) -> Value {
+    ask(sessions, task, "tasks/get", json!({})).await["result"].clone()
+}
+
+/// The task once its status is this one.
+async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Value {
+    within(async {
+        loop {
+            let now = get(sessions, task).await;
+            if now["status"] == status {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+}
+
+async fn asks(driven: &Driven, ask: u64) {
+    driven
+        .send(CallEventKind::Ask {
+            ask: AskId(ask),
+            method: Method::Elicit,
+            params: Some(RawJson::from_static(r#"{"message":"?"}"#)),
+        })
+        .await;
+}
+
+async fn ends(driven: &Driven, outcome: CallOutcome) {
+    driven.send(CallEventKind::Finished(outcome)).await;
+}
+
+#[tokio::test]
+async fn a_call_becomes_a_task_without_running_twice_and_its_result_is_kept() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    assert!(task.session.is_task());
+    let working = get(&bench.sessions, &task).await;
+    assert_eq!(working["status"], "working");
+    assert_eq!(working["taskId"], task.session.as_str());
+    tool.progress(1).await;
+    tool.finish(r#"{"content":[],"isError":true}"#).await;
+    let ended = status(&bench.sessions, &task, "completed").await;
+    let result = json!({"content":[],"isError":true,"resultType":"complete"});
+    assert_eq!(ended["result"], result);
+    assert_eq!(ended["createdAt"], working["createdAt"]);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+    within(async {
+        while bench.script.acknowledged.lock().is_empty() || bench.sessions.status().journaled > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_call_asks_is_answered_key_by_key() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-asks").await;
+    asks(&tool, 1).await;
+    asks(&tool, 2).await;
+    let asked = within(async {
+        loop {
+            let now = status(&bench.sessions, &task, "input_required").await;
+            if now["inputRequests"].as_object().unwrap().len() == 2 {
+                return now;
+            }
+        }
+    })
+    .await;
+    let keys: Vec<_> = asked["inputRequests"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .cloned()
+        .collect();
+    assert_eq!(
+        asked["inputRequests"][&keys[0]]["method"],
+        "elicitation/create"
+    );
+
+    let first = json!({"inputResponses":{&keys[0]:{"action":"accept"},"unknown":{}}});
+    let acknowledged = ask(&bench.sessions, &task, "tasks/update", first.clone()).await;
+    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    let left = get(&bench.sessions, &task).await;
+    assert_eq!(left["status"], "input_required");
+    let open: Vec<_> = left["inputRequests"].as_object().unwrap().keys().collect();
+    assert_eq!(open, [&keys[1]]);
+    // The same answer once more goes nowhere.
+    ask(&bench.sessions, &task, "tasks/update", first).await;
+    let second = json!({"inputResponses":{&keys[1]:{"action":"decline"}}});
+    ask(&bench.sessions, &task, "tasks/update", second).await;
+    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
+    let answer = tool.answer_to(AskId(2)).await;
+    let declined = RawJson::from_static(r#"{"action":"decline"}"#);
+    assert!(matches!(answer, Outcome::Result(given) if given == declined));
+    assert_eq!(tool.answers.lock().len(), 2);
+
+    let malformed = ask(&bench.sessions, &task, "tasks/update", json!({})).await;
+    assert_eq!(malformed["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_cancelled_task_is_cancelled_and_stays_so() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    let acknowledged = ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
+    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    assert!(tool.cancelled.borrow().is_some());
+    ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
+    let ended = status(&bench.sessions, &task, "cancelled").await;
+    assert!(ended.get("result").is_none() && ended.get("error").is_none());
+    let again = ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
+    assert_eq!(again["result"], json!({"resultType":"complete"}));
+}
+
+#[tokio::test]
+async fn a_call_that_fails_makes_the_task_fail_with_its_error() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    let error = RpcError::internal("broken").with_data(RawJson::from_static("1"));
+    ends(&tool, CallOutcome::Error(error)).await;
+    let failed = status(&bench.sessions, &task, "failed").await;
+    assert_eq!(
+        failed["error"],
+        json!({"code":-32603,"message":"broken","data":1})
+    );
+    assert_eq!(failed["statusMessage"], "broken");
+}
+
+#[tokio::test]
+async fn nobody_else_finds_a_task_and_no_session_is_one() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, _tool) = task(&bench, "alice", "stream-long").await;
+    let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
+    let get = json!({"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":task.session.as_str()}});
+    let refused = bench
+        .sessions
+        .deliver(&stranger, post(&get.to_string()))
+        .await;
+    assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+    let session = bench.open("alice", "2025-11-25").await;
+    let answer = ask(&bench.sessions, &session, "tasks/get", json!({})).await;
+    assert_eq!(answer["error"]["code"], -32601);
+}
+
+async fn lease(bench: &Bench, node: &str) {
+    let directory = &bench.store.directory;
+    directory
+        .renew_lease(&NodeId::new(node), LONG)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_task_outlives_its_node_with_what_it_asks() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let (task, tool) = task(&bench, "alice", "stream-asks").await;
+    asks(&tool, 1).await;
+    let before = status(&bench.sessions, &task, "input_required").await;
+    bench
+        .store
+        .directory
+        .end_lease(&NodeId::new("test"))
+        .await
+        .unwrap();
+
+    let after = status(&second, &task, "input_required").await;
+    assert_eq!(after["inputRequests"], before["inputRequests"]);
+    assert_eq!(after["createdAt"], before["createdAt"]);
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&second, &task, "completed").await;
+    assert_eq!(second.status().resumed_calls, 1);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn a_finished_task_outlives_its_node() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    tool.finish(r#"{"content":[]}"#).await;
+    let before = status(&bench.sessions, &task, "completed").await;
+    bench
+        .store
+        .directory
+        .end_lease(&NodeId::new("test"))
+        .await
+        .unwrap();
+    assert_eq!(get(&second, &task).await, before);
+}
+
+#[tokio::test]
+async fn a_task_whose_worker_is_lost_says_that_the_outcome_is_unknown() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let (task, _tool) = task(&bench, "alice", "stream-long").await;
+    bench
+        .store
+        .directory
+        .end_lease(&NodeId::new("test"))
+        .await
+        .unwrap();
+    bench.script.calls.clear();
+    let failed = status(&second, &task, "failed").await;
+    assert_eq!(failed["error"]["code"], 50002);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn a_task_is_not_done_before_its_end_is_stored() {
+    let (bench, saves) = Bench::with_fate(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    *saves.lock() = Fate::Away;
+    tool.finish(r#"{"content":[]}"#).await;
+    for _ in 0..20 {
+        assert_eq!(get(&bench.sessions, &task).await["status"], "working");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    *saves.lock() = Fate::Works;
+    status(&bench.sessions, &task, "completed").await;
+}
+
+#[tokio::test]
+async fn a_result_for_which_there_is_no_room_is_said_to_be_lost() {
+    let limits = NodeLimits {
+        stored_bytes: 1,
+        ..NodeLimits::default()
+    };
+    let small = SessionConfig {
+        task_result_bytes: 64,
+        ..SessionConfig::default()
+    };
+    let bench = Bench::new(small);
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    let long = format!(r#"{{"content":[],"n":"{}"}}"#, "x".repeat(100));
+    let outcome = CallOutcome::Result(RawJson::from_valid(long.into()));
+    ends(&tool, outcome).await;
+    let failed = status(&bench.sessions, &task, "failed").await;
+    assert_eq!(failed["error"]["code"], 50300);
+
+    let full = Bench::new(SessionConfig {
+        limits,
+        ..SessionConfig::default()
+    });
+    let first = full.sessions.open(opening("alice")).await;
+    first.unwrap();
+    let second = full.sessions.open(opening("alice")).await;
+    assert!(
+        matches!(second, Err(GatewayError::Overloaded { .. })),
+        "{second:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_kept_for_its_time_and_then_gone() {
+    let bench = Bench::new(SessionConfig {
+        task_ttl: Duration::from_secs(600),
+        idle: Duration::from_secs(60),
+        ..SessionConfig::default()
+    });
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    tool.finish(r#"{"content":[]}"#).await;
+    let ended = status(&bench.sessions, &task, "completed").await;
+    assert_eq!(ended["ttlMs"], 600_000);
+    // Beyond what a session lives: its record has it.
+    tokio::time::sleep(Duration::from_secs(500)).await;
+    assert_eq!(bench.sessions.status().live, 0);
+    assert_eq!(get(&bench.sessions, &task).await, ended);
+    tokio::time::sleep(Duration::from_secs(700)).await;
+    let gone = bench.sessions.deliver(
+        &task,
+        post(r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{}}"#),
+    );
+    assert_eq!(gone.await.unwrap_err(), GatewayError::NotFound);
+}

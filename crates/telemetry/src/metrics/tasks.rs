@@ -1,0 +1,38 @@
+//! Calls of modern clients that became tasks.
+
+use super::area::area;
+use super::labels::{OUTCOME, labels};
+
+area! {
+    /// Tasks.
+    TaskMetrics {
+        /// A call outlasted the time after which calls become tasks.
+        pub created: Counter [outcome: TaskOutcome]
+            = "shoal.task.created", "{task}", "Calls that should become tasks, at the edge that ran them.";
+        /// The call of a task has ended, and how it ended is kept.
+        pub ended: Counter [outcome: TaskStatus]
+            = "shoal.task.ended", "{task}", "Tasks that ended, at the node that owned them.";
+    }
+}
+
+labels! {
+    /// Whether a call became a task.
+    TaskOutcome: OUTCOME {
+        /// It did.
+        Created = "created",
+        /// It goes on as a plain call: a limit was reached, or a part could not be reached.
+        Refused = "refused",
+    }
+}
+
+labels! {
+    /// How a task ended.
+    TaskStatus: OUTCOME {
+        /// With a result, which may say that the tool failed.
+        Completed = "completed",
+        /// With an error.
+        Failed = "failed",
+        /// Its client cancelled it.
+        Cancelled = "cancelled",
+    }
+}
