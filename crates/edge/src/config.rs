@@ -26,6 +26,19 @@ settings! {
         pub limits: NodeLimits = NodeLimits::default(),
         /// Times.
         pub timing: Timing = Timing::default(),
+        /// Calls of modern clients that become tasks.
+        pub tasks: TaskSettings = TaskSettings::default(),
+    }
+}
+
+settings! {
+    /// Calls of modern clients that become tasks.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TaskSettings {
+        /// Whether there are any.
+        pub enabled: bool = true,
+        /// How long a call may take before it becomes a task, if its client declares the extension.
+        pub after: Duration = Duration::from_millis(500),
     }
 }
 

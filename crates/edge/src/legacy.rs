@@ -36,14 +36,19 @@ pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refus
     parse_session_id(value.to_str().unwrap_or_default()).map(Some)
 }
 
-/// The session of this id.
+/// The session of this id. One that is a task is none to legacy clients.
 pub(crate) fn parse_session_id(text: &str) -> Result<SessionId, Refusal> {
-    is_session_id(text)
-        .then(|| SessionId::new(text))
-        .ok_or(Refusal::InvalidSessionId)
+    if !is_session_id(text) {
+        return Err(Refusal::InvalidSessionId);
+    }
+    let session = SessionId::new(text);
+    match session.is_task() {
+        true => Err(GatewayError::NotFound.into()),
+        false => Ok(session),
+    }
 }
 
-fn is_session_id(text: &str) -> bool {
+pub(crate) fn is_session_id(text: &str) -> bool {
     (1..=MAX_SESSION_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 

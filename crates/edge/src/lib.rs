@@ -65,7 +65,7 @@ mod visit;
 mod websocket;
 mod writing;
 
-pub use config::{EdgeConfig, HttpSsePaths, Timing};
+pub use config::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
 pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
 pub use layers::Trusted;

@@ -1,10 +1,12 @@
 //! Requests of 2026-07-28: each stands alone and says everything itself.
 
+mod become_task;
 mod call;
 mod check;
 mod discover;
 mod listen;
 mod run;
+mod task;
 
 use axum::response::Response;
 use http::StatusCode;
@@ -79,8 +81,16 @@ async fn serve_request(
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let dispatcher = &*visit.edge.dispatcher;
-    let checked = check::request(&visit.head.headers, version, &meta, &request, dispatcher)
-        .map_err(Refusal::Modern)?;
+    let tasks = visit.edge.config.tasks.enabled;
+    let checked = check::request(
+        &visit.head.headers,
+        version,
+        &meta,
+        &request,
+        dispatcher,
+        tasks,
+    )
+    .map_err(Refusal::Modern)?;
     match request.method {
         Method::Discover => {
             if let Some(record) = &permit.record {
@@ -98,6 +108,7 @@ async fn serve_request(
             }
             Ok(listening)
         }
+        _ if request.method.is_of_task() => task::serve(visit, request, permit).await,
         _ => Ok(call::serve(visit, meta, checked, request, permit).await),
     }
 }

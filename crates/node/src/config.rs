@@ -21,6 +21,7 @@ mod shutdown;
 mod standard;
 mod state_keys;
 mod streams;
+mod tasks;
 mod warnings;
 
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
 pub use state_keys::StateKeys;
 pub use streams::Streams;
+pub use tasks::Tasks;
 use toml::{Table, Value};
 pub use warnings::warnings;
 
@@ -79,6 +81,8 @@ pub struct Settings {
     pub session: Session,
     /// SSE streams, and how long they can be resumed.
     pub streams: Streams,
+    /// Calls of modern clients that become tasks.
+    pub tasks: Tasks,
     /// How long calls may take, and how they are tried.
     pub calls: Calls,
     /// The secrets that encrypt what a request carries through its client (`requestState`).

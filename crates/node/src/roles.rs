@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{EdgeConfig, HttpSsePaths, Timing};
-use shoal_ports::{Authenticator, Bus, NodeId, Store};
+use shoal_edge::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
+use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
@@ -136,6 +136,9 @@ pub(crate) fn sessions(
         state_bytes: session.state_bytes,
         state_keys: session.state_keys,
         idle: session.idle.get(),
+        task_ttl: settings.tasks.ttl.get(),
+        task_poll_interval: settings.tasks.poll_interval.get(),
+        task_result_bytes: settings.tasks.result_bytes,
         passivate_after: session.passivate_after.get(),
         sweep_every: session.sweep_every.get(),
         grace: streams.grace.get(),
@@ -174,6 +177,10 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         },
         allowed_origins: server.allowed_origins.clone(),
         limits: limits.clone(),
+        tasks: TaskSettings {
+            enabled: settings.tasks.enabled,
+            after: settings.tasks.after.get(),
+        },
         timing: Timing {
             body: server.body_timeout.get(),
             body_room: Timing::default().body_room,

@@ -10,12 +10,13 @@ use futures::Stream;
 use http::StatusCode;
 use shoal_ports::{Call, CallId, Caller, Durability};
 use shoal_protocol::{
-    Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, error_response, notification,
-    response,
+    Method, Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, error_response,
+    notification, response,
 };
 use shoal_telemetry::metrics::StreamKind;
 use tokio::time::{Instant, timeout};
 
+use super::become_task::Candidate;
 use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
 use crate::backlog::Reader;
@@ -36,9 +37,13 @@ pub(super) async fn serve(
 ) -> Response {
     let edge = visit.edge;
     let timing = &edge.config.timing;
+    let may_be_task = checked.tasks
+        && request.method == Method::ToolsCall
+        && edge.dispatcher.may_be_task(request.params.as_ref());
     let (id, call) = call(visit, meta, checked, request);
     let reader = visit.reader();
-    let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call);
+    let candidate = may_be_task.then(|| Candidate::of(visit, &call));
+    let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate);
     let first = match run.ended() {
         Some(ending) => Some(Step::Ended(ending)),
         None => {

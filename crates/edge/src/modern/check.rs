@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Dispatcher, LogFilter};
+use shoal_protocol::task::{declares_tasks, missing_tasks};
 use shoal_protocol::{
     CLIENT_CAPABILITIES, Era, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson, Request,
     RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, shown,
@@ -16,6 +17,8 @@ pub(super) struct Checked {
     pub(super) revision: Revision,
     pub(super) capabilities: RawJson,
     pub(super) log: LogFilter,
+    /// Whether the client speaks of tasks, and there are any.
+    pub(super) tasks: bool,
 }
 
 /// Checks a request (2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation).
@@ -28,6 +31,7 @@ pub(super) fn request(
     meta: &RequestMeta,
     request: &Request,
     dispatcher: &dyn Dispatcher,
+    offers_tasks: bool,
 ) -> Result<Checked, RpcError> {
     let revision = protocol_version(version, meta)?;
     let capabilities = meta
@@ -36,7 +40,8 @@ pub(super) fn request(
         .ok_or_else(|| missing(CLIENT_CAPABILITIES, "an object, {} if there are none"))?;
     let method = request.method.as_str();
     expect_plain("Mcp-Method", sent(headers, &names::METHOD), method)?;
-    if !request.method.is_request_of(revision) {
+    let of_task = offers_tasks && request.method.is_of_task();
+    if !of_task && !request.method.is_request_of(revision) {
         return Err(RpcError::method_not_found(method));
     }
     let params = request.params.as_ref();
@@ -50,11 +55,29 @@ pub(super) fn request(
         dispatcher.check_param_headers(params, &|name| mirrored(headers, name))?;
     }
     let log = meta.log_level()?;
+    let tasks = offers_tasks && declares_tasks(&capabilities);
+    if offers_tasks && !tasks && needs_tasks(request, dispatcher) {
+        return Err(missing_tasks());
+    }
     Ok(Checked {
         revision,
+        tasks,
         capabilities,
         log: log.map_or(LogFilter::Off, LogFilter::AtLeast),
     })
+}
+
+/// Whether a request is only for clients that declare the tasks extension.
+fn needs_tasks(request: &Request, dispatcher: &dyn Dispatcher) -> bool {
+    let params = request.params.as_ref();
+    match request.method {
+        Method::ToolsCall => dispatcher.requires_task(params),
+        Method::Listen => {
+            let asked = params.and_then(|params| params.member("notifications"));
+            asked.is_some_and(|asked| asked.member("taskIds").is_some())
+        }
+        _ => request.method.is_of_task(),
+    }
 }
 
 /// Checks the version of a notification, of which the specification asks nothing else over HTTP.

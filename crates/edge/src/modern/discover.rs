@@ -3,6 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
+use shoal_protocol::task::with_tasks;
 use shoal_protocol::{RawJson, RequestId, SERVER_INFO, response};
 
 use super::check::supported_versions;
@@ -31,10 +32,14 @@ const fn supported_count() -> usize {
 pub(super) fn answer(edge: &EdgeState, id: &RequestId) -> Response {
     let facts = edge.dispatcher.facts().borrow().clone();
     let ttl = edge.config.timing.discover_ttl.as_millis();
+    let capabilities = match edge.config.tasks.enabled {
+        true => with_tasks(&facts.capabilities),
+        false => facts.capabilities.clone(),
+    };
     let result = DiscoverResult {
         result_type: "complete",
         supported_versions: supported_versions(),
-        capabilities: &facts.capabilities,
+        capabilities: &capabilities,
         instructions: facts.instructions.as_deref(),
         ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
         cache_scope: "public",

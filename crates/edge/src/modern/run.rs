@@ -13,7 +13,9 @@ use shoal_ports::{
     Started, no_session,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
+use tokio::task::JoinHandle;
 
+use super::become_task::{Became, Candidate};
 use crate::refusal::status_of_outcome;
 
 const DISCONNECTED: &str = "the client closed the connection";
@@ -24,12 +26,15 @@ pub(super) struct CallRun {
     state: RunState,
     /// Whether it may run again; until its plan knows, it may not.
     durability: Durability,
+    /// What makes a task of it, if anything does.
+    candidate: Option<Box<Candidate>>,
 }
 
 enum RunState {
     Planning(BoxFuture<'static, Planned>),
     Starting(BoxFuture<'static, Started>),
     Running(RunningCall),
+    Becoming(JoinHandle<Became>),
     /// It does not run.
     Answered(CallOutcome),
     Ended,
@@ -56,11 +61,16 @@ pub(super) struct Ending {
 }
 
 impl CallRun {
-    pub(super) fn new(dispatcher: Arc<dyn Dispatcher>, call: Call) -> Self {
+    pub(super) fn new(
+        dispatcher: Arc<dyn Dispatcher>,
+        call: Call,
+        candidate: Option<Box<Candidate>>,
+    ) -> Self {
         let mut run = Self {
             dispatcher,
             state: RunState::Ended,
             durability: Durability::Journaled,
+            candidate,
         };
         run.state = match run.dispatcher.plan(call) {
             Either::Left(planned) => run.planned(planned.into_inner()),
@@ -92,6 +102,9 @@ impl CallRun {
         match planned {
             Ok(plan) => {
                 self.durability = plan.call.durability;
+                if let Some(candidate) = &mut self.candidate {
+                    candidate.planned(&plan);
+                }
                 match self.dispatcher.start(&plan) {
                     Either::Left(started) => Self::started(started.into_inner()),
                     Either::Right(starting) => RunState::Starting(starting),
@@ -124,7 +137,14 @@ impl CallRun {
                     self.state = Self::started(started);
                 }
                 RunState::Running(running) => {
-                    let event = ready!(Pin::new(&mut running.events).poll_next(cx));
+                    let Poll::Ready(event) = Pin::new(&mut running.events).poll_next(cx) else {
+                        match &mut self.candidate {
+                            Some(candidate) => ready!(candidate.poll_due(cx)),
+                            None => return Poll::Pending,
+                        }
+                        self.become_task();
+                        continue;
+                    };
                     match event.map(|event| event.kind) {
                         Some(CallEventKind::Notification { method, params }) => {
                             return Poll::Ready(Step::Notification { method, params });
@@ -142,12 +162,28 @@ impl CallRun {
                         None => return self.end(lost()),
                     }
                 }
+                RunState::Becoming(becoming) => match ready!(Pin::new(becoming).poll(cx)) {
+                    Ok(Became::Task(told, _)) => return self.end(CallOutcome::Result(told)),
+                    Ok(Became::Nothing(running)) => self.state = RunState::Running(running),
+                    Err(_) => return self.end(lost()),
+                },
                 RunState::Answered(_) | RunState::Ended => {
                     let ending = self.ended().unwrap_or_else(|| Ending::of(lost()));
                     return Poll::Ready(Step::Ended(ending));
                 }
             }
         }
+    }
+
+    /// The call runs on as a task, if that can be.
+    fn become_task(&mut self) {
+        let state = std::mem::replace(&mut self.state, RunState::Ended);
+        self.state = match (state, self.candidate.take()) {
+            (RunState::Running(running), Some(candidate)) => {
+                RunState::Becoming(candidate.begin(running))
+            }
+            (state, _) => state,
+        };
     }
 
     fn end(&mut self, outcome: CallOutcome) -> Poll<Step> {
@@ -196,6 +232,18 @@ impl Drop for CallRun {
                     runtime.spawn(async move {
                         if let Ok(running) = starting.await {
                             running.control.cancel(DISCONNECTED);
+                        }
+                    });
+                }
+            }
+            // What its client will never hear of is of no use to anybody.
+            RunState::Becoming(becoming) => {
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn(async move {
+                        match becoming.await {
+                            Ok(Became::Task(_, task)) => task.end().await,
+                            Ok(Became::Nothing(running)) => running.control.cancel(DISCONNECTED),
+                            Err(_) => {}
                         }
                     });
                 }

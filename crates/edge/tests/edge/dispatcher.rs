@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
-    CallId, CallOutcome, CallPlan, Dispatcher, Durability, LedgerNumber, Planning, Route,
-    RunningCall, ServerFacts, SessionId, Starting, WorkerId, answered, at_once, later,
+    Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
+    CallFailure, CallId, CallOutcome, CallPlan, Dispatcher, Durability, LedgerNumber, Planning,
+    Route, RunningCall, ServerFacts, SessionId, Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -69,6 +69,20 @@ struct FakeControl(watch::Sender<Vec<String>>);
 impl CallControl for FakeControl {
     fn answer(&self, _ask: AskId, _answer: Outcome) -> Answered {
         answered(false)
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        Some(Bound {
+            call: CallId::generate(),
+            pool: "p".into(),
+            worker: Binding {
+                worker: WorkerId::new("w"),
+                ledger: Some(LedgerNumber {
+                    incarnation: 1,
+                    number: 1,
+                }),
+            },
+        })
     }
 
     fn cancel(&self, reason: &str) {
@@ -227,9 +241,17 @@ impl Dispatcher for FakeDispatcher {
         Ok(())
     }
 
+    fn requires_task(&self, params: Option<&RawJson>) -> bool {
+        tool(params) == "only-task"
+    }
+
+    fn may_be_task(&self, params: Option<&RawJson>) -> bool {
+        tool(params) != "never-task"
+    }
+
     fn plan(&self, mut call: Call) -> Planning {
         call.durability = match tool(call.params.as_ref()).as_str() {
-            "write" | "large-write" | "write-unnumbered" => Durability::Journaled,
+            "write" | "large-write" | "write-unnumbered" | "long-write" => Durability::Journaled,
             _ => Durability::Repeatable,
         };
         let name = tool(call.params.as_ref());

@@ -19,6 +19,9 @@ use tokio::sync::{mpsc, watch};
 /// The session that every fake has.
 pub(crate) const LIVE: &str = "live";
 
+/// The task that every fake makes.
+pub(crate) const TASK: &str = "live-task";
+
 /// One whose node reaches none of the workers that its edge sees.
 pub(crate) const CUT_OFF: &str = "cut-off";
 
@@ -97,7 +100,7 @@ pub(crate) fn event(sequence: u64, data: &'static str) -> StreamItem {
 fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
     let retry_after = Duration::from_millis(1500);
     match session.session.as_str() {
-        LIVE | CUT_OFF => Ok(()),
+        LIVE | CUT_OFF | TASK => Ok(()),
         "rejecting" => Err(GatewayError::Rejected(RpcError::invalid_request(
             "batches are not allowed",
         ))),
@@ -129,7 +132,10 @@ impl SessionGateway for FakeGateway {
         self.single.store(single, Ordering::Relaxed);
         let result = RawJson::from_static(r#"{"protocolVersion":"2025-11-25"}"#);
         Ok(Opened {
-            session: SessionId::new(LIVE),
+            session: SessionId::new(match open.transport {
+                SessionTransport::Task => TASK,
+                SessionTransport::Streamable | SessionTransport::SingleStream => LIVE,
+            }),
             revision: open.initialize.as_ref().map(|_| Revision::V2025_11_25),
             response: open
                 .initialize

@@ -17,5 +17,6 @@ mod refusals;
 mod server;
 mod slow_reader;
 mod sse;
+mod tasks;
 mod websocket;
 mod welcome;

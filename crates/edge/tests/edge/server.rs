@@ -190,6 +190,7 @@ pub(crate) fn modern_headers(method: &str, params: &Value) -> HeaderMap {
     let named = match method {
         "resources/read" => &params["uri"],
         "tools/call" | "prompts/get" => &params["name"],
+        "tasks/get" | "tasks/update" | "tasks/cancel" => &params["taskId"],
         _ => &Value::Null,
     };
     if let Some(name) = named.as_str() {

@@ -259,6 +259,7 @@ fn positive(settings: &Settings) -> Result<(), BrokenRule> {
             streams.bytes_per_session,
             streams.bytes,
             catalog.page_size,
+            tasks.result_bytes,
             calls.attempts,
         ],
         |count| *count == 0
@@ -277,6 +278,9 @@ fn positive(settings: &Settings) -> Result<(), BrokenRule> {
             redis.response_timeout,
             redis.connect_timeout,
             session.idle,
+            tasks.after,
+            tasks.ttl,
+            tasks.poll_interval,
             session.sweep_every,
             streams.keep_alive,
             calls.timeout,

@@ -10,6 +10,7 @@ use super::page::Page;
 use super::{initialize, ping};
 use crate::gateway::LIVE;
 use crate::server::{Server, modern_headers, rpc, with_meta};
+use crate::tasks::declared;
 
 /// A modern request whose `_meta` is exactly this.
 fn bare(server: &Server, params: &Value) -> RequestBuilder {
@@ -183,6 +184,13 @@ pub(super) async fn outcomes(page: &mut Page) {
     ] {
         page.check_id(what, server.tool(tool)).await;
     }
+    page.check_id(
+        "tasks extension that was not declared",
+        server.tool("only-task"),
+    )
+    .await;
+    let unknown = declared(&server, "tasks/get", json!({"taskId": "unknown-task"}));
+    page.check_id("unknown task", unknown).await;
     let lost = page.check_id("outcome unknown", server.tool("played"));
     let (_, ()) = tokio::join!(lost, async { drop(server.dispatcher.call().await) });
     let asked = page.check_id("question that was left to the edge", server.tool("played"));

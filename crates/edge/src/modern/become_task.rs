@@ -1,0 +1,249 @@
+//! A call that outlasts `tasks.after` becomes a task: a session of its own takes it over at its worker, as the next owner of a
+//! session does. The edge has run it until then, as any other modern call.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use shoal_ports::{
+    Bound, Call, CallId, CallPlan, Delivered, Durability, ForwardedHeaders, OpenSession, Post,
+    Principal, RequestPlan, Route, RunningCall, SessionGateway, SessionRef, SessionTransport,
+};
+use shoal_protocol::task::created;
+use shoal_protocol::{
+    Body, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, Message, Method, PROTOCOL_VERSION, RawJson,
+    RawObject, Request, RequestId, Revision, TraceContext,
+};
+use shoal_telemetry::metrics::{TaskOutcome, metrics};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::visit::Visit;
+
+/// A call that may become a task.
+pub(super) struct Candidate {
+    due: Pin<Box<Sleep>>,
+    origin: Origin,
+}
+
+/// What a task is made of.
+struct Origin {
+    gateway: Arc<dyn SessionGateway>,
+    principal: Principal,
+    trace: Option<TraceContext>,
+    headers: ForwardedHeaders,
+    client_info: Option<RawJson>,
+    capabilities: RawJson,
+    params: Option<RawJson>,
+    durability: Durability,
+    /// Where it goes. A request that goes on with an earlier one has no plan that says that.
+    route: Option<Route>,
+}
+
+/// What became of a call that should become a task.
+pub(super) enum Became {
+    /// A task: what its client is told, and what it is.
+    Task(RawJson, TaskHandle),
+    /// Nothing: it goes on as it was.
+    Nothing(RunningCall),
+}
+
+/// A task that was created just now.
+pub(super) struct TaskHandle {
+    gateway: Arc<dyn SessionGateway>,
+    to: SessionRef,
+}
+
+impl Candidate {
+    /// The call as it may become a task.
+    pub(super) fn of(visit: &Visit<'_>, call: &Call) -> Box<Self> {
+        let edge = visit.edge;
+        let caller = &call.caller;
+        Box::new(Self {
+            due: Box::pin(sleep_until(Instant::now() + edge.config.tasks.after)),
+            origin: Origin {
+                gateway: Arc::clone(&edge.gateway),
+                principal: caller.principal.clone(),
+                trace: call.trace.clone(),
+                headers: caller.headers.clone(),
+                client_info: caller.client_info.clone(),
+                capabilities: caller.capabilities.clone(),
+                params: call.params.clone(),
+                durability: Durability::Journaled,
+                route: None,
+            },
+        })
+    }
+
+    /// How the call was planned.
+    pub(super) fn planned(&mut self, plan: &CallPlan) {
+        self.origin.durability = plan.call.durability;
+        self.origin.route.clone_from(&plan.route);
+    }
+
+    /// Ready when the call has lasted so long that it should become a task.
+    pub(super) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.due.as_mut().poll(cx)
+    }
+
+    /// Makes the call a task. That is seen through, whoever waits for it.
+    pub(super) fn begin(self, running: RunningCall) -> JoinHandle<Became> {
+        tokio::spawn(async move {
+            let origin = self.origin;
+            match origin.enter(running.control.bound()).await {
+                Some((told, task)) => {
+                    metrics().tasks.created(TaskOutcome::Created);
+                    Became::Task(told, task)
+                }
+                None => {
+                    metrics().tasks.created(TaskOutcome::Refused);
+                    Became::Nothing(running)
+                }
+            }
+        })
+    }
+}
+
+impl Origin {
+    async fn enter(self, bound: Option<Bound>) -> Option<(RawJson, TaskHandle)> {
+        let bound = bound?;
+        let call = bound.call;
+        let plan = self.plan_at(bound)?;
+        let open = OpenSession {
+            principal: self.principal.clone(),
+            transport: SessionTransport::Task,
+            initialize: Some(self.initialize()),
+            trace: self.trace.clone(),
+        };
+        let opened = self.gateway.open(open).await;
+        let opened = opened
+            .inspect_err(|error| tracing::debug!(%error, "a call could not become a task"))
+            .ok()?;
+        let task = TaskHandle {
+            gateway: Arc::clone(&self.gateway),
+            to: SessionRef {
+                trace: self.trace.clone(),
+                headers: self.headers.clone(),
+                ..SessionRef::new(opened.session, self.principal.clone())
+            },
+        };
+        // A session node of an earlier release knows no tasks.
+        if task.to.session.is_task()
+            && let Some(told) = self.hand_over(&task, call, plan).await
+        {
+            return Some((told, task));
+        }
+        task.end().await;
+        None
+    }
+
+    /// Has the session take the call over, and asks it for the task: once it has journaled the call, it answers.
+    async fn hand_over(
+        &self,
+        task: &TaskHandle,
+        call: CallId,
+        plan: RequestPlan,
+    ) -> Option<RawJson> {
+        let once = plan.durability == Durability::Journaled;
+        let request = |id: &str, method, params| {
+            let id = RequestId::from_string(id);
+            Body::Single(Message::Request(Request { id, method, params }))
+        };
+        let post = Post {
+            body: request("call", Method::ToolsCall, self.params_of_call()),
+            delivery: call.into(),
+            // Its worker may have it from here. One that is safe to repeat is found there by its id.
+            repeated: once,
+            plan: Some(Arc::new(Ok(plan))),
+        };
+        match self.gateway.deliver(&task.to, post).await {
+            Ok(Delivered::Stream(_)) => {}
+            Ok(_) => return None,
+            Err(error) => {
+                tracing::debug!(%error, "a call could not become a task");
+                return None;
+            }
+        }
+        let mut named = RawObject::default();
+        named.set("taskId", RawJson::of(task.to.session.as_str()));
+        let get = Post::new(request("get", Method::TasksGet, Some(named.to_json())));
+        match self.gateway.deliver(&task.to, get).await {
+            Ok(Delivered::Json(text)) => {
+                let answer = RawJson::from_valid(text);
+                answer.member("result").map(|task| created(&task))
+            }
+            _ => None,
+        }
+    }
+
+    /// The plan, bound to the worker that runs the call; none where that one could not say whether it had the call before.
+    fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
+        let once = self.durability == Durability::Journaled;
+        let Bound { pool, worker, .. } = bound;
+        let attached = || Route {
+            pool,
+            tool: None,
+            params: None,
+            hold: None,
+        };
+        let route = match &self.route {
+            Some(route) => route.clone(),
+            // It is only ever attached to.
+            None if once => attached(),
+            None => return None,
+        };
+        let plan = RequestPlan {
+            durability: self.durability,
+            route,
+            worker,
+        };
+        (!once || plan.worker.ledger.is_some()).then_some(plan)
+    }
+
+    /// What a legacy client would have said of itself.
+    fn initialize(&self) -> Request {
+        let mut params = RawObject::default();
+        let revision = Revision::LATEST_LEGACY.as_str();
+        params.set("protocolVersion", RawJson::of(revision));
+        let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
+        let client_info = self.client_info.clone().unwrap_or_else(unnamed);
+        params.set("clientInfo", client_info);
+        params.set("capabilities", self.capabilities.clone());
+        Request {
+            id: RequestId::from_string("initialize"),
+            method: Method::Initialize,
+            params: Some(params.to_json()),
+        }
+    }
+
+    /// The parameters without what only a modern request says.
+    fn params_of_call(&self) -> Option<RawJson> {
+        let params = self.params.as_ref()?;
+        let (Some(mut params), Some(meta)) = (RawObject::of(params), params.member("_meta")) else {
+            return Some(params.clone());
+        };
+        let mut meta = RawObject::of(&meta).unwrap_or_default();
+        for modern in [
+            PROTOCOL_VERSION,
+            CLIENT_INFO,
+            CLIENT_CAPABILITIES,
+            LOG_LEVEL,
+        ] {
+            meta.remove(modern);
+        }
+        match meta.is_empty() {
+            true => drop(params.remove("_meta")),
+            false => params.set("_meta", meta.to_json()),
+        }
+        Some(params.to_json())
+    }
+}
+
+impl TaskHandle {
+    /// Ends a task of which nobody will ever hear, and its call.
+    pub(super) async fn end(&self) {
+        if let Err(error) = self.gateway.close(&self.to).await {
+            tracing::debug!(%error, "could not end a task that nobody has heard of");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Calls of 2026-07-28 that become tasks, and what is asked about those.
+
+use std::time::Duration;
+
+use reqwest::{RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use shoal_ports::GatewayError;
+use shoal_protocol::{Body, Message, Method};
+
+use crate::gateway::TASK;
+use crate::server::{Server, modern_headers, rpc, with_meta};
+
+/// A request of a client that declares the extension.
+pub(crate) fn declared(server: &Server, method: &str, params: Value) -> RequestBuilder {
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let params = with_meta(
+        params,
+        json!({"io.modelcontextprotocol/clientCapabilities": tasks}),
+    );
+    server
+        .post(rpc(method, &params).to_string())
+        .headers(modern_headers(method, &params))
+}
+
+async fn json_of(request: RequestBuilder) -> (StatusCode, Value) {
+    let answer = request.send().await.unwrap();
+    let status = answer.status();
+    (
+        status,
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap(),
+    )
+}
+
+/// One where a call becomes a task soon.
+async fn hurried() -> Server {
+    Server::with(|config| config.tasks.after = Duration::from_millis(10)).await
+}
+
+fn tool(name: &str) -> Value {
+    json!({"name": name, "arguments": {}})
+}
+
+#[tokio::test]
+async fn the_extension_is_offered_unless_it_is_turned_off() {
+    for enabled in [true, false] {
+        let server = Server::with(|config| config.tasks.enabled = enabled).await;
+        let (_, body) = json_of(server.modern("server/discover", json!({}))).await;
+        let offered = &body["result"]["capabilities"]["extensions"];
+        assert_eq!(
+            offered.get("io.modelcontextprotocol/tasks").is_some(),
+            enabled
+        );
+        let get = declared(&server, "tasks/get", json!({"taskId": TASK}));
+        let (_, body) = json_of(get).await;
+        let unknown = body["error"]["code"] == -32601;
+        assert_eq!(unknown, !enabled, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_lasts_is_given_to_a_session_of_its_own() {
+    let server = hurried().await;
+    let (_, body) = json_of(declared(&server, "tools/call", tool("long-write"))).await;
+    assert_eq!(body["result"]["resultType"], "task", "{body}");
+    let delivered = server.gateway.delivered.lock().clone();
+    let methods: Vec<_> = delivered
+        .iter()
+        .map(|(session, body)| match body {
+            Body::Single(Message::Request(request)) => (session.as_str(), request.method.clone()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        methods,
+        [(TASK, Method::ToolsCall), (TASK, Method::TasksGet)]
+    );
+    let Body::Single(Message::Request(call)) = &delivered[0].1 else {
+        panic!("it is a request");
+    };
+    let params = call.params.as_ref().unwrap().as_str();
+    assert!(!params.contains("clientCapabilities"), "{params}");
+    let plan = server.gateway.plans.lock()[0].1.clone().unwrap();
+    assert_eq!(plan.as_ref().as_ref().unwrap().worker.worker.as_str(), "w");
+    assert!(server.dispatcher.cancelled.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_become_a_task_goes_on_as_it_was() {
+    let server = hurried().await;
+    let refusal = GatewayError::Internal("no room".to_owned());
+    *server.gateway.opening.lock() = Some(refusal);
+    let call = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
+    let mut running = server.dispatcher.call().await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    running.finish(r#"{"resultType":"complete","n":1}"#).await;
+    let (_, body) = call.await.unwrap();
+    assert_eq!(body["result"]["n"], 1, "{body}");
+}
+
+#[tokio::test]
+async fn neither_who_does_not_ask_for_tasks_nor_a_tool_that_forbids_them_gets_one() {
+    let server = hurried().await;
+    for request in [
+        server.modern("tools/call", tool("long-write")),
+        declared(&server, "tools/call", tool("never-task")),
+    ] {
+        let call = tokio::spawn(json_of(request));
+        let mut running = server.dispatcher.call().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        running.finish(r#"{"resultType":"complete"}"#).await;
+        let (_, body) = call.await.unwrap();
+        assert_eq!(body["result"]["resultType"], "complete", "{body}");
+    }
+    assert!(server.gateway.delivered.lock().is_empty());
+}
+
+#[tokio::test]
+async fn what_needs_tasks_is_refused_to_who_does_not_declare_them() {
+    let server = hurried().await;
+    let task = || json!({"taskId": TASK});
+    for (method, params) in [
+        ("tasks/get", task()),
+        ("tasks/update", task()),
+        ("tasks/cancel", task()),
+        ("tools/call", tool("only-task")),
+        (
+            "subscriptions/listen",
+            json!({"notifications": {"taskIds": [TASK]}}),
+        ),
+    ] {
+        let (status, body) = json_of(server.modern(method, params)).await;
+        assert_eq!(status, 400, "{method}");
+        assert_eq!(body["error"]["code"], -32021, "{method}: {body}");
+        let required = &body["error"]["data"]["requiredCapabilities"]["extensions"];
+        assert_eq!(*required, json!({"io.modelcontextprotocol/tasks": {}}));
+    }
+    assert!(server.gateway.delivered.lock().is_empty());
+}
+
+#[tokio::test]
+async fn only_a_tasks_own_id_finds_it() {
+    let server = hurried().await;
+    let (_, found) = json_of(declared(&server, "tasks/get", json!({"taskId": TASK}))).await;
+    assert!(found["result"].is_object(), "{found}");
+    for id in ["live", "other-task", "a b-task", ""] {
+        let get = declared(&server, "tasks/get", json!({"taskId": id}));
+        let (status, body) = json_of(get).await;
+        assert_eq!(status, 400, "{id:?}");
+        assert_eq!(body["error"]["code"], -32602, "{id:?}: {body}");
+    }
+    let get = declared(&server, "tasks/get", json!({"taskId": TASK}));
+    let (_, body) = json_of(get.header("mcp-name", "other-task")).await;
+    assert_eq!(body["error"]["code"], -32020, "{body}");
+    // To legacy clients it is no session.
+    let legacy = server
+        .post(rpc("ping", &json!({})).to_string())
+        .header("mcp-session-id", TASK);
+    assert_eq!(legacy.send().await.unwrap().status(), 404);
+}
