@@ -34,6 +34,7 @@ mod notifying;
 mod prompts;
 mod resources;
 mod schemas;
+mod task_tools;
 #[cfg(test)]
 mod tests;
 
@@ -45,7 +46,7 @@ const EXTRA_PROMPT: &str = "test_extra_prompt";
 /// How long what never changes may be cached, in milliseconds.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
-/// The fixtures of `@modelcontextprotocol/conformance`, tasks left out. Clones share one state.
+/// The fixtures of `@modelcontextprotocol/conformance`. Clones share one state.
 ///
 /// Every scenario documents the names and contents that it looks for; tools named `test_*` are
 /// those, and nothing here is for any other use.
@@ -73,7 +74,8 @@ impl ConformanceServer {
                     + Self::notifying_tools()
                     + Self::asking_tools()
                     + Self::schema_tools()
-                    + Self::input_tools(),
+                    + Self::input_tools()
+                    + Self::task_tools(),
             ),
             prompts: Arc::new(Self::prompt_router()),
             state: Arc::default(),

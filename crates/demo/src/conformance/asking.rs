@@ -126,7 +126,7 @@ impl ConformanceServer {
     }
 }
 
-async fn elicit(
+pub(super) async fn elicit(
     ctx: &RequestContext<RoleServer>,
     message: String,
     properties: Value,

@@ -200,7 +200,7 @@ fn confirm(answers: Answers<'_>, state: Option<&str>) -> Result<CallToolResponse
     })
 }
 
-fn ask_who() -> Result<InputRequiredResult, Refused> {
+pub(super) fn ask_who() -> Result<InputRequiredResult, Refused> {
     let question = form(NAME_QUESTION, "name", "string")?;
     Ok(require([("user_name", question)], None)?)
 }

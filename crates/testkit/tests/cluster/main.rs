@@ -24,6 +24,7 @@ mod session;
 mod session_state;
 mod slow_redis;
 mod start;
+mod tasks;
 mod tls;
 mod trace;
 mod upstream;
