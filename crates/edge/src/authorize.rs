@@ -1,7 +1,7 @@
 //! What a request shows of its caller, and whether what was granted to the caller is enough.
 
-use http::{HeaderMap, header};
 use http::request::Parts;
+use http::{HeaderMap, header};
 use shoal_ports::{AuthError, Authenticated, Credentials, Grant, Operation, Scheme};
 use shoal_protocol::{Body, Message};
 
@@ -16,7 +16,10 @@ pub(crate) async fn authenticate(
 ) -> Result<Authenticated, AuthError> {
     let shown = Credentials {
         token,
-        proof: head.headers.get(&names::DPOP).and_then(|proof| proof.to_str().ok()),
+        proof: head
+            .headers
+            .get(&names::DPOP)
+            .and_then(|proof| proof.to_str().ok()),
         method: head.method.as_str(),
         path: head.uri.path(),
     };

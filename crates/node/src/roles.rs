@@ -8,7 +8,7 @@ use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
-use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
+use shoal_ports::{Authenticator, Bus, NodeId, Store};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,

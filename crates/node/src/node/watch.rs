@@ -92,9 +92,9 @@ impl Watch {
     }
 
     /// Who knows the callers.
-    pub(crate) fn see_oauth(&self, oauth: &std::sync::Arc<OAuth>) {
+    pub(crate) fn see_oauth(&self, oauth: &Arc<OAuth>) {
         // A node has it once.
-        let _ = self.oauth.set(std::sync::Arc::downgrade(oauth));
+        let _ = self.oauth.set(Arc::downgrade(oauth));
     }
 
     fn issuers(&self) -> Option<Vec<IssuerReport>> {

@@ -7,8 +7,8 @@ use shoal_telemetry::metrics::{
     BeginOutcome, Body, CertificateValidity, CircuitState, ClaimOutcome, ClaimReason,
     CountedOutcome, Direction, EndReason, EntryKind, Failure, HandOverOutcome, HttpRequest,
     HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState, Operation, QueueOutcome,
-    QuotaOutcome, RefusalReason, ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState, ShedReason,
-    StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
+    QuotaOutcome, RefusalReason, ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState,
+    ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
 };
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);

@@ -66,7 +66,9 @@ impl OperatorEdge {
         *request.uri_mut() = path;
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers(name, &call.arguments, known);
-        request.extensions_mut().insert(Trusted(Principal::console()));
+        request
+            .extensions_mut()
+            .insert(Trusted(Principal::console()));
         match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
