@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
 use tokio::process::Command;
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::client::{Session, call, initialize, modern_call, post, post_modern, response, text};
 use crate::process::{SOON, Server, shoal};
+use crate::websocket::{Client as WebSocketClient, stream_to};
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const METADATA: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
@@ -193,6 +195,28 @@ async fn a_session_is_its_principals_and_its_stream_ends_with_the_token() {
     };
     assert_eq!(text(&response(with(&fresh).await.unwrap()).await), "mine");
     assert_eq!(with(&bobs).await.unwrap().status(), 404);
+}
+
+#[tokio::test]
+async fn a_websocket_is_asked_for_scopes_and_ends_with_its_token() {
+    let on = [
+        ("SHOAL_AUTH__CLOCK_SKEW", "0s"),
+        ("SHOAL_SERVER__WEBSOCKET", "true"),
+    ];
+    let (issuer, key, server) = start(&on).await;
+    let mut claims = issuer.claims(RESOURCE);
+    claims["exp"] = json!(now() + 5);
+    claims["scope"] = json!("mcp");
+    let offered = format!("mcp.resume, mcp.auth.{}", key.token(&claims));
+    let mut client = WebSocketClient::open_on(stream_to(&server, None).await, &offered).await;
+    let answer = client
+        .ask(&call(1, "echo", json!({ "text": "hello" })))
+        .await;
+    assert_eq!(text(&answer), "hello");
+    let refused = client.ask(&call(2, "add", json!({ "a": 1, "b": 2 }))).await;
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("math"), "{refused}");
+    assert_eq!(client.close_code().await, CloseCode::Policy);
 }
 
 #[tokio::test]

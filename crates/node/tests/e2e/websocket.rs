@@ -20,7 +20,7 @@ use crate::process::{SOON, Server};
 
 const ON: &[(&str, &str)] = &[("SHOAL_SERVER__WEBSOCKET", "true")];
 
-struct Client {
+pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
     session: String,
     /// The id of the newest event.
@@ -32,7 +32,7 @@ impl Client {
         Self::open_on(stream_to(server, None).await, "mcp.resume").await
     }
 
-    async fn open_on(stream: TcpStream, protocol: &str) -> Self {
+    pub(crate) async fn open_on(stream: TcpStream, protocol: &str) -> Self {
         let mut client = Self::connect(stream, protocol).await.unwrap();
         let params = json!({
             "protocolVersion": "2025-11-25",
@@ -83,7 +83,7 @@ impl Client {
         self.socket.send(message).await.unwrap();
     }
 
-    async fn ask(&mut self, message: &Value) -> Value {
+    pub(crate) async fn ask(&mut self, message: &Value) -> Value {
         self.send(message).await;
         self.message().await
     }
@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    async fn close_code(&mut self) -> CloseCode {
+    pub(crate) async fn close_code(&mut self) -> CloseCode {
         loop {
             match timeout(SOON, self.socket.next()).await.unwrap() {
                 Some(Ok(Message::Close(Some(frame)))) => return frame.code,
@@ -115,7 +115,7 @@ impl Client {
     }
 }
 
-async fn stream_to(server: &Server, buffer: Option<u32>) -> TcpStream {
+pub(crate) async fn stream_to(server: &Server, buffer: Option<u32>) -> TcpStream {
     let host = server.mcp.strip_prefix("http://").unwrap();
     let address = host.strip_suffix("/mcp").unwrap().parse().unwrap();
     let socket = TcpSocket::new_v4().unwrap();
