@@ -3,12 +3,13 @@
 use anyhow::Result;
 use rmcp::{ServiceExt as _, transport::stdio};
 
-#[path = "../ledger.rs"]
-mod ledger;
+// Shoal serves the same file: nothing of it changes.
+#[path = "../../../../crates/shoal/examples/ledger/server.rs"]
+mod server;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let server = ledger::Ledger::new().serve(stdio()).await?;
+    let server = server::Ledger::new().serve(stdio()).await?;
     server.waiting().await?;
     Ok(())
 }

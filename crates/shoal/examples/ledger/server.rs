@@ -1,5 +1,5 @@
-//! A server that writes each run of its tools in a ledger, for `interop/composed`: its own program serves it over stdio, and
-//! `crates/shoal/examples/ledger.rs` as a worker, unchanged.
+//! A server that writes each run of its tools in a ledger, for `interop/composed`: a program of its own serves it over
+//! stdio, and the one beside it as a worker, unchanged.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

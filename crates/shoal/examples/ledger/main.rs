@@ -1,16 +1,15 @@
-//! For `scripts/test composed`: the handler of a program that knows nothing of Shoal, as a worker of a cluster. `ledger HOST:PORT`
-//! joins that of the node; with any other arguments it is a program with Shoal's command line, as the chart runs it.
+//! For `scripts/test composed`: the handler of a program that knows nothing of Shoal (`interop/rmcp/src/bin/ledger.rs`), as a worker of
+//! a cluster. `ledger HOST:PORT` joins that of the node; with any other arguments it is a program with Shoal's command line, as the
+//! chart runs it.
 
 use std::error::Error;
 use std::process::ExitCode;
 
-// The program's own file: nothing of it changes.
-#[path = "../../../interop/rmcp/src/ledger.rs"]
-mod ledger;
+mod server;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let worker = shoal::worker(ledger::Ledger::new()).pool("crate");
+    let worker = shoal::worker(server::Ledger::new()).pool("crate");
     let Some(node) = arguments.next().filter(|word| word.contains(':')) else {
         return Ok(worker.serve());
     };
