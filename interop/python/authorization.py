@@ -73,7 +73,7 @@ class Browser:
 
 
 async def run(args: argparse.Namespace) -> int:
-    runner, memory, browser = Runner([]), Memory(), Browser()
+    runner, memory, browser = Runner([], []), Memory(), Browser()
     provider = OAuthClientProvider(
         args.url,
         OAuthClientMetadata(

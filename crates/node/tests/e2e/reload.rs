@@ -75,16 +75,18 @@ async fn a_call_that_runs_ends_as_it_began() {
     let server = serve(&config).await;
     let seen = Seen::of(&server).await;
     let old = seen.call("slow_process", "").await;
-    let waits = async |file: &Path| {
-        let file = file.to_str().unwrap().to_owned();
-        let session = Session::open(&server.mcp).await;
-        let call = call(1, "slow_wait", json!({ "text": file }));
-        let asked = tokio::spawn(async move { session.ask(&call).await });
-        until(async || runs(&server, "slow").await == 1).await;
-        asked
+    let ask = |file: &Path| {
+        let (mcp, file) = (server.mcp.clone(), file.to_str().unwrap().to_owned());
+        tokio::spawn(async move {
+            let session = Session::open(&mcp).await;
+            let call = call(1, "slow_wait", json!({ "text": file }));
+            session.ask(&call).await
+        })
     };
+    let runs_one = async || until(async || runs(&server, "slow").await == 1).await;
     let [first, second] = [config.beside("first"), config.beside("second")];
-    let asked = waits(&first).await;
+    let asked = ask(&first);
+    runs_one().await;
     let changed = fixture("slow", "env = { FORM = 'two' }");
     config.write(&[fixture("same", ""), changed].concat());
     server.signal(Signal::SIGHUP);
@@ -96,7 +98,8 @@ async fn a_call_that_runs_ends_as_it_began() {
     assert_eq!(text(&asked.await.unwrap()), old);
     until(async || runs(&server, "slow").await == 0).await;
 
-    let asked = waits(&second).await;
+    let asked = ask(&second);
+    runs_one().await;
     config.write(&fixture("same", ""));
     server.signal(Signal::SIGHUP);
     seen.offers("slow_shout", false).await;
