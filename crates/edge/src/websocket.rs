@@ -6,6 +6,8 @@
 //!
 //! Each message is one text frame or more. Of those that come, so many are handed over at once; what has been read is handed
 //! over whatever becomes of the connection.
+//!
+//! All of the transport is in this file, as that of any other would be: it shows what the seam (`transport.rs`) asks of one.
 
 use std::borrow::Cow;
 use std::future::{pending, poll_fn};
