@@ -30,12 +30,15 @@ OURS = {
         "listen": "set by the chart: use bindAddress",
         "admin": "set by the chart: use bindAddress",
         "admin_token": "set by the chart: use adminToken.secret",
+        "tls": "not served by the chart: end clients' TLS at the Ingress or the Gateway",
+        "admin_tls": "set by the chart: use adminTls",
     },
     "cluster": {
         "listen": "set by the chart: use bindAddress",
         "advertise": "set by the chart: the address of the pod",
         "join": "set by the chart: the Service of the nodes",
         "tls": "set by the chart: use tls",
+        "insecure": "set by the chart: it is true where tls.enabled is false",
     },
 }
 OUR_TABLES = {

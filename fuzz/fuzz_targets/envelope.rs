@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run envelope`
+//! `scripts/fuzz 60 envelope`
 #![no_main]
 #![allow(dead_code)]
 

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run event_id`
+//! `scripts/fuzz 60 event_id`
 #![no_main]
 #![allow(dead_code)]
 

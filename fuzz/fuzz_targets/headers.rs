@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run headers`
+//! `scripts/fuzz 60 headers`
 #![no_main]
 #![allow(dead_code)]
 

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run sealed_state`
+//! `scripts/fuzz 60 sealed_state`
 #![no_main]
 #![allow(dead_code)]
 

@@ -48,6 +48,10 @@ pub(crate) enum Command {
     Failover(crate::failover::Failover),
     /// Brings more calls than the workers of a cluster can run, and measures what is done and how soon the rest is refused.
     Overload(crate::overload::Overload),
+    /// Has a resource change all the time, and measures how soon many listeners learn of the last change.
+    Listeners(crate::listeners::Listeners),
+    /// Has one tenant take all that it can get of a cluster, and measures what another one notices.
+    Tenants(crate::tenants::Tenants),
     /// Shows hot spots of large clusters by simulation.
     Simulate(crate::simulate::Simulate),
     /// Says how many nodes a load takes, by what was measured.

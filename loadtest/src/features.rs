@@ -6,10 +6,13 @@
 mod arguments;
 mod case;
 mod cases;
+mod credentials;
+mod files;
 mod instructions;
 mod proof;
+mod quotas;
 mod row;
-mod token;
+mod rules;
 mod turn;
 mod verdict;
 

@@ -11,6 +11,7 @@ mod features;
 mod files;
 mod findings;
 mod idle;
+mod listeners;
 mod load;
 mod mcp;
 mod model;
@@ -27,6 +28,7 @@ mod simulate;
 mod soak;
 mod table;
 mod target;
+mod tenants;
 
 use std::process::ExitCode;
 
@@ -88,6 +90,15 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         }
         Command::Overload(arguments) => {
             let outcome = runtime(None)?.block_on(overload::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
+        Command::Listeners(arguments) => {
+            let outcome = runtime(None)?.block_on(listeners::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
+        Command::Tenants(arguments) => {
+            let (table, outcome) = runtime(None)?.block_on(tenants::run(&arguments, progress))?;
+            say(&table);
             conclude(&outcome, arguments.json.as_deref())
         }
         Command::Payload(arguments) => {

@@ -19,12 +19,12 @@ unpack() {
     local package=$1 directory
     directory=$(mktemp -d "$WORK/deb.XXXXXX")
     if [[ -z ${APT_UPDATED:-} ]]; then
-        attempt apt-update "$INSTALL_SECONDS" apt-get update || return 1
+        install_by apt-update apt-get update || return 1
         APT_UPDATED=yes
     fi
     # apt gives its rights away when it downloads.
     chmod 755 "$WORK" && chmod 777 "$directory"
-    (cd "$directory" && attempt "fetch-$package" "$INSTALL_SECONDS" apt-get download "$package") || return 1
+    (cd "$directory" && install_by "fetch-$package" apt-get download "$package") || return 1
     mkdir -p "$KUBE/debian"
     attempt "unpack-$package" 60 dpkg-deb -x "$directory"/*.deb "$KUBE/debian"
 }

@@ -19,8 +19,8 @@ prepare() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
         go)
-            attempt build-go "$INSTALL_SECONDS" go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
-                attempt build-asking-go "$INSTALL_SECONDS" go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
+            install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
+                install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
             ;;
         rmcp)
             attempt build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" \

@@ -58,7 +58,7 @@ deploy_compose() {
         return
     fi
     if [[ ! -x $TOOLS/compose-go/cmd ]] &&
-        ! attempt install-compose-go "$INSTALL_SECONDS" env GOBIN="$TOOLS/compose-go" go install "$COMPOSE_GO"; then
+        ! install_by install-compose-go env GOBIN="$TOOLS/compose-go" go install "$COMPOSE_GO"; then
         skip "$name" "needs the loader of Compose: go install $COMPOSE_GO"
         return
     fi

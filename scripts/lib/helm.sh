@@ -21,7 +21,7 @@ find_helm3() {
     fi
     have node || return 1
     mkdir -p "$TOOLS/helm3"
-    attempt fetch-helm3 "$INSTALL_SECONDS" npm install --prefix "$TOOLS/helm3" --no-save --no-package-lock \
+    install_by fetch-helm3 npm install --prefix "$TOOLS/helm3" --no-save --no-package-lock \
         --ignore-scripts --no-audit --no-fund "$HELM3_NPM" || return 1
     [[ -x $HELM3 ]]
 }
@@ -41,7 +41,7 @@ find_chart_python() {
     cmp -s "$CHART_TESTS/requirements.txt" "$stamp" && return 0
     rm -rf "$TOOLS/chart-python"
     attempt chart-venv "$INSTALL_SECONDS" python3 -m venv "$TOOLS/chart-python" || return 1
-    attempt chart-pip "$INSTALL_SECONDS" "$TOOLS/chart-python/bin/pip" install --quiet \
+    install_by chart-pip "$TOOLS/chart-python/bin/pip" install --quiet \
         --disable-pip-version-check --requirement "$CHART_TESTS/requirements.txt" || return 1
     cp "$CHART_TESTS/requirements.txt" "$stamp"
 }
@@ -59,6 +59,7 @@ suite_helm() {
     once build_shoal || return 0
     chart_check "helm: generated files are up to date" "$ROOT/helm/generate.py" --shoal "$SHOAL" --check
     chart_check "helm: configurations pass the binary" configuration.py "$SHOAL"
+    chart_check "helm: processes join by the certificates of the chart" certificates.py "$SHOAL"
     with_helm 3 "$HELM3"
     local release
     for release in $KUBERNETES_RELEASES; do

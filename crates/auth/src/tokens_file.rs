@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use serde::Deserialize;
-use shoal_ports::Principal;
+use shoal_ports::{FileWatch, Principal};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Token;
@@ -23,9 +23,6 @@ struct Document {
     #[serde(default)]
     tokens: Vec<Token>,
 }
-
-/// What tells a file that changed from one that did not. A mounted file is replaced by another one, with another time.
-type Stamp = Option<(SystemTime, u64)>;
 
 /// Watches a file, and replaces all tokens when it changes.
 pub(crate) struct TokensFile {
@@ -66,18 +63,12 @@ impl TokensFile {
     /// # Errors
     /// What is wrong with it now.
     pub(crate) fn watch(self) -> Result<AbortOnDropHandle<()>, String> {
-        // Before it is read: a change in between is seen later.
-        let mut last = stamp(&self.file);
+        let mut watch = FileWatch::new(&self.file);
         self.read()?;
         Ok(AbortOnDropHandle::new(tokio::spawn(async move {
             let watched = Arc::new(self);
             loop {
-                tokio::time::sleep(LOOK).await;
-                let now = stamp(&watched.file);
-                if now == last {
-                    continue;
-                }
-                last = now;
+                watch.changed(LOOK).await;
                 let reading = watched.clone();
                 let read = tokio::task::spawn_blocking(move || reading.read()).await;
                 let file = watched.file.display();
@@ -91,11 +82,6 @@ impl TokensFile {
             }
         })))
     }
-}
-
-fn stamp(file: &Path) -> Stamp {
-    let about = std::fs::metadata(file).ok()?;
-    Some((about.modified().ok()?, about.len()))
 }
 
 fn read(file: &Path) -> Result<Principals, String> {

@@ -1,6 +1,8 @@
 //! Access tokens of an authorization server that runs on loopback.
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
+#[path = "oauth/certificate.rs"]
+mod certificate;
 #[path = "oauth/dpop.rs"]
 mod dpop;
 #[path = "oauth/introspection.rs"]

@@ -6,7 +6,10 @@ mod compiled;
 mod conflict;
 mod facts;
 mod fitting;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod key;
+mod lists;
 mod merge;
 mod metered;
 mod pages;
@@ -30,13 +33,24 @@ pub(crate) use budget::Budget;
 pub(crate) use checker::Verdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
+use lists::List;
 pub(crate) use pages::Pages;
 use resource_filter::ResourceFilter;
+use resource_uri::ResourceUri;
 pub use rules::{PromptRules, ResourceRules, ToolHints, ToolRules};
 use template::UriTemplate;
 pub(crate) use tool::Tool;
 
+use crate::access::Access;
 use crate::shape::Shaping;
+
+/// A URI as servers may read it.
+pub(crate) struct Readings {
+    /// As most do.
+    pub(crate) whole: Vec<String>,
+    /// As some may, in lower case.
+    pub(crate) loose: Vec<String>,
+}
 
 /// A pool and what it offers.
 #[derive(Clone, Debug)]
@@ -48,6 +62,8 @@ pub(crate) struct Pool {
 /// Everything that the server offers; immutable, replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
+    /// No two have the same.
+    number: u64,
     tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
     /// By URI.
@@ -57,6 +73,8 @@ pub(crate) struct Catalog {
     resource_pools: Vec<Arc<str>>,
     /// Which of a pool's resources are offered, where not all are.
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
+    /// What pools' servers call themselves, for people.
+    titles: HashMap<Arc<str>, String>,
     completes: bool,
     /// Whether a tool cannot be called without tasks.
     pub(crate) requires_tasks: bool,
@@ -89,16 +107,26 @@ pub(crate) struct OfferedPrompt {
 /// The four lists; `None` where no pool has the capability.
 #[derive(Debug, Default)]
 struct Lists {
-    tools: Option<Pages>,
-    resources: Option<Pages>,
-    templates: Option<Pages>,
-    prompts: Option<Pages>,
+    tools: Option<List>,
+    resources: Option<List>,
+    templates: Option<List>,
+    prompts: Option<List>,
 }
 
 impl Catalog {
     /// The tool that clients call `name`.
     pub(crate) fn tool(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.get(name)
+    }
+
+    /// What the tool that clients call `name` calls itself, for people.
+    pub(crate) fn title_of_tool(&self, name: &str) -> Option<String> {
+        self.tool(name)?.tool.raw.member("title")?.string()
+    }
+
+    /// What the server of a pool calls itself, for people.
+    pub(crate) fn title_of_pool(&self, pool: &str) -> Option<&str> {
+        self.titles.get(pool).map(String::as_str)
     }
 
     /// The prompt that clients call `name`.
@@ -126,7 +154,7 @@ impl Catalog {
 
     /// The pool to ask for completions of a resource reference, which is a template or a URI.
     pub(crate) fn resource_reference(&self, reference: &str) -> Option<&Arc<str>> {
-        self.template_pool(|template, _| template.as_str() == reference)
+        self.template(reference)
             .or_else(|| self.resource(reference))
     }
 
@@ -136,15 +164,37 @@ impl Catalog {
         found.map(|(_, pool)| pool)
     }
 
-    /// The pages of a list method; `None` where no pool has the capability.
-    pub(crate) fn list(&self, method: &Method) -> Option<&Pages> {
-        match method {
+    /// The pages of a list method, as the caller may see them; `None` where no pool has the capability.
+    pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<Pages>> {
+        let list = match method {
             Method::ToolsList => self.lists.tools.as_ref(),
             Method::ResourcesList => self.lists.resources.as_ref(),
             Method::ResourceTemplatesList => self.lists.templates.as_ref(),
             Method::PromptsList => self.lists.prompts.as_ref(),
             _ => None,
-        }
+        };
+        Some(list?.pages(access, self.number))
+    }
+
+    /// What tells this catalog from all others.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether a backend lists exactly this URI.
+    pub(crate) fn is_listed(&self, uri: &str) -> bool {
+        self.resources.contains_key(uri)
+    }
+
+    /// All that servers may take a URI for that none lists; `None` where that leads to different things.
+    pub(crate) fn readings(uri: &str) -> Option<Readings> {
+        let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
+        Some(Readings { whole, loose })
+    }
+
+    /// The template that is written so, and its pool.
+    pub(crate) fn template(&self, reference: &str) -> Option<&Arc<str>> {
+        self.template_pool(|template, _| template.as_str() == reference)
     }
 
     /// Whether some pool has the capability that a backend method needs.

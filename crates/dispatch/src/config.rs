@@ -1,18 +1,19 @@
 //! The settings of the dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_policy::RulesInForce;
 use shoal_ports::settings;
 
 use crate::catalog::{PromptRules, ResourceRules, ToolRules};
 
 settings! {
     /// Settings of the dispatcher; [`Config::default`] is a sensible server.
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Debug)]
     pub struct Config {
         /// What the server calls itself. Default: the `serverInfo` of the pool if there is just one, else
         /// the name `shoal`.
@@ -69,6 +70,8 @@ settings! {
         pub max_parked: usize = 10_000,
         /// How many calls of one principal may wait for answers on this node.
         pub max_parked_per_principal: usize = 1_000,
+        /// Who may use what; without any, everybody may use everything.
+        pub policies: Option<Arc<RulesInForce>> = None,
         /// Settings of single pools, by name, to begin with. A pool that is not named here has the defaults.
         pub pools: BTreeMap<String, PoolConfig> = BTreeMap::new(),
     }

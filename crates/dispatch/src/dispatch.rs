@@ -101,6 +101,12 @@ impl Dispatch {
         }
     }
 
+    /// Tells clients that their lists may have changed, after other [rules](Config::policies) have come into force. Calls and
+    /// lists follow those at once.
+    pub fn rules_changed(&self) {
+        self.shared.rules_changed();
+    }
+
     /// The pools whose tools are known here.
     pub fn known_pools(&self) -> BTreeSet<String> {
         let view = self.shared.view();

@@ -6,19 +6,21 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallPlan, Dispatcher, Expected, Planning, RunningCall,
-    ServerFacts, SessionId, Starting, WorkerId, at_once, later,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, Expected, Planning,
+    RunningCall, ServerFacts, SessionId, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::watch;
 
+use crate::access::Access;
+use crate::approval::Next;
 use crate::catalog::OfferedTool;
 use crate::dispatch::Dispatch;
 use crate::pools::View;
 use crate::route::unknown_resource;
-use crate::start::instead;
+use crate::start::{Resumed, instead};
 use crate::subscriptions::Subscriptions;
 
 #[async_trait]
@@ -29,14 +31,19 @@ impl Dispatcher for Dispatch {
 
     fn check_param_headers(
         &self,
+        caller: &Caller,
         params: Option<&RawJson>,
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError> {
         let view = self.shared.view();
-        let headers = tool(&view, params)
-            .and_then(|offered| offered.tool.headers.as_ref().ok())
-            .filter(|headers| !headers.is_empty());
-        let Some(headers) = headers else {
+        let headers_of = |access: &Access| {
+            let headers = tool(&view, access, params)?.tool.headers.as_ref().ok();
+            headers.filter(|headers| !headers.is_empty())
+        };
+        // Hardly any tool has some, and then no rules are asked.
+        let Some(headers) = headers_of(&Access::granted())
+            .and_then(|_| headers_of(&Access::of(&self.shared.config, caller)))
+        else {
             return Ok(());
         };
         let arguments = params.and_then(|params| params.member("arguments"));
@@ -55,17 +62,18 @@ impl Dispatcher for Dispatch {
             .map_err(RpcError::from)
     }
 
-    fn requires_task(&self, params: Option<&RawJson>) -> bool {
+    fn requires_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
         // Hardly any tool does, and then none is looked for.
         view.catalog.requires_tasks
-            && tool(&view, params)
+            && tool(&view, &Access::of(&self.shared.config, caller), params)
                 .is_some_and(|offered| offered.tool.task_support == TaskSupport::Required)
     }
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
-        tool(&view, params)
+        // Whether its caller may use it is asked when it is planned.
+        tool(&view, &Access::granted(), params)
             .is_some_and(|offered| offered.tool.task_support != TaskSupport::Forbidden)
     }
 
@@ -91,10 +99,19 @@ impl Dispatcher for Dispatch {
         if let Some(running) = self.start_here(plan) {
             return at_once(Ok(running));
         }
+        if let (true, Era::Legacy, Some(route)) = (
+            plan.call.asks_first,
+            plan.call.caller.revision.era(),
+            &plan.route,
+        ) {
+            let next = Next::Planned(route.clone(), plan.worker.clone());
+            return at_once(Ok(self.ask_first(plan.call.clone(), &route.pool, next)));
+        }
         let (dispatch, plan) = (self.clone(), plan.clone());
         later(async move {
             let place = dispatch.shared.in_flight.enter(&plan.call);
-            let running = dispatch.start_planned(plan).await?;
+            let running = dispatch.start_planned(plan).await;
+            let running = place.unless_failed(running)?;
             let pool = dispatch.counted(&running);
             Ok(place.follow(running, pool))
         })
@@ -104,7 +121,15 @@ impl Dispatcher for Dispatch {
         match (call.method.runs_on_backend(), call.caller.revision.era()) {
             (true, Era::Legacy) => {
                 let place = self.shared.in_flight.enter(&call);
-                let running = self.resume_legacy(call, after).await?;
+                let running = self.resume_legacy(call, after).await;
+                let running = match place.unless_failed(running)? {
+                    Resumed::Running(running) => running,
+                    // It has a place of its own.
+                    Resumed::Asking(running) => {
+                        place.is_told_elsewhere();
+                        return Ok(running);
+                    }
+                };
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
@@ -122,9 +147,25 @@ impl Dispatcher for Dispatch {
         }
     }
 
-    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+    fn asks_of_clients(&self) -> bool {
+        let policies = self.shared.config.policies.as_ref();
+        let policy = policies.map(|policies| policies.current());
+        policy.is_some_and(|policy| policy.reads_client())
+    }
+
+    // Rules of a file may begin to look at grants at any time, and not on all nodes at once.
+    fn asks_of_grants(&self) -> bool {
+        self.shared.config.policies.is_some()
+    }
+
+    async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
         let view = self.shared.view();
-        let Some(pool) = view.catalog.resource(uri) else {
+        let access = match caller {
+            Some(caller) => Access::of(&self.shared.config, caller),
+            None => Access::granted(),
+        };
+        let pool = view.catalog.resource(uri);
+        let Some(pool) = pool.filter(|pool| access.resource(&view.catalog, uri, pool)) else {
             return Err(match view.unannounced() {
                 Some(failure) => failure.to_rpc(),
                 None if !view.catalog.supports(&Method::ResourcesRead) => {
@@ -156,8 +197,9 @@ impl Dispatch {
     }
 }
 
-/// The tool that a call names.
-fn tool<'v>(view: &'v View, params: Option<&RawJson>) -> Option<&'v OfferedTool> {
+/// The tool that a call names, if its caller may use it.
+fn tool<'v>(view: &'v View, access: &Access, params: Option<&RawJson>) -> Option<&'v OfferedTool> {
     let name = params?.member("name")?.string()?;
-    view.catalog.tool(&name)
+    let offered = view.catalog.tool(&name);
+    offered.filter(|offered| access.shows_tool(&view.catalog, &name, offered))
 }

@@ -10,12 +10,15 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Call, CallControl, CallEventKind, CallEvents, CallId, CallOutcome, CallReport, CallState,
-    Caller, Durability, Listing, RunningCall, SessionId, WorkerId, client_name, mark_of, shown,
+    Call, CallControl, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, CallReport,
+    CallState, Caller, Durability, Listing, RunningCall, SessionId, WorkerId, client_name, mark_of,
+    shown,
 };
-use shoal_protocol::{Era, Method, RawJson};
+use shoal_protocol::{Era, Method, RawJson, TraceContext};
 use shoal_telemetry::metrics::{CountedOutcome, metrics};
 use tokio::time::Instant;
+
+use crate::audit;
 
 /// Characters of a tool's name or a resource's URI that are shown.
 const LONGEST_TARGET: usize = 160;
@@ -35,6 +38,7 @@ struct CallEntry {
     caller: Arc<Caller>,
     durability: Durability,
     since: Instant,
+    trace: Option<TraceContext>,
     state: Mutex<CallEntryState>,
 }
 
@@ -43,6 +47,8 @@ struct CallEntryState {
     worker: Option<WorkerId>,
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
+    /// Whether its end has been told.
+    has_ended: bool,
 }
 
 /// A call's place among those in flight; leaves when it is dropped.
@@ -62,6 +68,7 @@ impl InFlight {
             caller: Arc::clone(&call.caller),
             durability: call.durability,
             since: Instant::now(),
+            trace: call.trace.clone(),
             state: Mutex::new(CallEntryState {
                 worker: call.worker.clone(),
                 ..CallEntryState::default()
@@ -165,6 +172,16 @@ impl CallEntry {
         }
     }
 
+    fn subject(&self) -> audit::Subject<'_> {
+        audit::Subject {
+            id: self.id,
+            method: &self.method,
+            params: self.params.as_ref(),
+            caller: &self.caller,
+            trace: self.trace.as_ref(),
+        }
+    }
+
     fn report(&self) -> CallReport {
         let state = self.state.lock();
         CallReport {
@@ -188,17 +205,51 @@ impl CallEntry {
 }
 
 impl InFlightCall {
+    /// Who steers the call by now.
+    pub(crate) fn runs(&self, running: &RunningCall) {
+        self.entry.started(running);
+    }
+
+    /// The call has ended.
+    pub(crate) fn ended(&self, outcome: &CallOutcome) {
+        let entry = &self.entry;
+        entry.state.lock().has_ended = true;
+        audit::ended(&entry.subject(), entry.since.elapsed(), outcome);
+    }
+
+    /// Passes on what came of starting it, which may be its end.
+    pub(crate) fn unless_failed<T>(
+        &self,
+        started: Result<T, CallFailure>,
+    ) -> Result<T, CallFailure> {
+        started.inspect_err(|failure| match failure {
+            // It begins or goes on elsewhere.
+            CallFailure::Superseded { .. } | CallFailure::WorkerAway { .. } => {}
+            _ => self.ended(&CallOutcome::Failed(failure.clone())),
+        })
+    }
+
+    /// Somebody else tells of its end.
+    pub(crate) fn is_told_elsewhere(&self) {
+        self.entry.state.lock().has_ended = true;
+    }
+
     /// Stays for as long as the call's events are read.
     /// The call's end is counted for `pool`, if one is given.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
         // What the dispatcher answers itself has ended already.
         if running.worker.is_none() {
+            running
+                .events
+                .ended()
+                .inspect(|outcome| self.ended(outcome));
             return running;
         }
         let count = move |outcome: &CallOutcome| {
             // It is captured whole, and so stays.
             let call = &self;
+            call.ended(outcome);
             if let Some(pool) = &pool {
                 let took = call.entry.since.elapsed();
                 (metrics().pools).called(took, pool, CountedOutcome::of(outcome));
@@ -224,6 +275,10 @@ impl InFlightCall {
 impl Drop for InFlightCall {
     fn drop(&mut self) {
         self.table.0.lock().remove(&self.key);
+        let entry = &self.entry;
+        if !entry.state.lock().has_ended {
+            audit::left(&entry.subject(), entry.since.elapsed());
+        }
     }
 }
 

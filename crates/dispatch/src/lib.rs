@@ -5,6 +5,8 @@
 //! | step | where |
 //! |---|---|
 //! | what there is, from all pools | `catalog` |
+//! | what of that a caller may use | `access` |
+//! | what a person must agree to first | `approval` |
 //! | what is settled of a call before it starts | `plan` |
 //! | checks, and the pool for a call | `route` |
 //! | checks that take long | `checking` |
@@ -16,12 +18,17 @@
 //! | callers and backends of different eras | `bridge` |
 //! | the result's form | `shape` |
 
+mod access;
+mod approval;
+mod audit;
 mod bridge;
 mod catalog;
 mod checking;
 mod config;
 mod dispatch;
 mod dispatcher;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod gauges;
 mod handle;
 mod in_flight;

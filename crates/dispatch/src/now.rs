@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use shoal_ports::{Call, CallPlan, RunningCall};
 use shoal_protocol::Era;
+use shoal_telemetry::audit;
 use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
 use tokio::time::Instant;
 
+use crate::audit::Subject;
 use crate::bridge::{ModernBridge, complete, running};
 use crate::dispatch::Dispatch;
 use crate::pools::Member;
@@ -24,6 +26,9 @@ impl Dispatch {
             route,
             worker,
         } = plan;
+        if call.asks_first {
+            return None;
+        }
         let planned = worker.as_ref().map(|binding| &binding.worker);
         let view = self.shared.view();
         let member = view.member(call.worker.as_ref().or(planned)?)?;
@@ -32,7 +37,7 @@ impl Dispatch {
         if !member.circuit.is_well() {
             return None;
         }
-        let began = metrics::enabled().then(Instant::now);
+        let began = (metrics::enabled() || audit::enabled()).then(Instant::now);
         let begun = Call {
             deadline: self.worker_deadline(call),
             ..call.clone()
@@ -47,7 +52,10 @@ impl Dispatch {
         origin.ended_at(member, &outcome);
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
-        if let Some(began) = began {
+        if let Some(began) = began.filter(|_| audit::enabled()) {
+            crate::audit::ended(&Subject::of(call), began.elapsed(), &outcome);
+        }
+        if let Some(began) = began.filter(|_| metrics::enabled()) {
             let counted = CountedOutcome::of(&outcome);
             (metrics().pools).called(began.elapsed(), &member.pool, counted);
         }

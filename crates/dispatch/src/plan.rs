@@ -11,6 +11,7 @@ use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
 use tokio::time::Instant;
 
+use crate::access::Access;
 use crate::bridge::may_continue;
 use crate::checking::Check;
 use crate::dispatch::Dispatch;
@@ -23,6 +24,8 @@ use crate::start::list;
 pub(crate) struct Found {
     pub(crate) route: Route,
     pub(crate) durability: Durability,
+    /// Whether a person must agree before it starts.
+    pub(crate) asks: bool,
     pub(crate) worker: Option<Binding>,
 }
 
@@ -31,9 +34,9 @@ enum Finding {
     /// It is found, or answered.
     Done(Result<Found, CallOutcome>),
     /// Arguments are to be checked that take long.
-    Check(Check, Route, Durability),
+    Check(Check, Routed),
     /// A worker is to be waited for.
-    Worker(Route, Durability),
+    Worker(Routed),
 }
 
 impl Dispatch {
@@ -42,7 +45,7 @@ impl Dispatch {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
             return match view.unsettled() {
-                None => at_once(Err(list(&view, &call))),
+                None => at_once(Err(list(&view, &self.access(&call), &call))),
                 Some(_) => {
                     let dispatch = self.clone();
                     later(async move { Err(dispatch.list_in_time(&call).await) })
@@ -56,7 +59,9 @@ impl Dispatch {
             return at_once(Err(CallOutcome::Refused(error)));
         }
         if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
-            let routed = self.route(&view, &call, Arguments::Trusted, params);
+            // Nothing of it is begun before it is found again, and then the rules are asked.
+            let access = Access::granted();
+            let routed = self.route(&view, &access, &call, Arguments::Trusted, params);
             // What is unknown here will only be refused.
             let durability = routed.map_or(Durability::Repeatable, |routed| routed.durability);
             return at_once(Ok(CallPlan {
@@ -65,7 +70,7 @@ impl Dispatch {
                 worker: None,
             }));
         }
-        match self.find(&view, &call, params) {
+        match self.find(&view, &self.access(&call), &call, params) {
             Finding::Done(found) => at_once(found.map(|found| found.into_plan(call))),
             finding => {
                 let dispatch = self.clone();
@@ -81,11 +86,15 @@ impl Dispatch {
     ///
     /// # Errors
     /// The answer in its place.
-    pub(crate) async fn find_surely(&self, call: &Call) -> Result<Found, CallOutcome> {
+    pub(crate) async fn find_surely(
+        &self,
+        access: Access,
+        call: &Call,
+    ) -> Result<Found, CallOutcome> {
         let finding = {
             let params = call.params.as_ref().map(RawJson::index);
             check_members(params.as_ref()).map_err(CallOutcome::Refused)?;
-            self.find(&self.shared.view(), call, params.as_ref())
+            self.find(&self.shared.view(), &access, call, params.as_ref())
         };
         self.find_in_time(call, finding).await
     }
@@ -99,66 +108,67 @@ impl Dispatch {
         self.place(&view, &plan.call, route, tried).ok()
     }
 
+    /// What a call's caller may use.
+    pub(crate) fn access(&self, call: &Call) -> Access {
+        Access::of(&self.shared.config, &call.caller)
+    }
+
     /// Where a call goes by this view.
     pub(crate) fn route(
         &self,
         view: &View,
+        access: &Access,
         call: &Call,
         arguments: Arguments,
         params: Option<&Index<'_>>,
     ) -> Result<Routed, RouteError> {
         let revision = call.caller.revision;
-        route(view, arguments, revision, &call.method, params)
+        route(view, access, arguments, revision, &call.method, params)
     }
 
-    fn find(&self, view: &View, call: &Call, params: Option<&Index<'_>>) -> Finding {
+    fn find(
+        &self,
+        view: &View,
+        access: &Access,
+        call: &Call,
+        params: Option<&Index<'_>>,
+    ) -> Finding {
         let arguments = match self.shared.config.validate_arguments {
             true => Arguments::Checked,
             false => Arguments::Trusted,
         };
-        match self.route(view, call, arguments, params) {
+        match self.route(view, access, call, arguments, params) {
             Ok(routed) => self.placed(view, call, routed),
             Err(refused) => Finding::Done(Err(refuse(view, call, refused))),
         }
     }
 
-    fn placed(&self, view: &View, call: &Call, routed: Routed) -> Finding {
-        let Routed {
-            route,
-            durability,
-            unchecked,
-        } = routed;
-        if let Some(check) = unchecked {
-            return Finding::Check(check, route, durability);
+    fn placed(&self, view: &View, call: &Call, mut routed: Routed) -> Finding {
+        if let Some(check) = routed.unchecked.take() {
+            return Finding::Check(check, routed);
         }
         let worker = match call.worker {
             Some(_) => None,
-            None => match self.place(view, call, &route, &[]) {
+            None => match self.place(view, call, &routed.route, &[]) {
                 Ok(worker) => Some(worker),
                 // Whoever journals nothing is refused at once.
-                Err((_, ShedReason::NoWorker)) if is_journaled(call, durability) => {
-                    return Finding::Worker(route, durability);
+                Err((_, ShedReason::NoWorker)) if is_journaled(call, routed.durability) => {
+                    return Finding::Worker(routed);
                 }
                 Err((failure, reason)) => {
-                    return Finding::Done(Err(shed(&route.pool, failure, reason)));
+                    return Finding::Done(Err(shed(&routed.route.pool, failure, reason)));
                 }
             },
         };
-        Finding::Done(Ok(Found {
-            route,
-            durability,
-            worker,
-        }))
+        Finding::Done(Ok(Found::of(routed, worker)))
     }
 
     async fn find_in_time(&self, call: &Call, mut finding: Finding) -> Result<Found, CallOutcome> {
         loop {
             finding = match finding {
                 Finding::Done(found) => return found,
-                Finding::Worker(route, durability) => {
-                    return self.worker_in_time(call, route, durability).await;
-                }
-                Finding::Check(check, route, durability) => {
+                Finding::Worker(routed) => return self.worker_in_time(call, routed).await,
+                Finding::Check(check, routed) => {
                     let checked = self.shared.checking.run(check, &call.caller.principal);
                     let refused = match checked.await {
                         Ok(Ok(())) => None,
@@ -169,11 +179,6 @@ impl Dispatch {
                     if let Some(refused) = refused {
                         return Err(refuse(&view, call, refused));
                     }
-                    let routed = Routed {
-                        route,
-                        durability,
-                        unchecked: None,
-                    };
                     self.placed(&view, call, routed)
                 }
             };
@@ -181,27 +186,16 @@ impl Dispatch {
     }
 
     /// Waits for a worker, for as long as one that is away is waited for. Whoever polls this owns all of it.
-    async fn worker_in_time(
-        &self,
-        call: &Call,
-        route: Route,
-        durability: Durability,
-    ) -> Result<Found, CallOutcome> {
+    async fn worker_in_time(&self, call: &Call, routed: Routed) -> Result<Found, CallOutcome> {
         let patience = self.shared.config.reconnect_wait();
         let until = (Instant::now() + patience).min(call.deadline);
         let mut changes = self.shared.changes();
         loop {
-            let placed = self.place(&self.shared.view(), call, &route, &[]);
+            let placed = self.place(&self.shared.view(), call, &routed.route, &[]);
             match placed {
-                Ok(worker) => {
-                    return Ok(Found {
-                        route,
-                        durability,
-                        worker: Some(worker),
-                    });
-                }
+                Ok(worker) => return Ok(Found::of(routed, Some(worker))),
                 Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
-                Err((failure, reason)) => return Err(shed(&route.pool, failure, reason)),
+                Err((failure, reason)) => return Err(shed(&routed.route.pool, failure, reason)),
             }
             // Either way it is looked at again.
             let _ = tokio::time::timeout_at(until, changes.changed()).await;
@@ -233,10 +227,20 @@ impl Dispatch {
 }
 
 impl Found {
+    fn of(routed: Routed, worker: Option<Binding>) -> Self {
+        Self {
+            route: routed.route,
+            durability: routed.durability,
+            asks: routed.asks,
+            worker,
+        }
+    }
+
     fn into_plan(self, call: Call) -> CallPlan {
         CallPlan {
             call: Call {
                 durability: self.durability,
+                asks_first: self.asks,
                 ..call
             },
             route: Some(self.route),

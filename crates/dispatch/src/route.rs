@@ -5,7 +5,8 @@ use std::sync::Arc;
 use shoal_ports::{CallFailure, CallOutcome, Durability, Route};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
-use crate::catalog::OfferedTool;
+use crate::access::{Access, MayCall};
+use crate::catalog::{OfferedPrompt, OfferedTool};
 use crate::checking::Check;
 use crate::config::{DurabilityPolicy, PoolSettings};
 use crate::pools::View;
@@ -15,6 +16,8 @@ pub(crate) struct Routed {
     pub(crate) route: Route,
     /// Whether it may be repeated.
     pub(crate) durability: Durability,
+    /// Whether a person must agree before it starts.
+    pub(crate) asks: bool,
     /// What is left to check of its arguments, since that takes long.
     pub(crate) unchecked: Option<Check>,
 }
@@ -54,6 +57,7 @@ pub(crate) fn check_members(params: Option<&Index<'_>>) -> Result<(), RpcError> 
 /// Finds the pool for a call of a backend method.
 pub(crate) fn route(
     view: &View,
+    access: &Access,
     arguments: Arguments,
     revision: Revision,
     method: &Method,
@@ -72,33 +76,29 @@ pub(crate) fn route(
     }
     // What is no tool's only reads.
     let mut durability = Durability::Repeatable;
-    let (mut called, mut unchecked) = (None, None);
+    let (mut called, mut unchecked, mut asks) = (None, None, false);
     let pool = match method {
         Method::ToolsCall => {
             let offered;
-            (offered, unchecked) = tool(view, arguments, &mut edit)?;
+            (offered, asks, unchecked) = tool(view, access, arguments, &mut edit)?;
             durability = durability_of(&view.settings, offered);
             called = Some(Arc::clone(&offered.tool.name));
             offered.pool.clone()
         }
         Method::PromptsGet => {
             let name = edit.string("name")?;
-            let prompt = view.catalog.prompt(&name).ok_or_else(|| {
-                absent(
-                    view,
-                    RpcError::invalid_params(format!("unknown prompt: {name}")),
-                )
-            })?;
+            let prompt = prompt(view, access, &name)?;
             edit.rename(&name, &prompt.name);
             prompt.pool.clone()
         }
         Method::ResourcesRead => {
             let uri = edit.string("uri")?;
             let pool = view.catalog.resource(&uri);
+            let pool = pool.filter(|pool| access.resource(&view.catalog, &uri, pool));
             pool.ok_or_else(|| absent(view, unknown_resource(revision.resource_not_found(), &uri)))?
                 .clone()
         }
-        _ => completion(view, &mut edit)?,
+        _ => completion(view, access, &mut edit)?,
     };
     let hold = view.settings.of(&pool).hold;
     let route = Route {
@@ -110,6 +110,7 @@ pub(crate) fn route(
     Ok(Routed {
         route,
         durability,
+        asks,
         unchecked,
     })
 }
@@ -148,19 +149,21 @@ fn absent(view: &View, error: RpcError) -> RouteError {
     }
 }
 
-/// The tool that is called, and what is left to check of its arguments.
+/// The tool that is called, whether a person must agree, and what is left to check of its arguments.
 fn tool<'v>(
     view: &'v View,
+    access: &Access,
     check: Arguments,
     edit: &mut Edit,
-) -> Result<(&'v OfferedTool, Option<Check>), RouteError> {
+) -> Result<(&'v OfferedTool, bool, Option<Check>), RouteError> {
     let name = edit.string("name")?;
-    let offered = view.catalog.tool(&name).ok_or_else(|| {
-        absent(
-            view,
-            RpcError::invalid_params(format!("unknown tool: {name}")),
-        )
-    })?;
+    let offered = view.catalog.tool(&name);
+    let allowed = offered.map(|offered| (offered, access.tool(&view.catalog, &name, offered)));
+    let Some((offered, may)) = allowed.filter(|(_, may)| *may != MayCall::No) else {
+        let unknown = RpcError::invalid_params(format!("unknown tool: {name}"));
+        return Err(absent(view, unknown));
+    };
+    let asks = may == MayCall::OnceAgreed;
     let arguments = edit.get("arguments");
     if arguments.as_ref().is_some_and(|given| !given.is_object()) {
         return Err(RpcError::invalid_params("arguments must be an object").into());
@@ -174,13 +177,24 @@ fn tool<'v>(
         };
         match check.at_once() {
             Some(checked) => checked.map_err(RouteError::Answer)?,
-            None => return Ok((offered, Some(check))),
+            None => return Ok((offered, asks, Some(check))),
         }
     }
-    Ok((offered, None))
+    Ok((offered, asks, None))
 }
 
-fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
+fn prompt<'v>(
+    view: &'v View,
+    access: &Access,
+    name: &str,
+) -> Result<&'v OfferedPrompt, RouteError> {
+    let prompt = view.catalog.prompt(name);
+    let prompt = prompt.filter(|prompt| access.prompt(&view.catalog, name, &prompt.pool));
+    let unknown = || RpcError::invalid_params(format!("unknown prompt: {name}"));
+    prompt.ok_or_else(|| absent(view, unknown()))
+}
+
+fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
     let reference = edit.get("ref");
     let mut reference = reference
         .as_ref()
@@ -191,12 +205,7 @@ fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
         Some("ref/prompt") => {
             let name = member("name")
                 .ok_or_else(|| RpcError::invalid_params("params.ref.name must be a string"))?;
-            let prompt = view.catalog.prompt(&name).ok_or_else(|| {
-                absent(
-                    view,
-                    RpcError::invalid_params(format!("unknown prompt: {name}")),
-                )
-            })?;
+            let prompt = prompt(view, access, &name)?;
             if prompt.name != name {
                 reference.set("name", RawJson::of(&prompt.name));
                 edit.set("ref", reference.to_json());
@@ -207,6 +216,10 @@ fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
             let uri = member("uri")
                 .ok_or_else(|| RpcError::invalid_params("params.ref.uri must be a string"))?;
             let pool = view.catalog.resource_reference(&uri);
+            let pool = pool.filter(|pool| match view.catalog.template(&uri) {
+                Some(_) => access.template(&view.catalog, &uri, pool),
+                None => access.resource(&view.catalog, &uri, pool),
+            });
             let unknown = || {
                 let code = shoal_protocol::code::INVALID_PARAMS;
                 absent(view, unknown_resource(code, &uri))

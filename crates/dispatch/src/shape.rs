@@ -51,13 +51,18 @@ impl CacheHint {
 
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config) -> Self {
+        // Where rules say who sees what, nobody may see a copy of somebody else's.
+        let scope = |scope| match config.policies {
+            Some(_) => CacheScope::Private,
+            None => scope,
+        };
         let meta = format!(r#""_meta":{{"{SERVER_INFO}":{}}},"#, server_info.as_str());
         Self {
             server_info: server_info.clone(),
             meta: meta.into(),
             list_ttl: config.list_ttl,
-            list_scope: config.list_cache_scope,
-            read: CacheHint::new(config.read_ttl, config.read_cache_scope),
+            list_scope: scope(config.list_cache_scope),
+            read: CacheHint::new(config.read_ttl, scope(config.read_cache_scope)),
         }
     }
 

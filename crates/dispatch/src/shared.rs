@@ -138,6 +138,11 @@ impl Shared {
         self.refresh(&mut self.registry.lock());
     }
 
+    /// Tells sessions and listeners that other rules are in force, by which their lists may be others.
+    pub(crate) fn rules_changed(&self) {
+        self.refresh(&mut self.registry.lock());
+    }
+
     /// Notes an announcement; whether the worker has become ready by it.
     pub(crate) fn hear(&self, worker: &Arc<dyn Worker>, announcement: Announcement) -> bool {
         let mut registry = self.registry.lock();

@@ -12,6 +12,8 @@ use shoal_telemetry::metrics::{RetryReason, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
+use crate::access::Access;
+use crate::approval::{Approved, Next, input_required};
 use crate::bridge::{
     Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
 };
@@ -23,12 +25,30 @@ use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, RouteError};
 use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
 
+/// How far a modern call has been agreed to.
+enum Agreed {
+    /// Nobody has been asked.
+    No,
+    /// It has begun before: then that was settled.
+    Before,
+    /// A person has agreed to just this call.
+    Now(Approved),
+}
+
+/// A call that goes on under another owner.
+pub(crate) enum Resumed {
+    /// It runs.
+    Running(RunningCall),
+    /// A person is asked whether it may begin.
+    Asking(RunningCall),
+}
+
 /// How long a list waits for pools that are on their way.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A page of a list.
-pub(crate) fn list(view: &View, call: &Call) -> CallOutcome {
-    let Some(pages) = view.catalog.list(&call.method) else {
+pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
+    let Some(pages) = view.catalog.list(&call.method, access) else {
         return match view.unannounced() {
             Some(failure) => CallOutcome::Failed(failure),
             None => CallOutcome::Refused(RpcError::method_not_found(call.method.as_str())),
@@ -51,7 +71,7 @@ impl Dispatch {
             let reason = "this node does not know every pool yet";
             return CallOutcome::Failed(not_ready(reason.to_owned()));
         }
-        list(&self.shared.view(), call)
+        list(&self.shared.view(), &self.access(call), call)
     }
 
     /// Starts a call as planned.
@@ -60,20 +80,22 @@ impl Dispatch {
             Era::Modern => self.start_modern(plan).await,
             Era::Legacy => {
                 let route = plan.route.map(|route| (route, plan.worker));
-                self.start_legacy(plan.call, route).await
+                let access = self.access(&plan.call);
+                self.start_legacy(access, plan.call, route).await
             }
         }
     }
 
     /// Runs a call of a legacy caller, by the way that was found for it, if one was.
-    async fn start_legacy(
+    pub(crate) async fn start_legacy(
         &self,
+        access: Access,
         call: Call,
         route: Option<(Route, Option<Binding>)>,
     ) -> Result<RunningCall, CallFailure> {
         let (route, worker) = match route {
             Some(found) => found,
-            None => match self.find_surely(&call).await {
+            None => match self.find_surely(access, &call).await {
                 Ok(Found { route, worker, .. }) => (route, worker),
                 Err(outcome) => return instead(outcome),
             },
@@ -97,8 +119,10 @@ impl Dispatch {
         } = plan;
         let mut request = self.modern(&call);
         let mut given = Given::default();
-        let route = match route {
-            Some(route) => route,
+        // Whether a person has agreed to it, or it has begun already.
+        let mut agreed = Agreed::No;
+        let (route, asks) = match route {
+            Some(route) => (route, call.asks_first),
             None => {
                 match continued(&self.shared, &call).await {
                     Ok(None) => {}
@@ -106,27 +130,56 @@ impl Dispatch {
                         request.deadline = Some(call.deadline);
                         return Ok(waiting.wake(request));
                     }
-                    Ok(Some(Continued::Backend(params))) => call.params = Some(params),
+                    Ok(Some(Continued::Backend(params))) => {
+                        call.params = Some(params);
+                        agreed = Agreed::Before;
+                    }
                     Ok(Some(Continued::Rerun(again))) => {
                         call.params = Some(again.params);
                         given = again.given;
+                        agreed = Agreed::Before;
                     }
-                    Err(outcome) => return Ok(answered(outcome)),
+                    Ok(Some(Continued::Approved(params, approved))) => {
+                        call.params = Some(params);
+                        agreed = approved.map_or(Agreed::No, Agreed::Now);
+                    }
+                    Err(outcome) => return Ok(answered(request.shaped(outcome))),
                 }
                 // Only now it is known what its backend is called with.
-                match self.find_surely(&call).await {
+                match self.find_surely(self.access(&call), &call).await {
                     Ok(found) => {
                         worker = found.worker;
-                        found.route
+                        (found.route, found.asks)
                     }
                     Err(outcome) => return instead(outcome),
                 }
             }
         };
+        let may_begin = match agreed {
+            Agreed::No => !asks,
+            Agreed::Before => true,
+            Agreed::Now(approved) => approved.bind(&self.shared.view(), &mut call),
+        };
+        if !may_begin {
+            return Ok(ask(&request, &call, &route.pool, worker.as_ref()));
+        }
         call.deadline = self.worker_deadline(&call);
-        let origin = Origin::new(call, route, &self.shared).first_at(worker);
+        let agreed = call
+            .worker
+            .is_some()
+            .then(|| (call.clone(), route.pool.clone()));
+        let origin = Origin::new(call, route, &self.shared).first_at(worker.clone());
         let worker_call = WorkerCall::start(self.shared.clone(), origin);
-        let mut worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        let mut worker_call = match (worker_call.await, agreed) {
+            (Ok(worker_call), _) => worker_call,
+            (Err(refused), Some((call, pool)))
+                if matches!(refused.failure, CallFailure::WorkerAway { .. }) =>
+            {
+                // Nobody else can tell whether the call that was agreed to has run there: that takes another yes.
+                return Ok(ask(&request, &call, &pool, worker.as_ref()));
+            }
+            (Err(refused), _) => return Err(refused.give_up()),
+        };
         if let Some(ended) = self.ended(&request.caller, &request.method, &mut worker_call) {
             return Ok(ended);
         }
@@ -151,18 +204,21 @@ impl Dispatch {
         ))
     }
 
-    /// Goes on with a call of a legacy caller, after the event that was seen last.
+    /// Goes on with a call of a legacy caller, after the event that was seen last. The rules were asked when it began, and
+    /// of what was granted to its caller then nothing is left here.
     pub(crate) async fn resume_legacy(
         &self,
         mut call: Call,
         after: u64,
-    ) -> Result<RunningCall, CallFailure> {
+    ) -> Result<Resumed, CallFailure> {
         let journaled = call.durability == Durability::Journaled;
+        // What its worker has said anything of has been agreed to.
+        let asks = call.asks_first && after == 0 && !call.attach_only;
         let Some(worker) = call.worker.clone() else {
             if journaled {
                 return Err(unknown("its journal names no worker".to_owned()));
             }
-            return self.start_legacy(call, None).await;
+            return self.start_anywhere(call, asks).await;
         };
         let position = Position::of(after);
         let mut until = Instant::now();
@@ -170,19 +226,25 @@ impl Dispatch {
             until += self.shared.config.reconnect_wait();
         }
         let gone = match self.find_running(&call, &worker, position, until).await {
-            Ok(running) => return Ok(running),
+            Ok(running) => return Ok(Resumed::Running(running)),
             Err(NotFound::Gone) => unknown(format!("its worker {worker} is gone")),
+            Err(NotFound::Unknown) if journaled && asks => {
+                let pool = self.pool_asked_of(&call);
+                let asking = self.ask_first(call, &pool, Next::At(worker));
+                return Ok(Resumed::Asking(asking));
+            }
             Err(NotFound::Unknown) if journaled && after == 0 => {
                 let started = self.start_at(call.clone(), &worker, until).await;
                 let Err(failure @ CallFailure::OutcomeUnknown { .. }) = started else {
-                    return started;
+                    return started.map(Resumed::Running);
                 };
                 // The start of an owner before this one may have arrived meanwhile, and taken the call's events over.
                 let found = self.find_running(&call, &worker, position, until).await;
-                return found.map_err(|not_found| match not_found {
+                let found = found.map_err(|not_found| match not_found {
                     NotFound::Superseded(epoch) => CallFailure::Superseded { epoch },
                     _ => failure,
                 });
+                return found.map(Resumed::Running);
             }
             Err(NotFound::Superseded(epoch)) => return Err(CallFailure::Superseded { epoch }),
             Err(NotFound::Unknown) => {
@@ -193,7 +255,19 @@ impl Dispatch {
             return Err(gone);
         }
         call.worker = None;
-        self.start_legacy(call, None).await
+        self.start_anywhere(call, asks).await
+    }
+
+    /// Begins a call that is safe to repeat, once more if need be, after the yes if it still takes one.
+    async fn start_anywhere(&self, mut call: Call, asks: bool) -> Result<Resumed, CallFailure> {
+        if !asks {
+            call.asks_first = false;
+            let started = self.start_legacy(Access::granted(), call, None).await;
+            return started.map(Resumed::Running);
+        }
+        let pool = self.pool_asked_of(&call);
+        let asking = self.ask_first(call, &pool, Next::Anywhere);
+        Ok(Resumed::Asking(asking))
     }
 
     /// Goes on with a call at the worker that runs it.
@@ -235,7 +309,7 @@ impl Dispatch {
 
     /// Starts a journaled call at its worker, which does not know it: it was never begun there, or the
     /// worker refuses it. A full queue is waited for.
-    async fn start_at(
+    pub(crate) async fn start_at(
         &self,
         mut call: Call,
         worker: &WorkerId,
@@ -244,7 +318,7 @@ impl Dispatch {
         let route = {
             let (view, trusted) = (self.shared.view(), Arguments::Trusted);
             let params = call.params.as_ref().map(RawJson::index);
-            match self.route(&view, &call, trusted, params.as_ref()) {
+            match self.route(&view, &Access::granted(), &call, trusted, params.as_ref()) {
                 Ok(routed) => routed.route,
                 Err(RouteError::NotReady(failure)) => return Err(not_taken(worker, &failure)),
                 Err(refused) => return instead(refuse(&view, &call, refused)),
@@ -323,11 +397,23 @@ impl Dispatch {
         }
     }
 
+    /// The pool that the question about a call names; its tool may have left the catalog meanwhile.
+    fn pool_asked_of(&self, call: &Call) -> Arc<str> {
+        let name = call
+            .params
+            .as_ref()
+            .and_then(|params| params.member("name"));
+        let name = name.and_then(|name| name.string()).unwrap_or_default();
+        let view = self.shared.view();
+        let offered = view.catalog.tool(&name);
+        offered.map_or_else(|| "this server".into(), |offered| offered.pool.clone())
+    }
+
     /// The way of a call that runs already: what it calls may have left the catalog meanwhile.
     fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
         let (view, trusted) = (self.shared.view(), Arguments::Trusted);
         let params = call.params.as_ref().map(RawJson::index);
-        match self.route(&view, call, trusted, params.as_ref()) {
+        match self.route(&view, &Access::granted(), call, trusted, params.as_ref()) {
             Ok(routed) => routed.route,
             Err(_) => Route {
                 pool: pool.clone(),
@@ -337,6 +423,11 @@ impl Dispatch {
             },
         }
     }
+}
+
+/// The answer to a modern call that a person must agree to: the question.
+fn ask(request: &Modern, call: &Call, pool: &str, worker: Option<&Binding>) -> RunningCall {
+    answered(request.shaped(input_required(request, call, pool, worker)))
 }
 
 /// What takes a call's place.

@@ -77,6 +77,8 @@ pub(crate) struct WorkerCall {
     ended: bool,
     /// How often the round was run, as far as is known here.
     runs: usize,
+    /// Whether it waited here for a client's answers and has not been heard since.
+    woken: bool,
 }
 
 impl WorkerCall {
@@ -152,6 +154,7 @@ impl WorkerCall {
             backoff: Backoff::new(PAUSE, LONGEST_PAUSE),
             ended: false,
             runs: 1,
+            woken: false,
         }
     }
 
@@ -340,8 +343,15 @@ impl WorkerCall {
         finished(CallFailure::DeadlineExceeded { limit })
     }
 
+    /// The client has answered. Another node may have gone on with the call while it waited here, of which the word may be
+    /// on its way: whoever comes last goes on with it, so the call is attached to once more then.
+    pub(crate) fn wake(&mut self) {
+        self.woken = true;
+    }
+
     fn note(&mut self, CallEvent { sequence, kind }: CallEvent) -> CallEventKind {
         self.position.seen = sequence;
+        self.woken = false;
         self.backoff.reset();
         if let CallEventKind::Finished(outcome) = &kind {
             self.ended = true;

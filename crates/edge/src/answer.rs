@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use shoal_protocol::{error_response, error_response_without_id};
 use shoal_telemetry::metrics::metrics;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, seconds};
 use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -34,7 +34,7 @@ pub(crate) fn empty(status: StatusCode) -> Response {
 
 /// Tells the client when to come back, in whole seconds and never "at once".
 pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
-    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    let seconds = seconds(wait);
     if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
         response.headers_mut().insert(header::RETRY_AFTER, value);
     }

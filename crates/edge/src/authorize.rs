@@ -2,11 +2,11 @@
 
 use http::request::Parts;
 use http::{HeaderMap, header};
-use shoal_ports::{AuthError, Authenticated, Credentials, Grant, Operation, Scheme};
+use shoal_ports::{AuthError, Authenticated, Credentials, Grant, Operation, Principal, Scheme};
 use shoal_protocol::{Body, Message};
 
 use crate::state::EdgeState;
-use crate::{measure, names};
+use crate::{audit, measure, names};
 
 /// Says who is calling.
 pub(crate) async fn authenticate(
@@ -20,11 +20,13 @@ pub(crate) async fn authenticate(
             .headers
             .get(&names::DPOP)
             .and_then(|proof| proof.to_str().ok()),
+        certificate: head.extensions.get(),
         method: head.method.as_str(),
         path: head.uri.path(),
     };
     let authenticated = edge.authenticator.authenticate(shown).await;
     measure::authenticated(edge.authenticator.method(), &authenticated);
+    audit::authenticated(edge, head, &authenticated);
     authenticated
 }
 
@@ -39,7 +41,13 @@ pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
 }
 
 /// Checks that a caller may make every request of a body.
-pub(crate) fn expect_enough(edge: &EdgeState, grant: &Grant, body: &Body) -> Result<(), AuthError> {
+pub(crate) fn expect_enough(
+    edge: &EdgeState,
+    head: &Parts,
+    principal: &Principal,
+    grant: &Grant,
+    body: &Body,
+) -> Result<(), AuthError> {
     let expect = |message: &Message| {
         let Message::Request(request) = message else {
             return Ok(());
@@ -51,6 +59,7 @@ pub(crate) fn expect_enough(edge: &EdgeState, grant: &Grant, body: &Body) -> Res
         let enough = edge.authenticator.authorize(grant, &operation);
         if let Err(why) = &enough {
             measure::not_enough(edge.authenticator.method(), why);
+            audit::not_enough(edge, head, principal, request, why);
         }
         enough
     };

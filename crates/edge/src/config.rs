@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use shoal_ports::{NodeLimits, settings};
+use shoal_ports::{NodeLimits, QuotaConfig, settings};
+
+use crate::quotas::TrustedProxies;
 
 settings! {
     /// Settings of an edge.
@@ -24,6 +26,10 @@ settings! {
         pub allowed_origins: Vec<String> = Vec::new(),
         /// Upper bounds; beyond each the answer is quick and says what to do. Those of sessions are for others.
         pub limits: NodeLimits = NodeLimits::default(),
+        /// How much may be asked for. An edge that is told of other quotas ([`Edge::service_with`](crate::Edge::service_with)) goes by those.
+        pub quotas: Vec<QuotaConfig> = Vec::new(),
+        /// Proxies whose `X-Forwarded-For` is believed.
+        pub trusted_proxies: TrustedProxies = TrustedProxies::default(),
         /// Times.
         pub timing: Timing = Timing::default(),
         /// Calls of modern clients that become tasks.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{Authenticator, Bus, Dispatcher, SessionGateway};
+use shoal_telemetry::audit;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
@@ -11,6 +12,7 @@ use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
 use crate::gauges;
 use crate::load::Load;
+use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
@@ -41,6 +43,13 @@ pub struct Edge {
 impl Edge {
     /// The service of the configured paths. It wants no middleware: limits, checks and authentication are inside.
     pub fn service(self) -> EdgeService {
+        let quotas = Quotas::embedded();
+        quotas.set(&self.config.quotas);
+        self.service_with(quotas)
+    }
+
+    /// The same, with quotas that may be shared with other edges, and may change.
+    pub fn service_with(self, quotas: Quotas) -> EdgeService {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
             hub: Hub::new(Arc::clone(&self.dispatcher), self.bus),
@@ -57,6 +66,7 @@ impl Edge {
                 self.load.clone(),
             ),
             backlog,
+            quotas,
             routes: Routes::of(&self.config),
             config: self.config,
             load: self.load,
@@ -68,3 +78,10 @@ impl Edge {
 /// An edge at work, which answers requests of any path; a cheap handle.
 #[derive(Clone)]
 pub struct EdgeService(pub(crate) Arc<EdgeState>);
+
+impl EdgeService {
+    /// Whether it matters now where requests come from.
+    pub fn wants_addresses(&self) -> bool {
+        self.0.quotas.count_addresses() || audit::enabled()
+    }
+}

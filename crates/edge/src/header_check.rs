@@ -63,6 +63,8 @@ fn says_one_thing(name: &HeaderName) -> bool {
         &header::TRANSFER_ENCODING,
         &names::SESSION_ID,
         &names::LAST_EVENT_ID,
+        &header::SEC_WEBSOCKET_KEY,
+        &header::SEC_WEBSOCKET_VERSION,
     ]
     .contains(&name)
         || is_mirrored(name)

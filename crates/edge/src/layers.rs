@@ -7,12 +7,14 @@
 //! | how many headers, and how long | here | 431 |
 //! | `OPTIONS`, which ends here | `cors.rs` | |
 //! | the method | here | 405 |
+//! | how much comes from its address | `quotas.rs` | 429 |
 //! | who is calling | `authorize.rs` | 401, 403, 503 |
 //! | how many requests or streams there are, of all and of the principal | `load.rs` | 503, 429 |
 //! | what the body is, and what the client takes | `media.rs` | 415, 406 |
 //! | the body: how long, how large, and room for a large one | `body.rs`, `body_budget.rs` | 408, 413, 503, 429 |
 //! | the message and its era | `visit.rs`, `era.rs` | 400 |
 //! | whether what was granted to the caller is enough for the message | `authorize.rs` | 403 |
+//! | how much the caller has asked for | `quotas.rs` | 429 |
 //!
 //! A stream is counted after its headers are understood. Before the first of these, a process bounds its connections
 //! (`crates/node/src/http.rs`).
@@ -30,6 +32,7 @@ use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
 use crate::edge::EdgeService;
+use crate::quotas::Places;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
@@ -113,9 +116,14 @@ async fn enter(
     }
     let mount = endpoint.mount();
     mount.expect(head)?;
+    let mut places = Places::default();
     let caller = match head.extensions.get::<Trusted>() {
         Some(Trusted(principal)) => principal.clone().into(),
-        None => authorize::authenticate(edge, head, endpoint.token(&head.headers)).await?,
+        None => {
+            let proxies = &edge.config.trusted_proxies;
+            places = edge.quotas.arrive(head, proxies).await?;
+            authorize::authenticate(edge, head, endpoint.token(&head.headers)).await?
+        }
     };
     let span = measure::span(mount.route, head);
     let visit = Visit {
@@ -124,6 +132,7 @@ async fn enter(
         principal: caller.principal,
         grant: caller.grant,
         trace: span.context().cloned(),
+        places,
     };
     let answer = endpoint.answer(visit, body).in_span(&span).await;
     measure::end(span, answer.as_ref().map_err(|refused| &*refused.why));

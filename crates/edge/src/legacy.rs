@@ -243,8 +243,10 @@ pub(crate) fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
 
 /// A session in the hands of whoever visits.
 pub(crate) fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
+    let asks = visit.edge.dispatcher.asks_of_grants();
     SessionRef {
         trace: visit.trace.clone(),
+        grant: visit.grant.clone().filter(|_| asks),
         ..SessionRef::new(session, visit.principal.clone())
     }
 }

@@ -29,6 +29,7 @@
 
 mod access;
 mod answer;
+mod audit;
 mod authorize;
 mod backlog;
 mod body;
@@ -50,6 +51,7 @@ mod metered;
 mod modern;
 mod names;
 mod permit;
+mod quotas;
 mod recorder;
 mod refusal;
 mod refused;
@@ -70,6 +72,7 @@ pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
 pub use layers::Trusted;
 pub use load::Load;
+pub use quotas::{Quotas, TrustedProxies};
 pub use recorder::{Gauges, Recorder};
 pub use single_streams::SingleStreams;
 pub use upgrade::{Duplex, Upgrade};

@@ -77,7 +77,7 @@ pub(crate) fn not_enough(method: &'static str, why: &AuthError) {
     metrics().security.authenticated(method, outcome, reason);
 }
 
-fn outcome(why: &AuthError) -> (AuthOutcome, &'static str) {
+pub(crate) fn outcome(why: &AuthError) -> (AuthOutcome, &'static str) {
     match why {
         AuthError::Missing => (AuthOutcome::Missing, "none"),
         AuthError::Invalid => (AuthOutcome::Invalid, "unknown"),

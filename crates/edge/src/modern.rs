@@ -7,9 +7,11 @@ mod discover;
 mod listen;
 mod run;
 mod task;
+mod task_watch;
 
 use axum::response::Response;
 use http::StatusCode;
+use shoal_protocol::task::missing_tasks;
 use shoal_protocol::{
     Body, Era, Message, Method, RawJson, Request, RequestMeta, Revision, RpcError, code, shown,
 };
@@ -80,17 +82,16 @@ async fn serve_request(
     request: Request,
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
+    let headers = &visit.head.headers;
     let dispatcher = &*visit.edge.dispatcher;
     let tasks = visit.edge.config.tasks.enabled;
-    let checked = check::request(
-        &visit.head.headers,
-        version,
-        &meta,
-        &request,
-        dispatcher,
-        tasks,
-    )
-    .map_err(Refusal::Modern)?;
+    let checked =
+        check::request(headers, version, &meta, &request, tasks).map_err(Refusal::Modern)?;
+    let caller = call::caller(visit, &meta, &checked);
+    check::arguments(headers, &caller, &request, dispatcher).map_err(Refusal::Modern)?;
+    if tasks && !checked.tasks && check::needs_tasks(&caller, &request, dispatcher) {
+        return Err(Refusal::Modern(missing_tasks()).into());
+    }
     match request.method {
         Method::Discover => {
             if let Some(record) = &permit.record {
@@ -102,13 +103,13 @@ async fn serve_request(
             // A subscription is a stream that stays, not a request under way.
             let record = permit.record.clone();
             drop(permit);
-            let listening = listen::serve(visit, request).await?;
+            let listening = listen::serve(visit, &caller, request).await?;
             if let Some(record) = record {
                 record.answered(b"");
             }
             Ok(listening)
         }
         _ if request.method.is_of_task() => task::serve(visit, request, permit).await,
-        _ => Ok(call::serve(visit, meta, checked, request, permit).await),
+        _ => Ok(call::serve(visit, meta, checked, caller, request, permit).await),
     }
 }

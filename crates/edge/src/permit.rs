@@ -4,6 +4,7 @@ use shoal_ports::{NodeLimits, Principal};
 
 use crate::body_budget::BodyPermit;
 use crate::load::{Load, RequestCount};
+use crate::quotas::Places;
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
 
@@ -12,6 +13,8 @@ pub(crate) struct RequestPermit {
     _count: RequestCount,
     /// What is recorded of it, if it asks for something.
     pub(crate) record: Option<RequestRecord>,
+    /// What it holds of quotas: of where it comes from, and of what it asks for.
+    pub(crate) places: [Places; 2],
     /// What its body holds, if that is large.
     pub(crate) room: Option<BodyPermit>,
 }
@@ -29,6 +32,7 @@ impl RequestPermit {
         Ok(Self {
             _count: load.admit_request(principal, limits)?,
             record: None,
+            places: Default::default(),
             room: None,
         })
     }

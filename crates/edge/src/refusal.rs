@@ -2,11 +2,12 @@
 //!
 //! `docs/errors.md` shows it to users, and `tests/edge/refusals.rs` holds the two together.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError};
-use shoal_protocol::{InvalidEventId, InvalidMessage, Revision, RpcError, code};
+use shoal_protocol::{InvalidEventId, InvalidMessage, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics::RefusalReason;
 
 /// When to come back where nothing better is known.
@@ -89,6 +90,17 @@ pub(crate) enum Refusal {
     AnswerNotKept(BacklogFull),
     #[error("too many streams: {limit} are open for this principal; close one or try again later")]
     TooManyStreamsOfPrincipal { limit: usize },
+    #[error("the quota {quota:?} is used up; try again in {} s", seconds(*wait))]
+    QuotaUsedUp { quota: Arc<str>, wait: Duration },
+    #[error(
+        "the quota {quota:?} lets {limit} be under way at once; wait for answers, or try again later"
+    )]
+    QuotaPlaces { quota: Arc<str>, limit: usize },
+    #[error(
+        "the batch has {count} requests that the quota {quota:?} counts, more than it ever lets through at \
+         once; send smaller ones"
+    )]
+    BatchOverQuota { quota: Arc<str>, count: u32 },
     #[error("the client must accept the answer; send Accept: {0}")]
     NotAcceptable(&'static str),
     #[error("the body's type is {0:?}; send Content-Type: application/json")]
@@ -163,7 +175,7 @@ const OF_NODE: Row = Row {
     )
 };
 
-/// A limit of the principal: others may. The only meaning that 429 has.
+/// A limit of the principal, or a quota: others may. The only meaning that 429 has.
 const OF_PRINCIPAL: Row = Row {
     retry_after: Some(SOON),
     ..row(
@@ -224,6 +236,12 @@ impl Refusal {
             | Self::TooManyStreamsOfPrincipal { .. }
             | Self::NoRoomOfPrincipal { .. }
             | Self::AnswerNotKept(BacklogFull::Principal(_)) => OF_PRINCIPAL,
+            Self::QuotaUsedUp { wait, .. } => Row {
+                retry_after: Some(*wait),
+                ..OF_PRINCIPAL
+            },
+            Self::QuotaPlaces { .. } => OF_PRINCIPAL,
+            Self::BatchOverQuota { .. } => row(Status::BAD_REQUEST, INVALID, Reason::Quota),
             Self::NotAcceptable(_) => Row {
                 status: Status::NOT_ACCEPTABLE,
                 ..HEADERS
@@ -268,9 +286,20 @@ impl Refusal {
         match self {
             Self::Message(invalid) => invalid.error.clone(),
             Self::Modern(error) | Self::Gateway(GatewayError::Rejected(error)) => error.clone(),
+            Self::QuotaUsedUp { quota, .. } | Self::QuotaPlaces { quota, .. } => {
+                let wait = self.retry_after().unwrap_or_default().as_millis();
+                let wait = u64::try_from(wait).unwrap_or(u64::MAX);
+                let data = serde_json::json!({ "quota": **quota, "retryAfterMs": wait });
+                RpcError::new(self.row().code, self.to_string()).with_data(RawJson::of(&data))
+            }
             _ => RpcError::new(self.row().code, self.to_string()),
         }
     }
+}
+
+/// Whole seconds, never none.
+pub(crate) fn seconds(wait: Duration) -> u128 {
+    wait.as_millis().div_ceil(1000).max(1)
 }
 
 /// Why a caller is turned away.

@@ -13,6 +13,7 @@ use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::measure;
+use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::subscriptions::Hub;
 
@@ -28,6 +29,7 @@ pub(crate) struct EdgeState {
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
+    pub(crate) quotas: Quotas,
     pub(crate) budget: Arc<BodyBudget>,
     pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,

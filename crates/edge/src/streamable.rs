@@ -44,6 +44,7 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
     let began = Instant::now();
     let limits = &edge.config.limits;
     let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
+    permit.places[0] = std::mem::take(&mut visit.places);
     media::expect_json_body(headers)?;
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers);
@@ -53,6 +54,7 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
         Incoming::begin(&mut visit, began, &text, session.as_ref(), &mut permit)?;
     let selected = era::select(version, session.is_some(), &message);
     let serving = async {
+        visit.count(&message, &mut permit).await?;
         match selected {
             Ok(Selected::Legacy) => legacy::post(&visit, session, message, permit).await,
             Ok(Selected::Modern(meta)) => {

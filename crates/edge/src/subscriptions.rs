@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use shoal_ports::{Bus, BusEvent, BusSubscription, Dispatcher, ServerFacts};
+use shoal_ports::{Bus, BusEvent, BusSubscription, Caller, Dispatcher, ServerFacts};
 use shoal_protocol::RawJson;
 use tokio::sync::{Notify, watch};
 
@@ -31,6 +31,7 @@ struct Listeners {
     next: u64,
     all: HashMap<u64, Arc<Listener>>,
     by_uri: HashMap<Arc<str>, Vec<u64>>,
+    by_task: HashMap<Arc<str>, Vec<u64>>,
 }
 
 /// A listener's place at the hub; dropping it gives the place up.
@@ -57,15 +58,16 @@ impl Hub {
         })
     }
 
-    /// Joins the listeners. `filter` is cut down to what is honoured: URIs that no backend watches fall
+    /// Joins the listeners. `filter` is cut down to what is honoured: URIs that no backend watches, or that the caller may not read, fall
     /// out. From its return on, no news is missed. Cancelled, it leaves nothing behind.
     pub(crate) async fn join(
         self: &Arc<Self>,
+        caller: &Caller,
         filter: &mut Filter,
         max_updates: usize,
     ) -> Subscription {
         let asked = filter.resource_subscriptions.iter().map(|uri| async move {
-            let watched = self.dispatcher.subscribe(uri).await;
+            let watched = self.dispatcher.subscribe(Some(caller), uri).await;
             if let Err(error) = &watched {
                 tracing::debug!(%uri, %error, "left a resource out of a subscription");
             }
@@ -78,7 +80,13 @@ impl Hub {
         let watched: Vec<Watched> = watched.into_iter().flatten().collect();
         let uris: Vec<Arc<str>> = watched.iter().map(|it| Arc::clone(&it.uri)).collect();
         filter.resource_subscriptions = uris.iter().map(ToString::to_string).collect();
-        let listener = Arc::new(Listener::new(filter, uris.clone(), max_updates));
+        let tasks: Vec<Arc<str>> = filter
+            .task_ids
+            .iter()
+            .map(|id| id.as_str().into())
+            .collect();
+        let listener = Listener::new(filter, uris.clone(), tasks.clone(), max_updates);
+        let listener = Arc::new(listener);
         let mut listeners = self.listeners.lock();
         if !listeners.watched {
             listeners.watched = true;
@@ -87,12 +95,13 @@ impl Hub {
         let id = listeners.next;
         listeners.next += 1;
         listeners.all.insert(id, Arc::clone(&listener));
-        for uri in &uris {
-            listeners
-                .by_uri
-                .entry(Arc::clone(uri))
-                .or_default()
-                .push(id);
+        let Listeners {
+            by_uri, by_task, ..
+        } = &mut *listeners;
+        for (by_name, names) in [(by_uri, &uris), (by_task, &tasks)] {
+            for name in names {
+                by_name.entry(Arc::clone(name)).or_default().push(id);
+            }
         }
         drop(listeners);
         Subscription {
@@ -123,6 +132,7 @@ impl Hub {
                     Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
                         self.resource_updated(&uri, &params);
                     }
+                    Some(Ok(BusEvent::TaskChanged { task })) => self.task_changed(task.as_str()),
                     Some(Ok(BusEvent::NodeLeft { .. })) => {}
                     Some(Err(_lagged)) => self.anything_updated(),
                     None => return self.cut_all("the bus has closed"),
@@ -162,9 +172,21 @@ impl Hub {
         }
     }
 
-    /// News was missed, so every resource may have changed.
+    fn task_changed(&self, task: &str) {
+        let listeners = self.listeners.lock();
+        for id in listeners.by_task.get(task).into_iter().flatten() {
+            if let Some(listener) = listeners.all.get(id) {
+                listener.task_changed(task);
+            }
+        }
+    }
+
+    /// News was missed, so every resource and every task may have changed.
     fn anything_updated(&self) {
         for listener in self.listeners.lock().all.values() {
+            for task in listener.tasks() {
+                listener.task_changed(task);
+            }
             for uri in listener.uris() {
                 listener.resource_updated(uri, None);
             }
@@ -189,15 +211,23 @@ impl Drop for Subscription {
         let mut listeners = self.hub.listeners.lock();
         listeners.all.remove(&self.id);
         for Watched { uri, .. } in &self.uris {
-            if let Some(ids) = listeners.by_uri.get_mut(uri) {
-                ids.retain(|id| *id != self.id);
-                if ids.is_empty() {
-                    listeners.by_uri.remove(uri);
-                }
-            }
+            leave(&mut listeners.by_uri, uri, self.id);
+        }
+        for task in self.listener.tasks() {
+            leave(&mut listeners.by_task, task, self.id);
         }
         if listeners.all.is_empty() {
             self.hub.deserted.notify_one();
+        }
+    }
+}
+
+/// Takes a listener out of those of a name.
+fn leave(by_name: &mut HashMap<Arc<str>, Vec<u64>>, name: &str, listener: u64) {
+    if let Some(ids) = by_name.get_mut(name) {
+        ids.retain(|id| *id != listener);
+        if ids.is_empty() {
+            by_name.remove(name);
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::authorize;
 use crate::backlog::Reader;
 use crate::body::{self, Bounds};
 use crate::permit::RequestPermit;
+use crate::quotas::Places;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
@@ -26,6 +27,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) grant: Option<Arc<Grant>>,
     /// The span of the request, or of the message in it: the parent of what is done for it.
     pub(crate) trace: Option<TraceContext>,
+    /// What it holds of quotas of its address.
+    pub(crate) places: Places,
 }
 
 impl Visit<'_> {
@@ -73,10 +76,21 @@ impl Visit<'_> {
             .and_then(Body::within_lengths)
             .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))?;
         if let Some(grant) = &self.grant {
-            authorize::expect_enough(self.edge, grant, &body)
+            authorize::expect_enough(self.edge, self.head, &self.principal, grant, &body)
                 .map_err(|why| Refused::of(request_id(&body), why))?;
         }
         Ok(body)
+    }
+
+    /// Counts what a message asks for against the caller's quotas, once for each message that a client sends: what Shoal itself
+    /// repeats of it does not come by here.
+    pub(crate) async fn count(
+        &self,
+        body: &Body,
+        permit: &mut RequestPermit,
+    ) -> Result<(), Refusal> {
+        permit.places[1] = self.edge.quotas.admit(&self.principal, body).await?;
+        Ok(())
     }
 
     /// Ready when what the caller showed is over.

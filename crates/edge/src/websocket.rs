@@ -52,6 +52,7 @@ use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
 use crate::modern;
 use crate::permit::RequestPermit;
+use crate::quotas::Places;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::single_streams::SingleStream;
@@ -81,6 +82,9 @@ const READ_AT_ONCE: usize = 8 << 10;
 const UNHEARD: u32 = 2;
 /// Bytes of a frame of the server, at most.
 const PIECE: usize = 64 << 10;
+/// Bytes that wait for the connection, at most: one frame. Without a limit, the answers to pings of a client that reads
+/// nothing would wait without end; with it, only the newest ping is answered once the client reads (RFC 6455, 5.5.3).
+const WRITTEN_AT_ONCE: usize = 2 * PIECE;
 /// Bytes around the payload of a client's control frame.
 const CONTROL_FRAME: usize = 6;
 /// How long, and how much, a client may go on sending after it was told that the connection ends: closed under it, the
@@ -132,21 +136,27 @@ impl Offer {
     fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
         let refuse = |what: &str| Refusal::WebSocketHandshake(what.to_owned());
         let has = |name| offered(headers).any(|protocol| protocol == name);
-        let named = |prefix| offered(headers).find_map(|protocol| protocol.strip_prefix(prefix));
+        let named = |prefix, twice| {
+            let mut all = offered(headers).filter_map(|protocol| protocol.strip_prefix(prefix));
+            let first = all.next();
+            all.next().map_or(Ok(first), |_| Err(refuse(twice)))
+        };
+        let (session_once, event_once) = ("name the session once", "name the last event once");
+        named(AUTH, "give the token once")?;
         let resumable = has(RESUMABLE);
         if !resumable && !has(PLAIN) {
             return Err(refuse(
                 "offer the subprotocol mcp, or mcp.resume, in Sec-WebSocket-Protocol",
             ));
         }
-        let session = match (legacy::session_id(headers)?, named(SESSION)) {
-            (Some(_), Some(_)) => return Err(refuse("name the session once")),
+        let session = match (legacy::session_id(headers)?, named(SESSION, session_once)?) {
+            (Some(_), Some(_)) => return Err(refuse(session_once)),
             (Some(session), None) => Some(session),
             (None, Some(text)) => Some(legacy::parse_session_id(text)?),
             (None, None) => None,
         };
-        let after = match (legacy::cursor(headers)?, named(AFTER)) {
-            (Some(_), Some(_)) => return Err(refuse("name the last event once")),
+        let after = match (legacy::cursor(headers)?, named(AFTER, event_once)?) {
+            (Some(_), Some(_)) => return Err(refuse(event_once)),
             (Some(after), None) => Some(after),
             (None, Some(text)) => Some(EventId::from_str(text)?),
             (None, None) => None,
@@ -212,6 +222,16 @@ async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
 }
 
 fn handshake(head: &Parts) -> Result<http::Response<()>, Refusal> {
+    let refuse = |what: &str| Err(Refusal::WebSocketHandshake(what.to_owned()));
+    // Its bytes would be read as frames.
+    if has_body(&head.headers) {
+        return refuse("the handshake must have no body");
+    }
+    if let Some(key) = head.headers.get(header::SEC_WEBSOCKET_KEY)
+        && !is_key(key.as_bytes())
+    {
+        return refuse("Sec-WebSocket-Key must be 16 bytes in Base64");
+    }
     let mut request = HttpRequest::new(());
     *request.method_mut() = head.method.clone();
     *request.version_mut() = head.version;
@@ -222,6 +242,22 @@ fn handshake(head: &Parts) -> Result<http::Response<()>, Refusal> {
         }
         error => Refusal::WebSocketHandshake(error.to_string()),
     })
+}
+
+fn has_body(headers: &HeaderMap) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH);
+    headers.contains_key(header::TRANSFER_ENCODING) || length.is_some_and(|length| length != "0")
+}
+
+/// Whether these are 16 bytes in Base64 (RFC 6455, 4.1): 22 digits, of which the last stands for two bits, and the padding.
+fn is_key(text: &[u8]) -> bool {
+    let digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    match text {
+        [digits @ .., b'A' | b'Q' | b'g' | b'w', b'=', b'='] => {
+            digits.len() == 21 && digits.iter().all(digit)
+        }
+        _ => false,
+    }
 }
 
 /// Whoever is at the other end.
@@ -245,7 +281,20 @@ impl Client {
             principal: self.principal.clone(),
             grant: self.grant.clone(),
             trace,
+            places: Places::default(),
         }
+    }
+
+    /// Counts a message against all quotas. There is no request for it that was counted by its address.
+    async fn count(
+        &self,
+        visit: &Visit<'_>,
+        body: &Body,
+        permit: &mut RequestPermit,
+    ) -> Result<(), Refusal> {
+        let proxies = &self.edge.config.trusted_proxies;
+        permit.places[0] = self.edge.quotas.arrive(&self.head, proxies).await?;
+        visit.count(body, permit).await
     }
 
     /// Whoever gets what is written.
@@ -327,6 +376,7 @@ async fn serve(
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_AT_ONCE)
         .write_buffer_size(0)
+        .max_write_buffer_size(WRITTEN_AT_ONCE)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
     let metered = Metered::new(connection, bounds);
@@ -434,7 +484,7 @@ impl Connection {
         let written = match text.len() <= PIECE {
             true => {
                 let text = Utf8Bytes::try_from(text).map_err(|_| NOT_TEXT)?;
-                self.socket.send(Message::Text(text)).await
+                self.put(Message::Text(text)).await
             }
             false => self.write_in_pieces(&text).await,
         };
@@ -448,10 +498,16 @@ impl Connection {
         while !rest.is_empty() {
             let piece = rest.split_to(rest.len().min(PIECE));
             let frame = Frame::message(piece, OpCode::Data(kind), rest.is_empty());
-            self.socket.send(Message::Frame(frame)).await?;
+            self.put(Message::Frame(frame)).await?;
             kind = Data::Continue;
         }
         Ok(())
+    }
+
+    /// Writes a frame. What waits before it, such as answers to pings, goes first: there is room for one frame.
+    async fn put(&mut self, frame: Message) -> Result<(), Error> {
+        self.socket.flush().await?;
+        self.socket.send(frame).await
     }
 
     async fn ping(&mut self) -> Result<(), End> {
@@ -461,7 +517,7 @@ impl Connection {
         if self.unheard > UNHEARD {
             return Err(End::Gone);
         }
-        let ping = self.socket.send(Message::Ping(Bytes::new())).await;
+        let ping = self.put(Message::Ping(Bytes::new())).await;
         ping.map_err(|_| End::Gone)
     }
 
@@ -519,10 +575,7 @@ impl Connection {
         let Some(session) = session else {
             return self.open(message).await;
         };
-        let asks = !matches!(
-            message.body,
-            Body::Single(McpMessage::Notification(_) | McpMessage::Response(_))
-        );
+        let asks = message.asks();
         let mut handing_over = Box::pin(hand_over(client, session, message));
         // Its first step is done before the next message is read: in a session of this node, that is their order.
         if let Poll::Ready(said) = poll!(handing_over.as_mut()) {
@@ -567,19 +620,74 @@ impl Connection {
                 End::Close(code, why) => {
                     self.say_the_rest().await;
                     let reason = short(&why).into();
-                    let mut socket = self.socket;
-                    if socket
-                        .close(Some(CloseFrame { code, reason }))
-                        .await
-                        .is_err()
-                    {
+                    let told = self.farewell(CloseFrame { code, reason }).await;
+                    if told.is_err() {
                         return Ok(());
                     }
-                    linger(socket.into_inner().into_inner()).await
+                    if matches!(code, CloseCode::Away | CloseCode::Restart) {
+                        self.hear_the_rest().await;
+                    }
+                    linger(self.socket.into_inner().into_inner()).await
                 }
             }
         })
         .await;
+    }
+
+    async fn farewell(&mut self, why: CloseFrame) -> Result<(), Error> {
+        self.socket.flush().await?;
+        self.socket.close(Some(why)).await
+    }
+
+    /// What the client said before it heard that it is sent away goes to its session, which lives on: the answers are
+    /// events, for which the client comes back.
+    async fn hear_the_rest(&mut self) {
+        let Some(Session {
+            id, single: None, ..
+        }) = self.session.take()
+        else {
+            return;
+        };
+        loop {
+            if !self.reads() {
+                self.handed_over.next().await;
+                continue;
+            }
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    let room = self.socket.get_mut().took(text.len());
+                    self.hand_over_unanswered(&id, Bytes::from(text), room)
+                        .await;
+                }
+                Some(Ok(Message::Ping(payload) | Message::Pong(payload))) => {
+                    let bytes = CONTROL_FRAME + payload.len();
+                    self.socket.get_mut().passed(bytes);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Hands a message over, of which nothing can be said any more on this connection.
+    async fn hand_over_unanswered(
+        &mut self,
+        session: &SessionId,
+        text: Bytes,
+        room: Option<BodyPermit>,
+    ) {
+        let (client, began) = (Arc::clone(&self.client), Instant::now());
+        match Arrived::read(&client, began, &text, Some(session), room) {
+            Ok(message) => {
+                let asks = message.asks();
+                let handing_over = tokio::spawn(hand_over(client, session.clone(), message));
+                if asks {
+                    self.handed_over.push(handing_over);
+                } else {
+                    let _ = handing_over.await;
+                }
+            }
+            Err(refused) => refused.count(&client.edge.recorder, began),
+        }
     }
 
     /// What was handed over may have been refused, which no stream would tell.
@@ -661,6 +769,14 @@ struct Arrived {
 }
 
 impl Arrived {
+    /// Whether it has to be answered.
+    const fn asks(&self) -> bool {
+        !matches!(
+            self.body,
+            Body::Single(McpMessage::Notification(_) | McpMessage::Response(_))
+        )
+    }
+
     /// Counts a message and parses it. One for which there is no place is read for its id: nothing else would tell its
     /// client which one it was.
     fn read(
@@ -695,12 +811,13 @@ async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Ref
     let Arrived {
         body,
         incoming,
-        permit,
+        mut permit,
         trace,
         ..
     } = message;
     let visit = client.visit(trace);
     let opening = async {
+        client.count(&visit, &body, &mut permit).await?;
         let initialize = match era::select(VersionHeader::Absent, false, &body)? {
             Selected::Modern(meta) => {
                 return Err(Refusal::Modern(modern::not_by_websocket(&meta)).into());
@@ -725,11 +842,12 @@ async fn hand_over(client: Arc<Client>, session: SessionId, message: Arrived) ->
         began,
         body,
         incoming,
-        permit,
+        mut permit,
         trace,
     } = message;
     let visit = client.visit(trace);
     let handing_over = async {
+        client.count(&visit, &body, &mut permit).await?;
         let (handed, delivered) = legacy::hand_over(&visit, session, body).await?;
         let text = match delivered {
             Delivered::Accepted => None,

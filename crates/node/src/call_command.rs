@@ -1,6 +1,7 @@
 //! `shoal tools` and `shoal call`: a server's tools from the command line.
 
 mod listing;
+mod task;
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +10,8 @@ use crate::exit::{Code, Failure};
 use crate::print::{json, print};
 use crate::stdio::client::{Client, failed, object};
 use crate::terminal::Terminal;
+
+pub use task::tasks;
 
 /// Pages of tools that are asked for at most: a server that never ends its list is none.
 const MOST_PAGES: usize = 1000;
@@ -40,6 +43,9 @@ pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> 
             "the arguments are no JSON object such as '{{\"text\": \"hello\"}}': {error}"
         ))
     })?;
+    if command.task {
+        return task::call(command, arguments, token).await;
+    }
     let mut client = connect(&command.server, token).await?;
     let params = object(json!({ "name": command.name, "arguments": arguments }));
     let result = tokio::select! {
@@ -53,9 +59,17 @@ pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> 
     let interrupted = || Failure::new(Code::Interrupted, "the call was taken back");
     let result = result.ok_or_else(interrupted)?;
     let result = result.map_err(|error| failed(&command.server.url, &error))?;
-    let text = match command.output {
-        Output::Json => json(&result)?,
-        Output::Text => content(&result),
+    show(&command.name, &result, command.output)
+}
+
+/// Prints what a tool has answered.
+///
+/// # Errors
+/// A tool that fails.
+fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
+    let text = match output {
+        Output::Json => json(result)?,
+        Output::Text => content(result),
     };
     print(&text)?;
     let reason = match () {
@@ -65,8 +79,7 @@ pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> 
         }
         () => return Ok(()),
     };
-    let reason = format!("{} {reason}", command.name);
-    Err(Failure::new(Code::Tool, reason))
+    Err(Failure::shown(format!("{tool} {reason}")))
 }
 
 async fn list(client: &mut Client, server: &Remote) -> Result<Vec<Value>, Failure> {

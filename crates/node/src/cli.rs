@@ -2,6 +2,7 @@
 
 mod calls;
 mod client_config;
+mod policy;
 mod pools;
 mod worker_check;
 
@@ -15,8 +16,9 @@ use toml::Value;
 use crate::config::{Flag, Role};
 use crate::exit::Code;
 
-pub use calls::{Call, Era, Remote, Tools};
+pub use calls::{Call, Era, OneTask, Remote, Tasks, Tools};
 pub use client_config::{ClientConfig, Header, McpClient};
+pub use policy::{PolicyCommand, PolicyTest};
 pub use pools::Pools;
 pub use worker_check::WorkerCheck;
 
@@ -42,6 +44,9 @@ pub enum Command {
     Tools(Tools),
     /// Call a tool of a server and print its answer.
     Call(Call),
+    /// Look at, stop or wait for calls that have become tasks.
+    #[command(subcommand)]
+    Tasks(Tasks),
     /// Print nodes, pools, sessions and leases as a node sees them.
     Status(Status),
     /// Check whether a worker in any language keeps its contract with nodes.
@@ -51,6 +56,9 @@ pub enum Command {
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Test the rules that say who may use what.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Print a script that completes commands and flags in a shell.
     Completions {
         /// The shell.
@@ -176,8 +184,10 @@ impl Cli {
         match &self.command {
             Some(Command::Tools(tools)) => tools.output,
             Some(Command::Call(call)) => call.output,
+            Some(Command::Tasks(command)) => command.task().output,
             Some(Command::Status(status)) => status.output,
             Some(Command::WorkerCheck(check)) => check.output,
+            Some(Command::Policy(PolicyCommand::Test(test))) => test.output,
             Some(Command::Config(ConfigCommand::Check(file) | ConfigCommand::Show(file))) => {
                 file.output
             }

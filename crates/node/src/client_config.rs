@@ -9,6 +9,7 @@ use crate::cli::{ClientConfig, Header, McpClient};
 use crate::config::TOKEN;
 use crate::exit::Failure;
 use crate::print;
+use crate::stdio::exchange::endpoint;
 
 /// Prints the configuration; where it belongs goes to standard error, so that standard output can be a file.
 ///
@@ -26,6 +27,7 @@ pub fn run(command: &ClientConfig) -> Result<(), Failure> {
 
 /// The configuration for a client that finds Shoal at `program`.
 fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
+    endpoint(&command.url).map_err(|error| Failure::usage(error.to_string()))?;
     let by_stdio =
         command.stdio || !command.server.is_empty() || command.client == McpClient::ClaudeDesktop;
     let server = match by_stdio {

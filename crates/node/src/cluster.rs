@@ -27,32 +27,6 @@ use crate::node::{Membership, Watch};
 /// How long links may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Reads the certificates for links, if the settings name some, and reads them again from now on.
-///
-/// # Errors
-/// The file that cannot be used, and why.
-///
-/// # Panics
-/// Outside a Tokio runtime.
-pub fn open_tls(settings: &Settings) -> Result<Option<Tls>, String> {
-    let tls = &settings.cluster.tls;
-    let files = tls
-        .files()
-        .map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
-    let Some(files) = files else {
-        return Ok(None);
-    };
-    if files.allow_plaintext {
-        tracing::warn!(
-            "cluster.tls.allow_plaintext = true: whoever reaches cluster.listen needs no certificate; end it \
-             with the rollout that it is for"
-        );
-    }
-    let opened = Tls::open(files).map_err(|error| format!("cluster.tls: {error}"))?;
-    opened.renew(tls.reread.get());
-    Ok(Some(opened))
-}
-
 /// A listener for other processes that is bound and not yet served.
 #[derive(Debug)]
 pub struct BoundCluster {
@@ -233,7 +207,7 @@ pub(crate) fn routed(
     RoutedGateway::new(config, members.clone(), directory, local)
 }
 
-/// How links to and from other processes behave; `tls` is what [`open_tls`] has read.
+/// How links to and from other processes behave; `tls` is what the files of `cluster.tls` hold.
 pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     let cluster = &settings.cluster;
     let silence = cluster.silence.get();

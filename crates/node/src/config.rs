@@ -7,9 +7,12 @@ mod cluster;
 mod cluster_tls;
 mod environment;
 mod error;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod layers;
 mod node;
 mod pools;
+mod port_tls;
 mod redis;
 pub mod reference;
 mod reload;
@@ -38,18 +41,22 @@ use layers::Layers;
 pub use layers::Source;
 pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
+pub use port_tls::{ClientCertificate, PortTls};
 pub use redis::{Redis, StoreAddress};
 pub use reload::Reload;
 use schemars::JsonSchema;
 pub use secret_source::SecretSource;
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::Segment;
-pub use server::Server;
+pub use server::{Operator, OperatorRole, Server};
 pub use session::Session;
 pub use shoal_auth::TokenHash;
 pub use shoal_auth::config::{Auth, AuthMode, Token};
+pub use shoal_outbound::OutboundConfig;
+pub use shoal_policy::PolicyConfig;
 use shoal_ports::REDACTED;
-pub use shoal_ports::{NodeLimits, Period, Secret};
+pub use shoal_ports::{NodeLimits, Period, QuotaConfig, Secret};
+use shoal_telemetry::audit::Audit;
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
@@ -73,10 +80,20 @@ pub struct Settings {
     pub redis: Redis,
     /// Who may call.
     pub auth: Auth,
+    /// Who may use what ([policy](policy.md)). Without a rule everybody may use everything; once there is one, what no rule
+    /// allows is denied.
+    pub policy: PolicyConfig,
+    /// Where Shoal's own requests may go: to servers behind URLs, services with an OpenAPI document, and authorization servers.
+    /// Hosts that the configuration names are reached. Hosts that others name must have public addresses
+    /// ([more](backends.md#where-requests-may-go)).
+    pub outbound: OutboundConfig,
     /// What the server tells of itself and of what it offers.
     pub catalog: Catalog,
     /// How much of everything there may be before the answer is "later".
     pub limits: NodeLimits,
+    /// How much principals, addresses and all together may ask for ([quotas](quotas.md)). They are in force as soon as the file is
+    /// read again.
+    pub quotas: Vec<QuotaConfig>,
     /// The life of a legacy session.
     pub session: Session,
     /// SSE streams, and how long they can be resumed.
@@ -94,8 +111,11 @@ pub struct Settings {
     /// What the process reports, and where to. Without an endpoint there are only the metrics at `/metrics` of the
     /// admin port.
     pub telemetry: Telemetry,
-    /// Changes of the configuration file while the process works. SIGHUP has it read again. Pools that were added, changed or
-    /// removed take effect at once; for all else the process has to be started again
+    /// The audit trail: who was let in, who was allowed what, and what became of each call ([audit](audit.md)). It is off
+    /// without `file` and `otlp`.
+    pub audit: Audit,
+    /// Changes of the configuration file while the process works. SIGHUP has it read again. Quotas, and pools that were added,
+    /// changed or removed, take effect at once; for all else the process has to be started again
     /// ([more](operations.md#changing-the-configuration)).
     pub reload: Reload,
     /// How long each step of an orderly end may take.

@@ -6,18 +6,27 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::json;
 
+use crate::certificates::{self, Certificates};
 use crate::cli::{ConfigCommand, ConfigFile, Output};
-use crate::config::{self, Environment, Loaded, Preset, TokenHash, reference};
+use crate::config::{self, Environment, Loaded, Preset, Settings, TokenHash, reference};
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal config …` in a program with these settings.
+/// Runs `shoal config …` in a program with these settings. `accept` says whether the program can run what `check` reads.
 ///
 /// # Errors
 /// A configuration that cannot be used; a standard stream that cannot be read or written.
-pub fn run(command: &ConfigCommand, program: &[Preset]) -> Result<(), Failure> {
+pub fn run(
+    command: &ConfigCommand,
+    program: &[Preset],
+    accept: &dyn Fn(&Settings) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let text = match command {
-        ConfigCommand::Check(file) => check(&load(file, program)?, file.output)?,
+        ConfigCommand::Check(file) => {
+            let loaded = load(file, program)?;
+            accept(&loaded.settings)?;
+            check(&loaded, file.output)?
+        }
         ConfigCommand::Show(file) => show(&load(file, program)?, file.output)?,
         ConfigCommand::Doc => reference::markdown(),
         ConfigCommand::Schema => json(&reference::schema())?,
@@ -37,8 +46,13 @@ fn load(file: &ConfigFile, program: &[Preset]) -> Result<Loaded, Failure> {
 }
 
 fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
+    let mut warnings = config::warnings(&loaded.settings);
+    let missing = certificates::missing(&loaded.settings);
+    if missing.is_empty() {
+        Certificates::open(&loaded.settings).map_err(Failure::usage)?;
+    }
+    warnings.extend(missing);
     let pools: Vec<&str> = loaded.settings.pools.keys().map(String::as_str).collect();
-    let warnings = config::warnings(&loaded.settings);
     if output == Output::Json {
         let found = json!({ "sources": loaded.sources, "pools": pools, "warnings": warnings });
         return Ok(json(&found)?);

@@ -18,6 +18,8 @@ use crate::print;
 pub struct Failure {
     code: Code,
     error: anyhow::Error,
+    /// Whether standard output has what was asked for: then nothing follows it there.
+    printed: bool,
 }
 
 /// The exit codes of a process that could not.
@@ -63,7 +65,7 @@ impl Code {
             }
             Self::Usage => "what was asked cannot be done: the words typed, or the configuration",
             Self::Tool => {
-                "`call`: the tool reports an error (`isError`), or asks for what cannot be answered; `worker-check`: the worker does not keep the contract"
+                "`call`: the tool reports an error (`isError`), or asks for what cannot be answered; `worker-check`: the worker does not keep the contract; `policy test`: a case fails"
             }
             Self::Unreachable => "the server, or the admin port, cannot be reached",
             Self::Refused => "the server answered with an error",
@@ -90,6 +92,15 @@ impl Failure {
         Self {
             code,
             error: anyhow::Error::msg(message.into()),
+            printed: false,
+        }
+    }
+
+    /// What was asked for has been printed, and tells of a failure itself.
+    pub fn shown(message: impl Into<String>) -> Self {
+        Self {
+            printed: true,
+            ..Self::new(Code::Tool, message)
         }
     }
 
@@ -108,7 +119,7 @@ impl Failure {
     pub fn report(&self, output: Output) -> ExitCode {
         let line = format!("shoal: {:#}\n", self.error);
         let object = json!({ "error": { "exit_code": self.code(), "message": self.to_string() } });
-        let prints_json = output == Output::Json && self.code != Code::Tool;
+        let prints_json = output == Output::Json && !self.printed;
         let (done, written) = mpsc::channel();
         thread::spawn(move || {
             // Nobody is left to tell when a stream is closed.
@@ -138,6 +149,7 @@ impl From<config::Error> for Failure {
         Self {
             code: Code::Usage,
             error: error.into(),
+            printed: false,
         }
     }
 }
@@ -147,6 +159,7 @@ impl From<anyhow::Error> for Failure {
         Self {
             code: Code::Failed,
             error,
+            printed: false,
         }
     }
 }

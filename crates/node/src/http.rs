@@ -1,4 +1,4 @@
-//! Serves requests on a socket: HTTP/1.1 and HTTP/2 without TLS, bounded, with an orderly end.
+//! Serves requests on a socket: HTTP/1.1 and HTTP/2, with TLS or without, bounded, with an orderly end.
 //!
 //! hyper is driven directly: `axum::serve` has no limit on connections, no time limit on headers and
 //! no end with a deadline.
@@ -6,11 +6,15 @@
 mod connection;
 mod ending;
 mod framing;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod refusal;
+mod secure;
 mod socket;
 mod stream;
 mod streams;
 mod upgraded;
+mod wire;
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,6 +33,7 @@ use tower::ServiceExt as _;
 
 use connection::Protocols;
 use ending::Ending;
+pub use secure::HttpTls;
 
 /// Connections that the operating system holds until they are accepted.
 const BACKLOG: u32 = 4096;
@@ -56,11 +61,20 @@ pub struct HttpLimits {
 pub trait RequestService: Clone + Send + Sync + 'static {
     /// Answers one.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
+
+    /// Whether it has to know where requests come from.
+    fn wants_addresses(&self) -> bool {
+        false
+    }
 }
 
 impl RequestService for EdgeService {
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send {
         Self::answer(self, request)
+    }
+
+    fn wants_addresses(&self) -> bool {
+        Self::wants_addresses(self)
     }
 }
 
@@ -78,6 +92,7 @@ impl RequestService for Router {
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
+    tls: Option<HttpTls>,
 }
 
 impl Bound {
@@ -97,7 +112,23 @@ impl Bound {
         socket.bind(address)?;
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address })
+        Ok(Self {
+            listener,
+            address,
+            tls: None,
+        })
+    }
+
+    /// With TLS, if there is to be any.
+    #[must_use]
+    pub fn over(self, tls: Option<HttpTls>) -> Self {
+        Self { tls, ..self }
+    }
+
+    /// Where it listens, as the beginning of a URL.
+    pub fn origin(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     /// Where it listens.
@@ -112,7 +143,7 @@ impl Bound {
         let connections = TaskTracker::new();
         let acceptor = Acceptor {
             listener: self.listener,
-            protocols: Arc::new(Protocols::new(service, limits)),
+            protocols: Arc::new(Protocols::new(service, limits, self.tls)),
             places: Arc::clone(&places),
             connections: connections.clone(),
             ending: ending.clone(),

@@ -11,7 +11,8 @@
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
 //! | `pools.rs`, [`reload`] | the pools of this process, and reading the configuration again |
 //! | [`cluster`] | the other processes |
-//! | [`http`], [`admin`] | the sockets: clients, operators |
+//! | [`http`], [`admin`], `certificates.rs` | the sockets: clients, operators; their TLS |
+//! | `policies.rs`, [`policy_command`] | the rules that say who may use what, and their tests |
 //! | `descriptors.rs` | how many of them there can be |
 //! | `inspect.rs` | this node as the operators' console sees it |
 //! | [`stdio`] | a client on the standard streams |
@@ -19,6 +20,7 @@
 
 pub mod admin;
 pub mod call_command;
+mod certificates;
 pub mod cli;
 pub mod client_config;
 pub mod cluster;
@@ -26,11 +28,15 @@ pub mod config;
 pub mod config_command;
 mod descriptors;
 pub mod exit;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod given;
 pub mod http;
 mod inspect;
 pub mod install;
 pub mod node;
+mod policies;
+pub mod policy_command;
 mod pools;
 mod print;
 pub mod program;

@@ -16,12 +16,14 @@ use shoal_rpc::Tls;
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::DropGuard;
+use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use watch::Watch;
 
 use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
+use crate::policies;
 use crate::pools::Pools;
 use crate::program::PoolHandler;
 use crate::reload::ConfigurationState;
@@ -45,6 +47,7 @@ pub struct Node {
     pub(crate) joins: Option<Arc<WorkerJoins>>,
     news: Arc<dyn Bus>,
     _counted: Vec<Registration>,
+    _rereading: Option<AbortOnDropHandle<()>>,
 }
 
 /// The legacy sessions as an edge reaches them, and what keeps this process among the nodes.
@@ -76,7 +79,9 @@ impl Node {
         let storage = Storage::open(&settings, starting).await?;
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
-        let dispatch = roles::dispatch(&settings, news.clone())?;
+        let policies = policies::open(&settings)?;
+        let dispatch = roles::dispatch(&settings, policies.rules.clone(), news.clone())?;
+        let rereading = policies.reread(&settings, &dispatch);
         let pools = Pools::start(&settings, &id, dispatch.clone(), handler).await?;
         let address = cluster.as_ref().map(|bound| bound.advertised(&settings));
         let membership = match settings.node.is(Role::Edge) || settings.node.is(Role::Session) {
@@ -127,6 +132,7 @@ impl Node {
             configuration,
             watch,
             _counted: counted,
+            _rereading: rereading,
             fleet,
             listener,
             joins,
@@ -155,7 +161,7 @@ impl Node {
             load: self.watch.load.clone(),
             recorder: self.watch.recorder.clone(),
         };
-        Some(edge.service())
+        Some(edge.service_with(self.watch.quotas.clone()))
     }
 }
 

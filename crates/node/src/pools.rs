@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use parking_lot::Mutex;
 use shoal_cluster::{JoinedWorker, WorkerJoins};
 use shoal_dispatch::Dispatch;
+use shoal_outbound::Outbound;
 use shoal_ports::{Announcement, NodeId, Worker, WorkerId};
 use shoal_rpc::JoiningWorker;
 use shoal_worker::{Backend, WorkerRuntime};
@@ -38,6 +39,8 @@ struct Inner {
     node: NodeId,
     /// Whether they run here. If not, only what is offered of them is known.
     run_here: bool,
+    /// Where requests of backends may go.
+    outbound: Outbound,
     rejoin: Duration,
     dispatch: Dispatch,
     joins: OnceLock<Weak<WorkerJoins>>,
@@ -85,14 +88,20 @@ impl Pools {
         mut handler: Option<PoolHandler>,
     ) -> anyhow::Result<Self> {
         let run_here = settings.node.is(Role::Worker);
+        let outbound = Outbound::new(&settings.outbound).map_err(anyhow::Error::msg)?;
         let mut made = Vec::new();
         for (name, pool) in settings.pools.iter().filter(|_| run_here) {
             let own = handler.take_if(|handler| handler.pool == *name);
-            made.push((name.clone(), pool.clone(), backends(name, pool, own).await?));
+            made.push((
+                name.clone(),
+                pool.clone(),
+                backends(name, pool, own, &outbound).await?,
+            ));
         }
         let pools = Self(Arc::new(Inner {
             node: node.clone(),
             run_here,
+            outbound,
             rejoin: settings.cluster.rejoin.get(),
             dispatch,
             joins: OnceLock::new(),
@@ -221,7 +230,7 @@ impl Pools {
         let mut made = BTreeMap::new();
         for name in needed {
             let own = handler.take_if(|handler| handler.pool == *name);
-            match backends(name, &wanted[name], own).await {
+            match backends(name, &wanted[name], own, &self.0.outbound).await {
                 Ok(backends) => {
                     made.insert(name.clone(), backends);
                 }
@@ -408,8 +417,9 @@ async fn backends(
     name: &str,
     pool: &Pool,
     handler: Option<PoolHandler>,
+    outbound: &Outbound,
 ) -> anyhow::Result<Vec<Arc<dyn Backend>>> {
-    let made = roles::backends(pool, handler).await;
+    let made = roles::backends(pool, handler, outbound).await;
     made.with_context(|| format!("cannot make the backend of the pool {name}"))
 }
 

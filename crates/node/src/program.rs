@@ -16,8 +16,8 @@ use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
 use crate::exit::Failure;
 use crate::node::node_id;
 use crate::{
-    call_command, client_config, config_command, install, serve, shell, status_command, stdio,
-    worker_check,
+    call_command, client_config, config_command, install, policy_command, serve, shell,
+    status_command, stdio, worker_check,
 };
 
 /// How long what is left of the process may take once its work is done.
@@ -120,10 +120,17 @@ impl Program {
                 &command,
                 Environment::of_process().token,
             )),
+            Command::Tasks(command) => in_runtime(call_command::tasks(
+                &command,
+                Environment::of_process().token,
+            )),
             Command::Status(command) => in_runtime(status_command::run(&command)),
             Command::WorkerCheck(command) => in_runtime(worker_check::run(&command)),
             Command::ClientConfig(command) => client_config::run(&command),
-            Command::Config(command) => config_command::run(&command, &self.settings),
+            Command::Policy(command) => policy_command::run(&command, &self.settings),
+            Command::Config(command) => {
+                config_command::run(&command, &self.settings, &self.check())
+            }
             Command::Completions { shell } => shell::completions(shell, &self),
             Command::Man { to } => shell::man(&to, &self),
             Command::Install { to } => install::run(&to),
@@ -173,6 +180,7 @@ fn told<W: Future<Output = Result<(), Failure>>>(
     let telemetry = settings.telemetry_of(id.as_str());
     let guard = shoal_telemetry::init(&telemetry, &settings.logging)
         .context("cannot set up telemetry and logging")?;
+    shoal_telemetry::audit::start(&settings.audit).map_err(anyhow::Error::from)?;
     let last_words = settings.shutdown.telemetry.get();
     let done = in_runtime(work(loaded, id));
     guard.shutdown(last_words);

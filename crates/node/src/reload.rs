@@ -1,11 +1,11 @@
 //! Reading the configuration again while the process works.
 
-mod file_watch;
 mod reader;
 mod state;
 
 use std::sync::Arc;
 
+use shoal_edge::Quotas;
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -13,9 +13,8 @@ pub use self::reader::ConfigReader;
 pub use self::state::ConfigurationReport;
 pub(crate) use self::state::ConfigurationState;
 
-use self::file_watch::FileWatch;
 use crate::config::changes::at_next_start;
-use crate::config::{Loaded, Reload, Role};
+use crate::config::{Loaded, QuotaConfig, Reload, Role};
 use crate::given;
 use crate::pools::Pools;
 use crate::signals::HangUps;
@@ -29,6 +28,8 @@ pub(crate) struct Reloads {
     how: Reload,
     pools: Pools,
     state: Arc<ConfigurationState>,
+    /// Those of an edge, and what they are.
+    quotas: Option<(Quotas, Vec<QuotaConfig>)>,
     /// Why the file was refused last, and what it said.
     refused: Option<(String, Option<Vec<u8>>)>,
 }
@@ -36,6 +37,7 @@ pub(crate) struct Reloads {
 /// What became of a reload.
 struct Taken {
     pools: Vec<String>,
+    quotas: bool,
     at_next_start: Vec<String>,
 }
 
@@ -53,19 +55,28 @@ impl Reloads {
             started,
             pools,
             state,
+            quotas: None,
             refused: None,
         }
     }
 
+    /// Quotas follow the configuration too, where clients are served.
+    pub(crate) fn with_quotas(mut self, quotas: &Quotas) -> Self {
+        let settings = &self.started.settings;
+        let edge = settings.node.is(Role::Edge);
+        self.quotas = edge.then(|| (quotas.clone(), settings.quotas.clone()));
+        self
+    }
+
     /// Reloads when `hang_ups` says so, and when the file changes if that is watched, until the handle is dropped.
     pub(crate) fn run(mut self, mut hang_ups: HangUps) -> AbortOnDropHandle<()> {
-        let watched = self.reader.file().filter(|_| self.how.watch);
-        let mut watch = watched.map(|file| FileWatch::new(file, self.how.watch_every.get()));
+        let mut watch = self.reader.take_watch().filter(|_| self.how.watch);
+        let every = self.how.watch_every.get();
         AbortOnDropHandle::new(tokio::spawn(async move {
             loop {
                 let changed = async {
                     match &mut watch {
-                        Some(watch) => watch.changed().await,
+                        Some(watch) => watch.changed(every).await,
                         None => std::future::pending().await,
                     }
                 };
@@ -118,24 +129,38 @@ impl Reloads {
         }
         Ok(Taken {
             pools,
+            quotas: self.take_quotas(&next.settings.quotas),
             at_next_start: at_next_start(&self.started, &next),
         })
+    }
+
+    /// Whether the quotas are others now.
+    fn take_quotas(&mut self, next: &[QuotaConfig]) -> bool {
+        match &mut self.quotas {
+            Some((quotas, known)) if known != next => {
+                quotas.set(next);
+                *known = next.to_vec();
+                true
+            }
+            _ => false,
+        }
     }
 
     fn tell(&self, why: &'static str, taken: &Taken) -> ReloadOutcome {
         let Taken {
             pools,
+            quotas,
             at_next_start,
         } = taken;
         let later = self.state.is_news(at_next_start);
         if later {
             tracing::warn!(settings = ?at_next_start, "these settings have changed, and take effect at the next start");
         }
-        if pools.is_empty() && !later {
+        if pools.is_empty() && !quotas && !later {
             tracing::info!(why, "the configuration says what it said before");
             return ReloadOutcome::Unchanged;
         }
-        tracing::info!(why, ?pools, "the configuration was read again");
+        tracing::info!(why, ?pools, quotas, "the configuration was read again");
         ReloadOutcome::Changed
     }
 }

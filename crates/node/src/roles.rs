@@ -7,7 +7,9 @@ use anyhow::Context as _;
 use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
+use shoal_edge::{EdgeConfig, HttpSsePaths, TaskSettings, Timing, TrustedProxies};
+use shoal_outbound::Outbound;
+use shoal_policy::RulesInForce;
 use shoal_ports::{Authenticator, Bus, NodeId, Store};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
@@ -24,7 +26,11 @@ const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 
 /// The dispatcher, without workers yet.
-pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Result<Dispatch> {
+pub(crate) fn dispatch(
+    settings: &Settings,
+    policies: Option<Arc<RulesInForce>>,
+    news: Arc<dyn Bus>,
+) -> anyhow::Result<Dispatch> {
     let (catalog, calls) = (&settings.catalog, &settings.calls);
     let config = DispatchConfig {
         server_info: catalog.server_info.as_ref().map(Into::into),
@@ -58,6 +64,7 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
         clock_skew: calls.clock_skew.get(),
         max_parked: calls.waiting,
         max_parked_per_principal: calls.waiting_per_principal,
+        policies,
         pools: settings
             .pools
             .iter()
@@ -83,6 +90,7 @@ fn others_join(settings: &Settings) -> bool {
 pub(crate) async fn backends(
     pool: &Pool,
     handler: Option<PoolHandler>,
+    outbound: &Outbound,
 ) -> anyhow::Result<Vec<Arc<dyn Backend>>> {
     let backend: Arc<dyn Backend> = match &pool.backend {
         config::Backend::Demo => RmcpBackend::start(DemoServer::new()).await,
@@ -94,27 +102,26 @@ pub(crate) async fn backends(
             (handler.start)().await.context("cannot start the server")?
         }
         config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),
-        config::Backend::Http(http) => return remote(http).map_err(anyhow::Error::msg),
+        config::Backend::Http(http) => return remote(http, outbound).map_err(anyhow::Error::msg),
         config::Backend::OpenApi(openapi) => {
-            return described(openapi).map_err(anyhow::Error::msg);
+            return described(openapi, outbound).map_err(anyhow::Error::msg);
         }
     };
     Ok(vec![backend])
 }
 
 /// Each server that is named is a worker: when one is away, the calls go to the others.
-fn remote(config: &HttpConfig) -> Result<Vec<Arc<dyn Backend>>, String> {
-    let urls = config.endpoints()?.into_iter();
-    let started = urls.map(|url| HttpBackend::start(config.clone(), url));
-    started
-        .map(|backend| backend.map(|backend| Arc::new(backend) as Arc<dyn Backend>))
-        .collect()
+fn remote(config: &HttpConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backend>>, String> {
+    let started = HttpBackend::start(config.clone(), outbound)?.into_iter();
+    Ok(started
+        .map(|backend| Arc::new(backend) as Arc<dyn Backend>)
+        .collect())
 }
 
 /// The same of services that an OpenAPI document describes.
-fn described(config: &OpenApiConfig) -> Result<Vec<Arc<dyn Backend>>, String> {
+fn described(config: &OpenApiConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backend>>, String> {
     let bases = config.bases()?.into_iter();
-    let started = bases.map(|base| OpenApiBackend::start(config.clone(), base));
+    let started = bases.map(|base| OpenApiBackend::start(config.clone(), base, outbound));
     started
         .map(|backend| backend.map(|backend| Arc::new(backend) as Arc<dyn Backend>))
         .collect()
@@ -177,6 +184,9 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         },
         allowed_origins: server.allowed_origins.clone(),
         limits: limits.clone(),
+        quotas: Vec::new(),
+        // They were checked with the configuration.
+        trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
         tasks: TaskSettings {
             enabled: settings.tasks.enabled,
             after: settings.tasks.after.get(),
@@ -210,7 +220,8 @@ pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {
         AuthMode::None => Arc::new(NoAuthentication),
         AuthMode::Tokens => Arc::new(StaticTokens::start(auth)?),
         AuthMode::OAuth => {
-            let oauth = Arc::new(OAuth::start(auth, &settings.server.path)?);
+            let outbound = Outbound::new(&settings.outbound)?;
+            let oauth = Arc::new(OAuth::start(auth, &settings.server.path, &outbound)?);
             return Ok(Callers {
                 authenticator: oauth.clone(),
                 oauth: Some(oauth),

@@ -10,6 +10,7 @@ use shoal_edge::EdgeService;
 use shoal_ports::NodeId;
 
 use crate::admin::{Console, Front, OperatorCalls, OperatorEdge};
+use crate::certificates::Certificates;
 use crate::cli::{Pools, Serve};
 use crate::config::{
     self, AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings,
@@ -93,12 +94,16 @@ pub async fn run(
     }
 
     // Before anything is bound: what is wrong with a certificate is wrong with the configuration.
-    let tls = cluster::open_tls(&settings).map_err(Failure::usage)?;
+    let certificates = Certificates::open(&settings).map_err(Failure::usage)?;
+    certificates.renew(&settings);
+    let _expiring = certificates.observe_ports();
     let server = &settings.server;
     let clients = settings.node.is(Role::Edge).then_some(server.listen);
     let clients = clients.map(|address| bind(address, "server.listen"));
     let clients = clients.transpose()?;
+    let clients = clients.map(|bound| bound.over(certificates.clients(&settings)));
     let operators = bind(server.admin, "server.admin")?;
+    let operators = operators.over(certificates.operators(&settings));
     let others = settings.cluster.listen;
     let others = others.map(cluster::BoundCluster::bind).transpose()?;
     let callers = settings.node.is(Role::Edge);
@@ -106,7 +111,7 @@ pub async fn run(
     let callers = callers.map_err(Failure::usage)?;
     let limits = http_limits(&settings);
     let starting = Arc::new(Starting::default());
-    let admin_address = operators.address();
+    let admin_origin = operators.origin();
     let front = Front::new(
         starting.clone(),
         settings.server.admin,
@@ -119,7 +124,7 @@ pub async fn run(
             ..limits.clone()
         },
     );
-    let building = Node::build(settings, id, others, tls, &starting, handler);
+    let building = Node::build(settings, id, others, certificates.links, &starting, handler);
     let node = tokio::select! {
         node = building => node?,
         signal = signals.next() => {
@@ -139,13 +144,22 @@ pub async fn run(
         node.edge(callers.authenticator)
     });
     let calls = operator_calls(&node.settings, edge.as_ref());
-    let console = Console::new(node.fleet.clone(), calls, token, listen, hosts);
+    let console = Console::new(
+        node.fleet.clone(),
+        calls,
+        token,
+        &server.operators,
+        listen,
+        hosts,
+    );
     let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
     front.open(admin);
     let addresses = Addresses {
-        clients: clients.as_ref().map(Bound::address),
+        clients: clients
+            .as_ref()
+            .map(|bound| (bound.address(), bound.origin())),
         cluster: node.cluster_address(),
-        admin: admin_address,
+        admin: admin_origin,
     };
     let served = clients.zip(edge);
     let sockets = Sockets {
@@ -160,7 +174,8 @@ pub async fn run(
         operators,
     };
     let configuration = Arc::clone(&node.configuration);
-    let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration);
+    let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration)
+        .with_quotas(&node.watch.quotas);
     let reloading = reloads.run(hang_ups);
     announce(&node.settings, &addresses)?;
 
@@ -188,9 +203,12 @@ fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCa
     if !server.console_calls {
         return Err("tools are not called from here: server.console_calls = false");
     }
-    if settings.auth.mode != AuthMode::None && server.admin_token.is_none() {
+    if settings.auth.mode != AuthMode::None
+        && server.admin_token.is_none()
+        && server.operators.is_empty()
+    {
         return Err(
-            "clients need a token here, and the console asks for none: set server.admin_token to call tools",
+            "clients need a token here, and the console asks for none: set server.operators or server.admin_token to call tools",
         );
     }
     let edge =
@@ -220,30 +238,32 @@ fn http_limits(settings: &Settings) -> HttpLimits {
 
 /// Where the node can be reached.
 struct Addresses {
-    clients: Option<SocketAddr>,
+    /// The address, and the beginning of the URL.
+    clients: Option<(SocketAddr, String)>,
     cluster: Option<SocketAddr>,
-    admin: SocketAddr,
+    admin: String,
 }
 
 /// Tells on standard output where the node serves: scripts and tests wait for these lines.
 fn announce(settings: &Settings, addresses: &Addresses) -> anyhow::Result<()> {
     let path = &settings.server.path;
-    let clients = addresses.clients;
+    let clients = addresses.clients.as_ref();
     let lines = [
-        clients.map(|address| format!("shoal: serving MCP on http://{address}{path}\n")),
+        clients.map(|(_, origin)| format!("shoal: serving MCP on {origin}{path}\n")),
         addresses
             .cluster
             .map(|address| format!("shoal: cluster on {address}\n")),
-        Some(format!("shoal: admin on http://{}\n", addresses.admin)),
+        Some(format!("shoal: admin on {}\n", addresses.admin)),
     ];
     let lines: String = lines.into_iter().flatten().collect();
     let mut out = io::stdout().lock();
     out.write_all(lines.as_bytes())
         .and_then(|()| out.flush())
         .context("cannot write to standard output")?;
-    if let Some(clients) = clients.filter(|_| is_demo(settings)) {
+    let plain = settings.server.tls.certificate.is_none();
+    if let Some((clients, _)) = clients.filter(|_| plain && is_demo(settings)) {
         // Standard error, so that scripts read nothing but the lines above.
-        let _ = io::stderr().write_all(hint(clients, path, settings.auth.mode).as_bytes());
+        let _ = io::stderr().write_all(hint(*clients, path, settings.auth.mode).as_bytes());
     }
     Ok(())
 }

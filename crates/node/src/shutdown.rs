@@ -94,6 +94,8 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
     }
 
+    // Where Redis is, other edges go on.
+    node.watch.quotas.close().await;
     end_parts(node).await;
 
     // Operators can watch to the end.

@@ -66,6 +66,7 @@ async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
         .build()
         .context("cannot make an HTTP client")?;
     let answer = client.get(&url).send().await;

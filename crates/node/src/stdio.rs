@@ -17,7 +17,7 @@
 mod bridge;
 pub(crate) mod client;
 mod console;
-mod exchange;
+pub(crate) mod exchange;
 mod in_flight;
 mod legacy;
 mod modern;

@@ -1,8 +1,10 @@
 //! Where sessions, streams and journals are kept: in the process, or in Redis.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
-use shoal_ports::Store;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::{MemoryLimits, MemoryQuotas, MemoryStore};
+use shoal_ports::{QuotaCells, Store};
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 use shoal_telemetry::metrics::Registration;
 
@@ -57,6 +59,14 @@ impl Storage {
         match self {
             Self::Memory(memory) => memory.clone().into_store(),
             Self::Redis(redis) => redis.clone().into_store(),
+        }
+    }
+
+    /// Where quotas are counted.
+    pub(crate) fn quota_cells(&self) -> Arc<dyn QuotaCells> {
+        match self {
+            Self::Memory(_) => Arc::new(MemoryQuotas::default()),
+            Self::Redis(redis) => Arc::new(redis.clone()),
         }
     }
 

@@ -8,6 +8,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use crate::print::plain;
 use crate::stdio::client::ClientHandler;
 use elicitation::Person;
 
@@ -60,6 +61,12 @@ impl ClientHandler for Terminal {
             show(&format!("{CLEAR}{}", progress::line(params)));
             self.drawn = true;
         }
+    }
+
+    /// Also where nobody sits there: the line is all that is known of a task.
+    fn tell(&mut self, line: &str) {
+        self.clear();
+        show(&format!("{}\n", plain(line)));
     }
 
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::admin::Observed as _;
+use crate::certificates::Certificates;
 use crate::config::{Environment, Loaded, Role};
 use crate::exit::Failure;
 use crate::node::{Node, node_id};
@@ -38,7 +39,9 @@ impl ClusterWorker {
         let reader = ConfigReader::new(&program.settings, None, &environment, Vec::new(), accept);
         let loaded = reader.load()?;
         let settings = loaded.settings.clone();
-        let tls = crate::cluster::open_tls(&settings).map_err(Failure::usage)?;
+        let certificates = Certificates::open(&settings).map_err(Failure::usage)?;
+        certificates.renew(&settings);
+        let tls = certificates.links;
         let id = node_id(&settings);
         let starting = Starting::default();
         let node = Node::build(settings, id, None, tls, &starting, program.handler).await?;

@@ -19,7 +19,7 @@ mod listener;
 mod report;
 
 use crate::cli::{Output, WorkerCheck};
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 use crate::print::{json, print};
 use check_failure::CheckFailure;
 use checks::CHECKS;
@@ -65,9 +65,8 @@ pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
     }
     match report.failed() {
         0 => Ok(()),
-        failed => Err(Failure::new(
-            Code::Tool,
-            format!("the worker does not keep the contract: {failed} checks failed"),
-        )),
+        failed => Err(Failure::shown(format!(
+            "the worker does not keep the contract: {failed} checks failed"
+        ))),
     }
 }

@@ -1,6 +1,10 @@
 //! The real binary, from the outside: sockets, standard streams, signals.
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
+#[path = "e2e/approval.rs"]
+mod approval;
+#[path = "e2e/audit.rs"]
+mod audit;
 #[path = "e2e/auth.rs"]
 mod auth;
 #[path = "e2e/call.rs"]
@@ -13,14 +17,20 @@ mod command;
 mod console;
 #[path = "e2e/descriptors.rs"]
 mod descriptors;
+#[path = "e2e/granted.rs"]
+mod granted;
 #[path = "e2e/install.rs"]
 mod install;
 #[path = "e2e/oauth.rs"]
 mod oauth;
 #[path = "e2e/openapi.rs"]
 mod openapi;
+#[path = "e2e/policy.rs"]
+mod policy;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/quotas.rs"]
+mod quotas;
 #[path = "e2e/reload.rs"]
 mod reload;
 #[path = "e2e/remote.rs"]
@@ -31,6 +41,8 @@ mod serve;
 mod shutdown;
 #[path = "e2e/stdio.rs"]
 mod stdio;
+#[path = "e2e/tasks.rs"]
+mod tasks;
 #[path = "e2e/telemetry.rs"]
 mod telemetry;
 #[path = "e2e/terminal.rs"]

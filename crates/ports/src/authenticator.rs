@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
@@ -57,6 +58,8 @@ pub struct Credentials<'a> {
     pub token: Option<(Scheme, &'a str)>,
     /// The header `DPoP`.
     pub proof: Option<&'a str>,
+    /// The certificate of its connection, if the client showed one.
+    pub certificate: Option<&'a ClientCertificate>,
     /// The request's method.
     pub method: &'a str,
     /// The path that it asks for.
@@ -77,9 +80,26 @@ impl<'a> Credentials<'a> {
         Self {
             token: None,
             proof: None,
+            certificate: None,
             method: "POST",
             path: "/mcp",
         }
+    }
+}
+
+/// The certificate that a client showed when TLS began, by its SHA-256 (RFC 8705, 3.1). Requests have it as an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientCertificate([u8; 32]);
+
+impl ClientCertificate {
+    /// Of a certificate in DER.
+    pub fn of(certificate: &[u8]) -> Self {
+        Self(Sha256::digest(certificate).into())
+    }
+
+    /// Its SHA-256.
+    pub fn sha256(&self) -> &[u8; 32] {
+        &self.0
     }
 }
 
@@ -237,6 +257,8 @@ faults! {
         Claims = "claims": "a claim is missing or cannot be used",
         /// Bound to a key, and shown without a proof of it.
         Bound = "bound": "it is bound to a key; show a proof of that key",
+        /// Bound to a certificate, and shown over a connection without it.
+        Certificate = "certificate": "it is bound to a certificate; connect with that one",
         /// Bound in a way that cannot be checked here.
         Binding = "binding": "it is bound to its client in a way that cannot be checked here",
         /// Not bound, where it must be.

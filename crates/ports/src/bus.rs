@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use shoal_protocol::RawJson;
 use tokio::sync::broadcast;
 
-use crate::{NodeId, StoreError};
+use crate::{NodeId, SessionId, StoreError};
 
 /// News for all nodes. Delivery is best effort and in order per publisher: a subscriber that falls
 /// behind is told ([`BusSubscription::next`] returns `Lagged`) and looks for itself. Nothing durable
@@ -32,6 +32,11 @@ pub enum BusEvent {
     NodeLeft {
         /// Which.
         node: NodeId,
+    },
+    /// The status of a task has changed: whoever wants to know asks for it.
+    TaskChanged {
+        /// Which.
+        task: SessionId,
     },
 }
 

@@ -8,8 +8,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    Bound, CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Kind, LedgerNumber, Principal,
-    Retry, SessionId, StateRequest, WorkerId,
+    Bound, CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Grant, Kind, LedgerNumber,
+    Principal, Retry, SessionId, StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -44,6 +44,8 @@ pub struct Call {
     /// Whether it is attached to and never started: it was cancelled before it comes to its worker again. One that does not
     /// know it refuses it as cancelled, now and whoever starts it later.
     pub attach_only: bool,
+    /// Whether a person must agree before it is started. The dispatcher asks; workers are not told.
+    pub asks_first: bool,
     /// The epoch of its session's owner, who starts it or goes on with it. A worker refuses one that is lower than it has
     /// heard of for that session. `None` for callers without a session, and from releases that do not say it.
     pub epoch: Option<Epoch>,
@@ -64,6 +66,9 @@ pub struct Caller {
     pub capabilities: RawJson,
     /// What its request says in headers that the call's pool asks for.
     pub headers: ForwardedHeaders,
+    /// What was granted to the principal on this request, for whoever plans. Workers in other processes are not told, and a call
+    /// that goes on at another node after its session's owner was lost has been allowed.
+    pub grant: Option<Arc<Grant>>,
 }
 
 /// Which log messages of a call reach its client.

@@ -93,6 +93,41 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session with its streams and journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
+    /// Lists sessions that run at a node and must go on without it, for `life`; said again before that is over. What of it is
+    /// there already stays. For engines that end with their only node there is nothing to do, here and below.
+    async fn enlist(
+        &self,
+        _node: &NodeId,
+        _sessions: &[(SessionId, Principal)],
+        _life: Duration,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Takes sessions off a node's list.
+    async fn delist(&self, _node: &NodeId, _sessions: &[SessionId]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The nodes that have a list, those that are gone included, in no order.
+    async fn listing(&self) -> Result<Vec<NodeId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Some of a node's list, in no order and others each time; none only where the list is empty.
+    async fn enlisted(
+        &self,
+        _node: &NodeId,
+        _at_most: usize,
+    ) -> Result<Vec<(SessionId, Principal)>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Forgets that a node has a list, whose last session was taken off.
+    async fn forget_list(&self, _node: &NodeId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Removes what has expired and returns how many sessions that were. Engines whose store expires
     /// by itself return 0.
     async fn sweep(&self) -> Result<usize, StoreError>;

@@ -7,8 +7,8 @@ use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
 
 use crate::{
-    Binding, Call, CallFailure, CallId, CallPlan, Expected, Planning, RunningCall, ServerFacts,
-    SessionId, Starting, WorkerId,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, Expected, Planning, RunningCall,
+    ServerFacts, SessionId, Starting, WorkerId,
 };
 
 /// Plans calls, and runs what was planned on workers.
@@ -32,12 +32,13 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// -32020 when a header that the tool's schema asks for is missing or differs.
     fn check_param_headers(
         &self,
+        caller: &Caller,
         params: Option<&RawJson>,
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
     /// Whether a `tools/call` names a tool that only clients with tasks can call.
-    fn requires_task(&self, _params: Option<&RawJson>) -> bool {
+    fn requires_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         false
     }
 
@@ -56,6 +57,16 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// The answer in the call's place: a list, an error of the request itself (unknown tool, arguments that fail the
     /// schema, a bad cursor), or `Failed` where a limit was reached or nobody is there to run it.
     fn plan(&self, call: Call) -> Planning;
+
+    /// Whether a plan depends on which client its caller uses. Then only those can plan who know that.
+    fn asks_of_clients(&self) -> bool {
+        false
+    }
+
+    /// Whether a plan may depend on what was granted to its caller. Then whoever plans must be told.
+    fn asks_of_grants(&self) -> bool {
+        false
+    }
 
     /// Counts a call that was planned here and is started by another node, until what is returned is dropped: else all calls
     /// would go to the worker that was idle a moment ago.
@@ -97,11 +108,11 @@ pub trait Dispatcher: Send + Sync + 'static {
 
     /// Makes sure that updates of the resource arrive on the bus as
     /// [`ResourceUpdated`](crate::BusEvent::ResourceUpdated). Counted: as many `unsubscribe`s end it. Dropped before its
-    /// end, it does not count.
+    /// end, it does not count. `caller` is who asks for it; `None` for what was granted before.
     ///
     /// # Errors
     /// When no pool has the resource, or its backend refuses.
-    async fn subscribe(&self, uri: &str) -> Result<(), RpcError>;
+    async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError>;
 
     /// Takes one `subscribe` back, even if it is dropped before its end.
     async fn unsubscribe(&self, uri: &str);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use shoal_protocol::{Body, EventId, Message, Method, Request, Revision, RpcError, TraceContext};
 
 use crate::{
-    DeliveryId, Durability, EdgePlan, ForwardedHeaders, Kind, NodeId, Principal, SessionId,
+    DeliveryId, Durability, EdgePlan, ForwardedHeaders, Grant, Kind, NodeId, Principal, SessionId,
     StreamItems,
 };
 
@@ -113,6 +113,8 @@ pub struct SessionRef {
     pub hinted: bool,
     /// What the request says in headers that pools ask for.
     pub headers: ForwardedHeaders,
+    /// What was granted to the principal, where a plan may depend on it.
+    pub grant: Option<Arc<Grant>>,
 }
 
 impl SessionRef {
@@ -124,6 +126,7 @@ impl SessionRef {
             trace: None,
             hinted: false,
             headers: ForwardedHeaders::default(),
+            grant: None,
         }
     }
 

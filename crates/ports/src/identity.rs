@@ -101,6 +101,11 @@ impl CallId {
         Self(Uuid::from_bytes(bytes))
     }
 
+    /// The id as text, as it is displayed, in a buffer of the caller's.
+    pub fn write_to(self, text: &mut [u8; 32]) -> &str {
+        self.0.simple().encode_lower(text)
+    }
+
     /// A number for a stream that is opened for the call. It is of the id's random part, so that it comes by chance only
     /// once again, whatever a store remembers.
     pub fn stream(self) -> StreamId {

@@ -10,6 +10,7 @@
 //! | who is gone, and what a lease is worth | [`Liveness`] | `shoal-session` | `shoal-cluster` |
 //! | running calls | [`Journal`] | `shoal-session` | [`memory`], `shoal-store-redis` |
 //! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
+//! | cells of quotas | [`QuotaCells`] | edges | [`memory`], `shoal-store-redis` |
 //! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`], `shoal-store-redis` |
 //! | who is calling | [`Authenticator`] | edges | `shoal-auth` |
 //! | what a node does | [`Inspector`] | the operators' console | `shoal-node`, `shoal-rpc` |
@@ -30,6 +31,7 @@ mod directory;
 mod dispatcher;
 mod ending;
 mod event_log;
+mod file_watch;
 mod forwarded;
 mod gateway;
 mod hint;
@@ -47,14 +49,15 @@ mod pattern;
 mod period;
 mod plan;
 mod principal_counts;
+mod quota;
 mod secret;
 mod session_state;
 mod store;
 mod worker;
 
 pub use authenticator::{
-    AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, ProofFault,
-    ResourceMetadata, Scheme, TokenFault,
+    AuthError, Authenticated, Authenticator, ClientCertificate, Credentials, Grant, Operation,
+    ProofFault, ResourceMetadata, Scheme, TokenFault,
 };
 pub use backoff::Backoff;
 pub use binding::{Binding, Bound, LedgerNumber};
@@ -68,6 +71,7 @@ pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
 pub use directory::{Claim, Directory, NewSession, Placement, Renewal};
 pub use dispatcher::Dispatcher;
 pub use event_log::{Append, Appended, CallProgress, EventLog, LogError, LoggedEvent, Page};
+pub use file_watch::FileWatch;
 pub use forwarded::ForwardedHeaders;
 pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
@@ -94,6 +98,7 @@ pub use plan::{
     CallPlan, EdgePlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,
 };
 pub use principal_counts::PrincipalCounts;
+pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};
 pub use secret::{REDACTED, Secret};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,

@@ -44,7 +44,7 @@ settings! {
         /// The same for one principal. Without authentication everybody is one principal, and this does not
         /// count.
         pub streams_per_principal: usize = 1_024,
-        /// Resources of one `subscriptions/listen`.
+        /// Resources of one `subscriptions/listen`, and likewise tasks (`taskIds`).
         pub resources_per_listener: usize = 256,
         /// Changed resources that may wait for one `subscriptions/listen` client before it is cut.
         pub updates_per_listener: usize = 64,

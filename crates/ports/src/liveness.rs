@@ -14,6 +14,12 @@ pub trait Liveness: Send + Sync + 'static {
     /// claimed. Cheap: asked with every message.
     fn is_certain(&self) -> bool;
 
+    /// Whether a node is among those that announce themselves, as far as this one knows. Asks nobody. One that is not may be
+    /// slow: what it owned is only ever claimed as its lease says.
+    fn is_present(&self, _node: &NodeId) -> bool {
+        true
+    }
+
     /// Looks for itself whether another node is gone. `None` if it is not, or if that cannot be told: one that is slow,
     /// cut off or stopped may come back. Takes no longer than a moment.
     async fn evidence_against(&self, node: &NodeId) -> Option<Evidence>;

@@ -6,12 +6,14 @@ mod directory;
 mod event_log;
 mod journal;
 mod membership;
+mod quota;
 
 use std::sync::Arc;
 
 pub use bus::MemoryBus;
 use data::Data;
 pub use data::MemoryLimits;
+pub use quota::MemoryQuotas;
 
 use crate::Store;
 

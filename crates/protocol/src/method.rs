@@ -95,6 +95,8 @@ methods! {
     ResourceUpdated = "notifications/resources/updated",
     /// `notifications/subscriptions/acknowledged`
     SubscriptionsAcknowledged = "notifications/subscriptions/acknowledged",
+    /// `notifications/tasks` (the tasks extension)
+    TaskChanged = "notifications/tasks",
     /// `notifications/elicitation/complete` (2025-11-25)
     ElicitationComplete = "notifications/elicitation/complete",
 }

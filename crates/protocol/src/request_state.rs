@@ -54,6 +54,17 @@ pub enum Continuation {
         /// The backend's `requestState`, if it gave one.
         state: Option<String>,
     },
+    /// Nothing has begun: a person is asked whether it may.
+    Approval {
+        /// The call that a yes is for.
+        call: String,
+        /// The only worker that may run it, if one was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
+        /// The incarnation and number of that worker's ledger.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<(u64, u64)>,
+    },
 }
 
 /// The kind of a continuation, for logs.
@@ -63,6 +74,8 @@ pub enum StateKind {
     Parked,
     /// [`Continuation::Backend`]
     Backend,
+    /// [`Continuation::Approval`]
+    Approval,
 }
 
 impl Continuation {
@@ -71,6 +84,7 @@ impl Continuation {
         match self {
             Self::Parked { .. } => StateKind::Parked,
             Self::Backend { .. } => StateKind::Backend,
+            Self::Approval { .. } => StateKind::Approval,
         }
     }
 }
@@ -238,7 +252,7 @@ impl KeyRing {
         match state.continuation {
             // Its call waits for as long as its worker lets it, and no clock has to say so.
             Continuation::Parked { .. } => {}
-            Continuation::Backend { .. } => {
+            Continuation::Backend { .. } | Continuation::Approval { .. } => {
                 if state.expires_at <= now_unix {
                     return Err(RefusedState::Expired);
                 }

@@ -60,17 +60,9 @@ impl SseParser {
     /// # Errors
     /// When the one that arrives is too large.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
-        match self.next() {
-            Some(event) => Ok(Some(event)),
-            None if self.buffer.len() + self.data.len() > self.limit => {
-                Err(EventTooLarge(self.limit))
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn next(&mut self) -> Option<SseEvent> {
         while let Some(line) = self.line() {
+            // As soon as it has come in part: whether an event is refused must not depend on how its bytes arrive.
+            self.expect_room_for(line.len())?;
             let line = if std::mem::replace(&mut self.begun, true) {
                 &line[..]
             } else {
@@ -79,10 +71,18 @@ impl SseParser {
             if !line.is_empty() {
                 self.field(line);
             } else if let Some(event) = self.dispatch() {
-                return Some(event);
+                return Ok(Some(event));
             }
         }
-        None
+        self.expect_room_for(self.buffer.len())?;
+        Ok(None)
+    }
+
+    fn expect_room_for(&self, line: usize) -> Result<(), EventTooLarge> {
+        match line + self.data.len() > self.limit {
+            true => Err(EventTooLarge(self.limit)),
+            false => Ok(()),
+        }
     }
 
     fn line(&mut self) -> Option<BytesMut> {
@@ -150,7 +150,7 @@ mod tests {
         let mut events = Vec::new();
         for bytes in text.as_bytes().chunks(chunk) {
             parser.feed(bytes);
-            events.extend(std::iter::from_fn(|| parser.next()));
+            events.extend(std::iter::from_fn(|| parser.next_event().unwrap()));
         }
         events
     }
@@ -199,5 +199,23 @@ mod tests {
             parser.feed(b"data: 0123456789012345678901234567890123456789\n");
         }
         assert_eq!(parser.next_event(), Err(EventTooLarge(100)));
+    }
+
+    #[test]
+    fn whether_an_event_is_too_large_does_not_depend_on_chunks() {
+        let longest = format!("data: {}\ndata: {}\n\n", "x".repeat(40), "y".repeat(54));
+        let longer = format!("data: {}\ndata: {}\n\n", "x".repeat(40), "y".repeat(55));
+        for chunk in [1, 2, 30, 1000] {
+            let read = |text: &str| {
+                let mut parser = SseParser::of_at_most(100);
+                let mut chunks = text.as_bytes().chunks(chunk);
+                chunks.find_map(|bytes| {
+                    parser.feed(bytes);
+                    parser.next_event().transpose()
+                })
+            };
+            assert!(matches!(read(&longest), Some(Ok(_))), "{chunk}");
+            assert_eq!(read(&longer), Some(Err(EventTooLarge(100))), "{chunk}");
+        }
     }
 }

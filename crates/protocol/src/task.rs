@@ -127,6 +127,15 @@ pub struct Task<'a> {
     pub poll_interval_ms: u64,
 }
 
+/// Whether a task, as `GetTaskResult` has it, has ended.
+pub fn is_over(task: &RawJson) -> bool {
+    let status = task.member("status").and_then(|status| status.string());
+    matches!(
+        status.as_deref(),
+        Some("completed" | "failed" | "cancelled")
+    )
+}
+
 /// `CreateTaskResult` of a task, from its `GetTaskResult`: without what belongs to its state.
 pub fn created(task: &RawJson) -> RawJson {
     let mut created = RawObject::of(task).unwrap_or_default();
@@ -224,7 +233,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{
-        InputRequest, Task, TaskEnd, TaskState, TaskSupport, created, declares_tasks,
+        InputRequest, Task, TaskEnd, TaskState, TaskSupport, created, declares_tasks, is_over,
         missing_tasks, timestamp, with_tasks,
     };
     use crate::{Method, RawJson, RawObject};
@@ -289,6 +298,7 @@ mod tests {
     fn a_created_task_has_nothing_of_its_state() {
         let end = TaskEnd::Completed(RawJson::from_static(r#"{"content":[]}"#));
         let created = read(&created(&task(TaskState::Ended(&end)).to_result()));
+        assert!(is_over(&RawJson::of(&created)));
         let expected = json!({"resultType":"task","taskId":"t","status":"completed",
             "createdAt":"1970-01-01T00:00:00.000Z","lastUpdatedAt":"2026-11-23T18:00:00.123Z",
             "ttlMs":60000,"pollIntervalMs":500});
@@ -310,6 +320,7 @@ mod tests {
             (&json!("working"), vec![])
         );
         assert_eq!(working["resultType"], "complete");
+        assert!(!is_over(&RawJson::of(&working)));
 
         let end = TaskEnd::Completed(RawJson::from_static(r#"{"isError":true}"#));
         let completed = of(TaskState::Ended(&end));

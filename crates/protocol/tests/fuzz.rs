@@ -104,3 +104,23 @@ fn sealed_state() {
         checks::sealed_state,
     );
 }
+
+#[test]
+fn sse() {
+    let seeds = [
+        "\u{3}id: 1\ndata: {}\n\n",
+        "\u{1}data: a\r\ndata: b\r\n\r\n: still there\n\nretry: 5\n\n",
+        "\u{7}\u{feff}event: x\rdata\r\r",
+    ];
+    run("sse", &seeds, checks::sse);
+}
+
+#[test]
+fn trace_context() {
+    let seeds = [
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00\na=b,c=d",
+        "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+    ];
+    run("trace_context", &seeds, checks::trace_context);
+}

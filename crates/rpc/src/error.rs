@@ -19,6 +19,9 @@ pub(crate) enum LinkError {
     /// The peer refused it.
     #[error("the peer refused the link: {0}")]
     Refused(String),
+    /// The peer may not do what it asked for.
+    #[error("{0}")]
+    Forbidden(String),
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     Protocol(String),

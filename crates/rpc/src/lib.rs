@@ -13,6 +13,8 @@ mod config;
 mod console;
 mod convert;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod gateway;
 mod join;
 mod link;
@@ -29,5 +31,5 @@ pub use join::{JoinState, JoiningWorker, WorkerJoin};
 pub use link::clocks::clock_skew;
 pub use serve::{GatewayLinks, Gateways, serve_gateway};
 pub use server::{ClusterServer, ServeError};
-pub use tls::{Tls, TlsError, TlsFiles, Validity, check_name};
+pub use tls::{ListenerFiles, ListenerTls, Tls, TlsError, TlsFiles, Validity, check_name};
 pub use worker::{RemoteWorker, WorkerLinks, serve_workers};

@@ -1,10 +1,16 @@
-//! Mutual TLS on links: who dials and who listens show each other a certificate of the same authority.
+//! TLS: certificates in files, on links between processes and on the ports of clients and operators.
+//!
+//! On links it is mutual: who dials and who listens show each other a certificate of the same authority.
 //!
 //! | | |
 //! |---|---|
-//! | `material` | what the files hold, checked, as rustls wants it |
+//! | `contents` | what the files hold |
 //! | `renewal` | the files are read again while the process runs |
+//! | `validity` | when a certificate is valid |
+//! | `listener` | the ports of clients and operators |
+//! | `material` | what links need of the files, checked, as rustls wants it |
 //! | `named` | clients' certificates must carry the cluster's name too |
+//! | `standing` | what a peer's certificate lets it do |
 //! | `accept` | the listener's side |
 //! | `connect` | the dialer's side |
 //! | `stream` | an accepted connection, with TLS or without |
@@ -12,25 +18,33 @@
 
 mod accept;
 mod connect;
+mod contents;
 mod error;
+mod listener;
 mod material;
 mod named;
 mod renewal;
+mod standing;
 mod stream;
+mod validity;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::RwLock;
 use rustls::pki_types::ServerName;
 
 pub(crate) use accept::incoming;
 pub(crate) use connect::{Unreached, dial};
+use contents::Contents;
+use error::AUTHORITY;
 pub use error::TlsError;
+pub use listener::{ListenerFiles, ListenerTls};
 use material::Material;
-pub use material::Validity;
+use renewal::{Renewed, Source};
+pub(crate) use standing::Standing;
+pub use validity::Validity;
 
 /// Where a process finds its certificate, and what it asks of its peers' ones.
 #[derive(Clone, Debug)]
@@ -53,13 +67,34 @@ pub struct TlsFiles {
 /// What is open stays open, whatever is read later.
 #[derive(Clone)]
 pub struct Tls {
-    shared: Arc<TlsInner>,
+    shared: Arc<Renewed<Link>>,
 }
 
-struct TlsInner {
+/// What links need.
+struct Link {
     files: TlsFiles,
     name: ServerName<'static>,
-    current: RwLock<Arc<Material>>,
+}
+
+impl Source for Link {
+    type Made = Material;
+
+    fn whose(&self) -> &'static str {
+        "cluster.tls"
+    }
+
+    fn read(&self) -> Result<Contents, TlsError> {
+        let authority = Some((AUTHORITY, self.files.authority.as_path()));
+        Contents::read(&self.files.certificate, &self.files.key, authority)
+    }
+
+    fn make(&self, contents: &Contents) -> Result<Material, TlsError> {
+        Material::of(contents, &self.files, &self.name)
+    }
+
+    fn validity(made: &Material) -> Validity {
+        made.validity
+    }
 }
 
 impl Tls {
@@ -70,14 +105,8 @@ impl Tls {
     /// What is wrong with which file.
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let name = server_name(&files.name)?;
-        let material = Material::read(&files, &name)?;
-        Ok(Self {
-            shared: Arc::new(TlsInner {
-                files,
-                name,
-                current: RwLock::new(Arc::new(material)),
-            }),
-        })
+        let shared = Renewed::open(Link { files, name })?;
+        Ok(Self { shared })
     }
 
     /// Reads the files again `every` so often, for connections that are made from then on, until the last
@@ -95,13 +124,17 @@ impl Tls {
     }
 
     fn material(&self) -> Arc<Material> {
-        Arc::clone(&self.shared.current.read())
+        self.shared.current()
+    }
+
+    fn files(&self) -> &TlsFiles {
+        &self.shared.source.files
     }
 }
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tls").field(&self.shared.files).finish()
+        f.debug_tuple("Tls").field(self.files()).finish()
     }
 }
 

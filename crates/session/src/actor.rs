@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use shoal_ports::{Backoff, Delivered, GatewayError};
+use shoal_ports::{Backoff, Delivered, GatewayError, Grant};
 use shoal_protocol::{InvalidMessage, Message};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,12 +35,14 @@ pub(crate) enum SessionMsg {
     Change {
         message: Message,
         repeated: bool,
+        grant: Option<Arc<Grant>>,
         reply: Changed<Delivered>,
     },
     /// The client sends a batch, of which all but the calls is done; nothing where an earlier delivery of it was admitted.
     Batch {
         members: Vec<Result<Message, InvalidMessage>>,
         repeated: bool,
+        grant: Option<Arc<Grant>>,
         reply: Changed<Option<Begun>>,
     },
     /// The backends are asked once more for what the session is subscribed to.
@@ -113,18 +115,22 @@ impl Work {
             SessionMsg::Change {
                 message,
                 repeated,
+                grant,
                 reply,
             } => {
-                let changed = self.beside(node.change(&live, message, repeated)).await;
+                let changed = self
+                    .beside(node.change(&live, message, repeated, grant.as_ref()))
+                    .await;
                 let _ = reply.send(changed);
             }
             SessionMsg::Batch {
                 members,
                 repeated,
+                grant,
                 reply,
             } => {
                 let begun = self
-                    .beside(node.begin_batch(&live, members, repeated))
+                    .beside(node.begin_batch(&live, members, repeated, grant.as_ref()))
                     .await;
                 let _ = reply.send(begun);
             }

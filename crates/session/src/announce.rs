@@ -82,8 +82,8 @@ async fn tell_all(
                 Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
                     node.resource_updated(&uri, &params).await;
                 }
-                // Sessions are told of no nodes.
-                Some(Ok(BusEvent::NodeLeft { .. })) => {}
+                // Sessions are told of no nodes, and of no tasks.
+                Some(Ok(BusEvent::NodeLeft { .. } | BusEvent::TaskChanged { .. })) => {}
                 // Missed news: say that everything may have changed, once each.
                 Some(Err(_)) => {
                     for uri in node.subscribers.all_uris() {

@@ -10,6 +10,8 @@ mod announce;
 mod call;
 mod clock;
 mod config;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod here;
 mod live;
 mod measure;
@@ -19,6 +21,8 @@ mod state;
 mod state_lock;
 mod stored;
 mod streams;
+mod task_lists;
+mod task_news;
 
 pub use config::SessionConfig;
 pub use sessions::{HandedOver, Sessions, SessionsStatus};

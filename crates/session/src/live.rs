@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use shoal_ports::{
-    Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId, SessionTransport, StoreError,
-    client_name,
+    Caller, Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId, SessionTransport,
+    StoreError, client_name,
 };
 use shoal_protocol::Revision;
 use tokio::sync::watch;
 
 use crate::actor::ActorSlot;
+use crate::clock::unix_millis;
 use crate::config::SessionConfig;
 use crate::record::Record;
 use crate::sessions::{About, Node};
@@ -115,14 +116,46 @@ impl LiveSession {
         let _ = self.apply(input);
     }
 
+    /// What the task that it is asks its client has changed.
+    pub(crate) fn task_changed(&self) {
+        self.note(Input::TaskChanged(unix_millis()));
+        self.tell_of_task();
+    }
+
+    /// The status of the task that it is has changed: whoever watches it asks for it.
+    pub(crate) fn tell_of_task(&self) {
+        if let Some(node) = self.node.upgrade() {
+            node.task_news.add(&self.id);
+        }
+    }
+
+    /// The task that it is, if it is one, needs nobody any more who goes on with it here.
+    pub(crate) fn unlist(&self) {
+        if self.transport == SessionTransport::Task
+            && let Some(node) = self.node.upgrade()
+        {
+            node.task_lists.end(&self.id);
+        }
+    }
+
     /// The record as it is now, to be stored.
     pub(crate) fn snapshot(&self) -> Option<Bytes> {
         self.core.with(|core| core.session.snapshot())
     }
 
+    /// How the task is that it is, if it is one.
+    pub(crate) fn task_status(&self) -> Option<&'static str> {
+        self.core.with(|core| core.session.task_status()).flatten()
+    }
+
     /// Reads something of the record.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Record) -> T) -> Option<T> {
         self.core.with(|core| read(core.session.record()))
+    }
+
+    /// Its client as calls see it, while the session is there.
+    pub(crate) fn caller(&self) -> Option<Arc<Caller>> {
+        self.core.with(|core| core.session.caller().clone())
     }
 
     /// The resources that its client is subscribed to.

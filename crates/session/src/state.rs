@@ -361,6 +361,7 @@ fn caller_of(session: &SessionId, record: &Record) -> Caller {
             handshake.capabilities.clone()
         }),
         headers: ForwardedHeaders::default(),
+        grant: None,
     }
 }
 

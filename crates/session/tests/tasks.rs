@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, Delivered, Dispatcher,
-    Durability, ForwardedHeaders, GatewayError, LogFilter, NodeId, NodeLimits, OpenSession,
-    Principal, SessionGateway, SessionRef, SessionTransport,
+    AskId, BusEvent, BusSubscription, Call, CallEventKind, CallFailure, CallOutcome, CallPlan,
+    Caller, Delivered, Dispatcher, Durability, ForwardedHeaders, GatewayError, LogFilter, NodeId,
+    NodeLimits, OpenSession, Principal, SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -42,6 +42,7 @@ async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Dr
         client_info: None,
         capabilities: RawJson::from_static("{}"),
         headers: ForwardedHeaders::default(),
+        grant: None,
     };
     let call = Call {
         id: post.delivery.into(),
@@ -56,6 +57,7 @@ async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Dr
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     };
     let plan = CallPlan {
@@ -133,9 +135,19 @@ async fn a_call_becomes_a_task_without_running_twice_and_its_result_is_kept() {
     let working = get(&bench.sessions, &task).await;
     assert_eq!(working["status"], "working");
     assert_eq!(working["taskId"], task.session.as_str());
+    let shown = |filter: &str| {
+        let shown = bench.sessions.list(filter, 9).items;
+        shown
+            .into_iter()
+            .filter_map(|it| it.task)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown("work"), ["working"]);
     tool.progress(1).await;
     tool.finish(r#"{"content":[],"isError":true}"#).await;
     let ended = status(&bench.sessions, &task, "completed").await;
+    assert!(shown("work").is_empty());
+    assert_eq!(shown("completed"), ["completed"]);
     let result = json!({"content":[],"isError":true,"resultType":"complete"});
     assert_eq!(ended["result"], result);
     assert_eq!(ended["createdAt"], working["createdAt"]);
@@ -362,9 +374,13 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;
+    // The wall's clock, which a task's times are told by.
+    std::thread::sleep(Duration::from_millis(5));
     tool.finish(r#"{"content":[]}"#).await;
     let ended = status(&bench.sessions, &task, "completed").await;
-    assert_eq!(ended["ttlMs"], 600_000);
+    // From its creation on, so its call's time is part of it.
+    let ttl = ended["ttlMs"].as_u64().unwrap();
+    assert!(ttl >= 600_005, "{ended}");
     // Beyond what a session lives: its record has it.
     tokio::time::sleep(Duration::from_secs(500)).await;
     assert_eq!(bench.sessions.status().live, 0);
@@ -375,4 +391,93 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
         post(r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{}}"#),
     );
     assert_eq!(gone.await.unwrap_err(), GatewayError::NotFound);
+}
+
+/// Waits for news of this task.
+async fn news_of(news: &mut BusSubscription, task: &SessionRef) {
+    let told = BusEvent::TaskChanged {
+        task: task.session.clone(),
+    };
+    within(async { while news.next().await.unwrap().unwrap() != told {} }).await;
+}
+
+#[tokio::test]
+async fn all_nodes_hear_of_each_change_of_a_task_and_of_its_next_owner() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let mut news = bench.store.bus.subscribe();
+    let (task, tool) = task(&bench, "alice", "stream-asks").await;
+    asks(&tool, 1).await;
+    news_of(&mut news, &task).await;
+    let asked = status(&bench.sessions, &task, "input_required").await;
+    let key = asked["inputRequests"].as_object().unwrap().keys().next();
+    let answers = json!({"inputResponses": {key.unwrap(): {"action": "accept"}}});
+    ask(&bench.sessions, &task, "tasks/update", answers).await;
+    news_of(&mut news, &task).await;
+    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
+
+    let node = NodeId::new("test");
+    bench.store.directory.end_lease(&node).await.unwrap();
+    get(&second, &task).await;
+    news_of(&mut news, &task).await;
+    tool.finish(r#"{"content":[]}"#).await;
+    news_of(&mut news, &task).await;
+    status(&second, &task, "completed").await;
+}
+
+#[tokio::test]
+async fn tasks_count_as_sessions_of_their_principal_and_in_all() {
+    let bench = Bench::new(SessionConfig {
+        limits: NodeLimits {
+            sessions_per_node: 3,
+            sessions_per_principal: 2,
+            ..NodeLimits::default()
+        },
+        ..SessionConfig::default()
+    });
+    let (first, tool) = task(&bench, "alice", "stream-long").await;
+    bench.open("alice", "2025-11-25").await;
+    let third = bench.sessions.open(opening("alice")).await;
+    assert!(
+        matches!(
+            third,
+            Err(GatewayError::TooManySessionsOfPrincipal { limit: 2, .. })
+        ),
+        "{third:?}"
+    );
+    bench.sessions.open(opening("bob")).await.unwrap();
+    let full = bench.sessions.open(opening("carol")).await;
+    assert!(
+        matches!(full, Err(GatewayError::TooManySessions { limit: 3, .. })),
+        "{full:?}"
+    );
+    // One that has ended is kept, and counts until it is gone.
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&bench.sessions, &first, "completed").await;
+    assert!(bench.sessions.open(opening("carol")).await.is_err());
+    bench.sessions.close(&first).await.unwrap();
+    bench.sessions.open(opening("alice")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_principal_that_has_stored_its_share_begins_no_task() {
+    let bench = Bench::new(SessionConfig {
+        limits: NodeLimits {
+            stored_bytes_per_principal: 1,
+            ..NodeLimits::default()
+        },
+        ..SessionConfig::default()
+    });
+    bench.sessions.open(opening("alice")).await.unwrap();
+    let full = bench.sessions.open(opening("alice")).await;
+    assert!(
+        matches!(
+            full,
+            Err(GatewayError::TooManyBytesOfPrincipal { limit: 1, .. })
+        ),
+        "{full:?}"
+    );
+    bench.sessions.open(opening("bob")).await.unwrap();
 }

@@ -198,6 +198,36 @@ impl Directory for RedisStore {
         .await
     }
 
+    async fn enlist(
+        &self,
+        node: &NodeId,
+        sessions: &[(SessionId, Principal)],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        let enlisted = self.inner.enlist(node, sessions, life);
+        measured("directory.enlist", enlisted).await
+    }
+
+    async fn delist(&self, node: &NodeId, sessions: &[SessionId]) -> Result<(), StoreError> {
+        measured("directory.delist", self.inner.delist(node, sessions)).await
+    }
+
+    async fn listing(&self) -> Result<Vec<NodeId>, StoreError> {
+        measured("directory.listing", self.inner.listing()).await
+    }
+
+    async fn enlisted(
+        &self,
+        node: &NodeId,
+        at_most: usize,
+    ) -> Result<Vec<(SessionId, Principal)>, StoreError> {
+        measured("directory.enlisted", self.inner.enlisted(node, at_most)).await
+    }
+
+    async fn forget_list(&self, node: &NodeId) -> Result<(), StoreError> {
+        measured("directory.forget_list", self.inner.forget_list(node)).await
+    }
+
     async fn sweep(&self) -> Result<usize, StoreError> {
         Ok(0)
     }
@@ -302,6 +332,6 @@ fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }
 
-fn text(bytes: &Bytes) -> Result<&str, StoreError> {
+pub(crate) fn text(bytes: &Bytes) -> Result<&str, StoreError> {
     std::str::from_utf8(bytes).map_err(|_| unexpected())
 }

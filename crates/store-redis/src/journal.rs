@@ -239,7 +239,7 @@ fn split_entry(field: &[u8]) -> Result<(&[u8], &[u8]), StoreError> {
 }
 
 /// The open calls in a session's hash, by their streams.
-fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, StoreError> {
+pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, StoreError> {
     let find = |name: String| known.get(name.as_bytes());
     let log = known.get(field::LOG.as_bytes()).ok_or_else(unexpected)?;
     let log = number(log)?;

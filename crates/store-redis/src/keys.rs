@@ -3,7 +3,8 @@
 //! All keys of one session share its hash tag, and all of the nodes share another, so that a Redis Cluster
 //! keeps together what one step touches.
 
-use shoal_ports::{CallId, DeliveryId, NodeId, SessionId, StoreError};
+use sha2::{Digest as _, Sha256};
+use shoal_ports::{CallId, DeliveryId, NodeId, QuotaKey, QuotaSubject, SessionId, StoreError};
 
 /// The keys of one deployment: those of its prefix.
 #[derive(Clone, Debug)]
@@ -41,9 +42,31 @@ impl Keys {
         format!("{}:{{nodes}}:info", self.prefix)
     }
 
+    /// The sessions that a node has listed, each with its principal.
+    pub(crate) fn list(&self, node: &NodeId) -> String {
+        format!("{}:{{nodes}}:tasks:{node}", self.prefix)
+    }
+
+    /// The nodes that have a list.
+    pub(crate) fn lists(&self) -> String {
+        format!("{}:{{nodes}}:tasks", self.prefix)
+    }
+
     /// The pools that are remembered.
     pub(crate) fn pools(&self) -> String {
         format!("{}:{{nodes}}:pools", self.prefix)
+    }
+
+    /// The bucket of a quota. A subject is hashed: it may hold anything, and Redis need not know who calls.
+    pub(crate) fn quota(&self, key: &QuotaKey) -> String {
+        let subject = match &key.subject {
+            QuotaSubject::Everybody => "all".to_owned(),
+            QuotaSubject::Address(address) => format!("a:{address}"),
+            QuotaSubject::Principal(principal) => format!("p:{}", principal.as_str()),
+        };
+        let hash = Sha256::digest(subject.as_bytes());
+        let hash = u128::from_be_bytes(std::array::from_fn(|at| hash[at]));
+        format!("{}:{{q:{}:{hash:032x}}}", self.prefix, key.quota)
     }
 
     /// The channel of news.

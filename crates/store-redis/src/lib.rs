@@ -13,14 +13,18 @@ mod dial;
 mod directory;
 mod error;
 mod event_log;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod hello;
 mod journal;
 mod keys;
 mod link;
+mod lists;
 mod measure;
 mod membership;
 mod meter;
 mod outage;
+mod quota;
 mod reply;
 mod scripts;
 mod store;

@@ -60,6 +60,8 @@ pub(crate) struct Scripts {
     pub(crate) contest_lease: Arc<Script>,
     pub(crate) announce: Arc<Script>,
     pub(crate) nodes: Arc<Script>,
+    pub(crate) take_cells: Arc<Script>,
+    pub(crate) give_cells_back: Arc<Script>,
 }
 
 /// Refused when Redis is full: what admits something new.
@@ -120,6 +122,8 @@ impl Scripts {
             contest_lease: script(SERVES, &[lua!("contest_lease")]),
             announce: script(SERVES, &[lua!("announce")]),
             nodes: script(SERVES, &[lua!("nodes")]),
+            take_cells: script(ADMITS, &[lua!("take_cells")]),
+            give_cells_back: script(SERVES, &[lua!("give_cells_back")]),
         }
     }
 }

@@ -78,7 +78,9 @@ impl Telemetry {
         self.metrics.otlp && self.address().is_some()
     }
 
-    pub(crate) fn sends_logs(&self) -> bool {
+    /// Whether a collector gets log records.
+    #[must_use]
+    pub fn sends_logs(&self) -> bool {
         self.logs.otlp && self.address().is_some()
     }
 

@@ -4,8 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::logging;
 use crate::state::State;
+use crate::{audit, logging};
 
 /// How long the last lines are waited for, when the collector has used up the time or nobody has given any.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -31,7 +31,8 @@ impl Guard {
     /// Blocks the calling thread, for `within` and half a second at most.
     pub fn shutdown(self, within: Duration) {
         let began = Instant::now();
-        self.send(within);
+        audit::flush(within);
+        self.send(within.saturating_sub(began.elapsed()));
         logging::flush(within.saturating_sub(began.elapsed()));
     }
 

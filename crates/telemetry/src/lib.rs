@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+pub mod audit;
 pub mod config;
 mod export;
 mod guard;
+mod lines;
 pub mod logging;
 pub mod metrics;
 mod otlp;

@@ -19,15 +19,14 @@ use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 mod bridge;
 mod ids;
-mod lines;
 mod repeats;
+mod stderr;
 
 use bridge::Bridge;
 use ids::WithIds;
-use lines::Lines;
-pub use lines::flush;
 use repeats::Gate;
 pub(crate) use repeats::Repeats;
+pub use stderr::flush;
 
 /// What is logged when nobody says otherwise: rmcp reports every request at `info`, and ractor has a span around each
 /// of its actors that is entered whenever the actor does anything.
@@ -102,7 +101,7 @@ pub(crate) fn install(
     loggers: Option<&SdkLoggerProvider>,
     repeats: Option<Arc<Repeats>>,
 ) -> Result<(), Error> {
-    let lines = fmt::layer().with_writer(Lines::to_stderr().map_err(Error::Output)?);
+    let lines = fmt::layer().with_writer(stderr::Stderr::start().map_err(Error::Output)?);
     let lines = match logging.format {
         Format::Pretty => {
             let is_coloured = std::io::stderr().is_terminal();

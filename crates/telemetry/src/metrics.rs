@@ -6,6 +6,7 @@
 
 mod actors;
 mod area;
+mod audit;
 mod catalog;
 mod configuration;
 mod definition;
@@ -19,6 +20,7 @@ mod mcp;
 mod nodes;
 mod observed;
 mod own;
+mod policy;
 mod pools;
 mod process;
 mod prometheus;
@@ -34,6 +36,7 @@ mod tls;
 mod workers;
 
 pub use actors::{ActorKind, ActorMetrics};
+pub use audit::{AuditMetrics, AuditSink};
 pub use catalog::{CatalogMetrics, EntryKind};
 pub use configuration::{ConfigurationMetrics, ReloadOutcome};
 pub use definition::{Attribute, Definition, Kind, Values};
@@ -44,6 +47,7 @@ pub use mcp::{Failure, HttpVersion, McpMetrics, Operation, Transport};
 pub use nodes::{LeaseOutcome, NodeMetrics, NodeState, Role};
 pub use observed::Registration;
 pub use own::{DropReason, ExportOutcome, OwnMetrics, Signal};
+pub use policy::{ApprovalOutcome, PolicyMetrics, PolicyOutcome};
 pub use pools::{
     CircuitState, CountedOutcome, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
 };
@@ -55,8 +59,8 @@ pub use prometheus::{
 pub use routes::RouteMetrics;
 pub use rpc::{LinkKind, RpcMetrics};
 pub use security::{
-    AuthMethod, AuthOutcome, AuthReason, AuthServerOutcome, AuthServerRequest, Quota, QuotaOutcome,
-    SecurityMetrics,
+    AuthMethod, AuthOutcome, AuthReason, AuthServerOutcome, AuthServerRequest, Quota,
+    QuotaLeaseOutcome, QuotaOutcome, SecurityMetrics,
 };
 pub use sessions::{
     ClaimOutcome, ClaimReason, EndReason, HandOverOutcome, SessionMetrics, SessionState, TakeOver,
@@ -64,7 +68,7 @@ pub use sessions::{
 pub use store::{StoreMetrics, StoreOutcome};
 pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
 pub use tasks::{TaskMetrics, TaskOutcome, TaskStatus};
-pub use tls::{CertificateValidity, TlsMetrics};
+pub use tls::{CertificateValidity, HandshakeOutcome, TlsMetrics, TlsPort};
 pub use workers::WorkerMetrics;
 
 pub(crate) use instrument::Factory;
@@ -117,6 +121,10 @@ areas! {
     catalog: catalog::CatalogMetrics,
     /// Authentication and quotas.
     security: security::SecurityMetrics,
+    /// What the rules decide.
+    policy: policy::PolicyMetrics,
+    /// The audit trail.
+    audit: audit::AuditMetrics,
     /// Redis.
     store: store::StoreMetrics,
     /// Actors.

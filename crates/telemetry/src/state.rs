@@ -51,6 +51,11 @@ pub(crate) fn has_metrics() -> bool {
     STATE.get().is_some_and(|state| state.meters.is_some())
 }
 
+/// What makes log records for the collector.
+pub(crate) fn loggers() -> Option<&'static SdkLoggerProvider> {
+    STATE.get()?.loggers.as_ref()
+}
+
 pub(crate) fn exposition() -> Option<&'static Exposition> {
     STATE.get()?.exposition.as_ref()
 }

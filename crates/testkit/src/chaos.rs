@@ -64,6 +64,8 @@ pub struct Options {
     pub sessions: usize,
     /// Clients of 2026-07-28.
     pub modern: usize,
+    /// Clients of 2026-07-28 whose calls become tasks.
+    pub tasks: usize,
     /// How long a client thinks between two calls, at most.
     pub thinking: Duration,
     /// Edges.
@@ -90,6 +92,7 @@ impl Default for Options {
             silence: Duration::from_millis(1500),
             sessions: 200,
             modern: 50,
+            tasks: 0,
             thinking: Duration::from_millis(1500),
             edges: 3,
             session_nodes: 3,
@@ -175,7 +178,9 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("streams.retry_spread", "500ms")
         // Sessions are put to sleep and woken while their clients think, and while their store is away.
         .setting("session.passivate_after", "300ms")
-        .setting("session.sweep_every", "100ms");
+        .setting("session.sweep_every", "100ms")
+        // Most calls of clients that know of tasks become some.
+        .setting("tasks.after", "50ms");
     if fault.needs_proxies() {
         builder = builder.fault_proxies();
     }

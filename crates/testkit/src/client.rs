@@ -10,6 +10,7 @@ mod modern;
 mod reply;
 mod session;
 mod standalone;
+mod task;
 mod wire;
 mod works;
 

@@ -28,7 +28,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 pub use builder::Builder;
-pub use certificates::Certificates;
+pub use certificates::{Certificates, Issued};
 pub use member::Member;
 pub use role::Role;
 pub use tools::Tools;

@@ -11,6 +11,9 @@ use tokio::sync::Mutex;
 /// One cluster at a time: several would take one another's time, and the leases would show it.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
+/// Where some calls are tasks as well. `chaos --tasks` has them under every kind.
+const KILLS: [Fault; 3] = [Fault::Edge, Fault::Session, Fault::Worker];
+
 async fn survives(fault: Fault) {
     let _alone = ALONE.lock().await;
     let options = Options {
@@ -20,12 +23,16 @@ async fn survives(fault: Fault) {
         peace: Duration::from_secs(1),
         sessions: 20,
         modern: 8,
+        tasks: if KILLS.contains(&fault) { 8 } else { 0 },
         thinking: Duration::from_millis(800),
         ..Options::default()
     };
     let report = run(&options).await.unwrap();
     assert!(report.is_clean(), "{report}");
     assert!(report.verdict.counts.results > 0, "{report}");
+    if KILLS.contains(&fault) {
+        assert!(report.verdict.counts.tasks > 0, "{report}");
+    }
     assert!(!report.injected.is_empty(), "{report}");
     let cuts = [
         Fault::NoSessionNodes,
@@ -56,6 +63,7 @@ async fn without_faults_every_call_has_its_result() {
         peace: Duration::from_millis(200),
         sessions: 20,
         modern: 8,
+        tasks: 8,
         thinking: Duration::from_millis(300),
         one_process: true,
         ..Options::default()

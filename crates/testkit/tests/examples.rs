@@ -241,14 +241,6 @@ async fn a_server_that_is_not_in_the_program_is_told() {
         told.contains("start the one that was built with it"),
         "{told}"
     );
-    // A configuration is checked where it is for another process.
-    let (status, told) = output(
-        shoal()
-            .args(["config", "check"])
-            .env(variable.0, variable.1),
-    )
-    .await;
-    assert!(status.success(), "{told}");
     // Beside its own server, a program brings no other.
     let mut notes = Command::new(programs::example("notes").unwrap());
     let (status, told) = output(notes.args(SOCKETS).env(variable.0, variable.1)).await;

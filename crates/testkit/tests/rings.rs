@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::process::Command;
 
 /// Ring of every crate of the workspace.
-const RINGS: [(&str, u8); 16] = [
+const RINGS: [(&str, u8); 18] = [
     ("shoal-protocol", 1),
     ("shoal-ports", 1),
     ("shoal-telemetry", 2),
     ("shoal-rpc", 2),
+    ("shoal-policy", 2),
+    ("shoal-outbound", 2),
     ("shoal-cluster", 3),
     ("shoal-store-redis", 3),
     ("shoal-auth", 3),

@@ -15,6 +15,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use shoal_outbound::Outbound;
 use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome, SessionId};
 use shoal_protocol::{Era, RawJson, RpcError};
 use shoal_telemetry::metrics::Transport as Network;
@@ -25,7 +26,7 @@ use self::channel::{Channel, Common};
 use self::endpoint::Endpoint;
 use self::presence::Presence;
 use self::tools::Tools;
-use crate::http_client::NoToken;
+use crate::http_client::{EqualServers, NoToken, Reachability};
 use crate::upstream::{
     Binding, Connection, Launcher, Link, QUEUE, Server, SessionOwner, Sessions, StartError,
     Subscriptions, Transport, carry, catch_up,
@@ -61,8 +62,9 @@ const FORGOTTEN: usize = 2;
 /// where the session belongs to one Shoal session, to its newest call.
 ///
 /// # Outcomes
-/// A call whose answer broke off, and cannot be resumed, ends as `OutcomeUnknown`. One that was not sent ends as
-/// `NotExecuted`; where there is no other server to go to, it waits for this one first.
+/// A call whose answer broke off, and cannot be resumed, ends as `OutcomeUnknown`. So does, without waiting for its server to
+/// come back, one that another server may run again and can. One that was not sent ends as `NotExecuted`; where there is no
+/// other server to go to, it waits for this one first.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,
@@ -72,19 +74,33 @@ pub struct HttpBackend {
 }
 
 impl HttpBackend {
-    /// Calls the server at `url`, which is one of those that are configured. [`Backend::state`] tells when it is ready, or
-    /// why not. Dropping the backend ends its sessions, without waiting for it.
+    /// Calls the servers that are configured: a backend for each, in their order. [`Backend::state`] tells when one is ready,
+    /// or why not. Dropping a backend ends its sessions, without waiting for it.
     ///
     /// # Errors
-    /// When the URL or the headers cannot be used.
+    /// When a URL or the headers cannot be used.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn start(config: HttpConfig, url: &str) -> Result<Self, String> {
-        let alone = config.endpoints()?.len() == 1;
+    pub fn start(config: HttpConfig, outbound: &Outbound) -> Result<Vec<Self>, String> {
+        let config = Arc::new(config);
+        let urls = config.endpoints()?;
+        let all = EqualServers::of(urls.len());
+        let started = (urls.iter().enumerate())
+            .map(|(place, url)| Self::start_one(config.clone(), url, all.at(place), outbound));
+        started.collect()
+    }
+
+    fn start_one(
+        config: Arc<HttpConfig>,
+        url: &str,
+        reachability: Reachability,
+        outbound: &Outbound,
+    ) -> Result<Self, String> {
+        let alone = reachability.is_alone();
         let (settings, isolation) = (config.settings(alone), config.isolation);
-        let presence = Arc::new(Presence::new(config.health_interval.get(), alone));
-        let endpoint = Arc::new(Endpoint::new(url, Arc::new(config))?);
+        let presence = Arc::new(Presence::new(config.health_interval.get(), reachability));
+        let endpoint = Arc::new(Endpoint::new(url, config, outbound)?);
         let common = Common {
             endpoint: endpoint.clone(),
             tools: Arc::new(Tools::default()),

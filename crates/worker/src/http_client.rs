@@ -7,18 +7,20 @@
 //! | `token_exchange`, `tokens` | tokens of callers, traded for such that the server takes |
 //! | `body` | reading an answer, bounded |
 //! | `redirect` | which redirects are followed, and what is said of the others |
-//! | `reachability` | whether the server is there |
+//! | `reachability` | whether the server is there, and others like it |
 
-use std::error::Error as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, header};
 use parking_lot::Mutex;
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Identity, RequestBuilder, Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
+use shoal_outbound::{
+    Client, ClientSettings, Identity, MOST_REDIRECTS, Named, Outbound, Redirects, whole_story,
+};
 use shoal_ports::Caller;
+use tokio::time::Instant;
 
 use self::headers::{Headers, forwarded, of_caller};
 use self::token_exchange::TokenExchange;
@@ -31,20 +33,23 @@ mod redirect;
 mod token_exchange;
 mod tokens;
 
-pub(crate) use self::body::{Broken, LATER, beginning_of, collect, retry_after};
+pub(crate) use self::body::{LATER, beginning_of, retry_after};
 pub(crate) use self::config::{HttpClientConfig, client_of, endpoints};
 pub use self::config::{HttpTls, TokenExchangeConfig};
 pub(crate) use self::headers::is_settable;
-pub(crate) use self::reachability::Reachability;
+pub(crate) use self::reachability::{EqualServers, Reachability};
 pub(crate) use self::redirect::redirect_target;
 pub(crate) use self::token_exchange::NoToken;
 
-/// Finds out that the other end of a silent stream is gone.
-const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Sends requests to one server.
 pub(crate) struct HttpClient {
     config: HttpClientConfig,
+    outbound: Outbound,
+    /// What the operator has named besides the endpoint that trades tokens.
+    named: Named,
     headers: Headers,
     forward: Vec<Arc<str>>,
     exchange: Option<TokenExchange>,
@@ -55,6 +60,8 @@ pub(crate) struct HttpClient {
 struct Built {
     client: Client,
     files: Vec<Option<SystemTime>>,
+    /// When the files were looked at last.
+    looked: Instant,
 }
 
 /// Why there is no answer.
@@ -86,12 +93,18 @@ pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
 }
 
 impl HttpClient {
-    /// Nothing is sent yet.
+    /// Nothing is sent yet. The operator has named these targets.
     ///
     /// # Errors
     /// When the settings cannot be used.
-    pub(crate) fn new(config: HttpClientConfig) -> Result<Self, String> {
+    pub(crate) fn new(
+        config: HttpClientConfig,
+        outbound: &Outbound,
+        named: Named,
+    ) -> Result<Self, String> {
         Ok(Self {
+            outbound: outbound.clone(),
+            named,
             headers: Headers::new(&config)?,
             forward: forwarded(&config.forward)?,
             exchange: (config.exchange().cloned())
@@ -102,22 +115,54 @@ impl HttpClient {
         })
     }
 
-    /// Makes the client, again when the certificates have changed.
+    /// Makes the client, again when the certificates have changed. It looks at their files now and then, not for each request.
     ///
     /// # Errors
     /// What is wrong with the files.
     pub(crate) fn prepare(&self) -> Result<Client, String> {
-        let files = times(&self.config.tls);
         let mut built = self.client.lock();
-        if let Some(built) = built.as_ref().filter(|built| built.files == files) {
-            return Ok(built.client.clone());
+        if let Some(built) = &mut *built {
+            let now = Instant::now();
+            if now < built.looked + LOOK {
+                return Ok(built.client.clone());
+            }
+            if built.files == times(&self.config.tls) {
+                built.looked = now;
+                return Ok(built.client.clone());
+            }
         }
-        let client = build(&self.config)?;
+        // Before they are read: a change in between is seen later.
+        let (files, looked) = (times(&self.config.tls), Instant::now());
+        let client = self.build()?;
         *built = Some(Built {
             client: client.clone(),
             files,
+            looked,
         });
         Ok(client)
+    }
+
+    fn build(&self) -> Result<Client, String> {
+        let config = &self.config;
+        let HttpTls {
+            authority,
+            certificate,
+            key,
+        } = &config.tls;
+        let identity = certificate.clone().zip(key.clone());
+        let settings = ClientSettings {
+            authority: authority.clone(),
+            identity: identity.map(|(certificate, key)| Identity { certificate, key }),
+            connect_timeout: config.connect_timeout,
+            timeout: None,
+            connection_idle: config.connection_idle,
+            redirects: Redirects::WithinOrigin,
+        };
+        let mut named = self.named.clone();
+        if let (Named::These(urls), Some(exchange)) = (&mut named, &self.exchange) {
+            urls.push(exchange.endpoint().clone());
+        }
+        self.outbound.client(settings, named)
     }
 
     /// Makes sure that requests of a caller can be sent.
@@ -174,7 +219,7 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered
         let answer = client.execute(request).await;
         let answer = answer.map_err(|error| unanswered(&error))?;
         if let Some(mut again) = again.flatten()
-            && followed < redirect::MOST
+            && followed < MOST_REDIRECTS
             && let Some(url) = redirect::moved(&answer)
         {
             followed += 1;
@@ -195,43 +240,6 @@ fn unanswered(error: &reqwest::Error) -> Unanswered {
     }
 }
 
-fn build(config: &HttpClientConfig) -> Result<Client, String> {
-    let HttpTls {
-        authority,
-        certificate,
-        key,
-    } = &config.tls;
-    let mut builder = Client::builder()
-        .user_agent(concat!("shoal/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(config.connect_timeout)
-        .pool_idle_timeout(config.connection_idle)
-        .tcp_keepalive(TCP_KEEP_ALIVE)
-        .tcp_nodelay(true)
-        // A connection of HTTP/2 has room for some hundred streams, and a call would wait behind those that only listen.
-        .http1_only()
-        .redirect(Policy::custom(redirect::followed));
-    if let Some(authority) = authority {
-        let certificates = Certificate::from_pem_bundle(&read(authority)?)
-            .map_err(|error| format!("{}: {error}", authority.display()))?;
-        builder = builder.tls_certs_merge(certificates);
-    }
-    if let (Some(certificate), Some(key)) = (certificate, key) {
-        let mut pem = read(certificate)?;
-        pem.push(b'\n');
-        pem.extend(read(key)?);
-        let identity = Identity::from_pem(&pem)
-            .map_err(|error| format!("{}: {error}", certificate.display()))?;
-        builder = builder.identity(identity);
-    }
-    builder
-        .build()
-        .map_err(|error| format!("cannot set up the HTTP client: {}", whole_story(&error)))
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
-}
-
 /// When the files were changed last.
 fn times(tls: &HttpTls) -> Vec<Option<SystemTime>> {
     let files = [&tls.authority, &tls.certificate, &tls.key];
@@ -244,19 +252,4 @@ pub(crate) fn modified(file: &Path) -> Option<SystemTime> {
     std::fs::metadata(file)
         .and_then(|about| about.modified())
         .ok()
-}
-
-/// An error with its causes; reqwest's own text names none. Not the URL: its query may hold what is nobody's business.
-fn whole_story(error: &reqwest::Error) -> String {
-    let mut cause = error.source();
-    let Some(first) = cause else {
-        return "the request failed".to_owned();
-    };
-    let mut story = first.to_string();
-    while let Some(next) = cause.and_then(std::error::Error::source) {
-        story.push_str(": ");
-        story.push_str(&next.to_string());
-        cause = Some(next);
-    }
-    story
 }

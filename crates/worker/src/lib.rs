@@ -1,6 +1,8 @@
 //! The worker runtime and its backends: bounded actor pools that run tools, resources and prompts.
 
 mod backend;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod http;
 mod http_client;
 mod openapi;

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use http::StatusCode;
 use serde_json::{Map, Value};
+use shoal_outbound::Outbound;
 use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome};
 use shoal_protocol::{Method, RpcError};
 use shoal_telemetry::metrics::Transport;
@@ -34,6 +35,8 @@ mod base;
 mod body;
 mod config;
 mod document;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod inputs;
 mod monitor;
 mod names;
@@ -74,8 +77,12 @@ impl OpenApiBackend {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn start(config: OpenApiConfig, base: Option<&str>) -> Result<Self, String> {
-        let service = Arc::new(OpenApiService::new(config, base)?);
+    pub fn start(
+        config: OpenApiConfig,
+        base: Option<&str>,
+        outbound: &Outbound,
+    ) -> Result<Self, String> {
+        let service = Arc::new(OpenApiService::new(config, base, outbound)?);
         let (publish, state) = watch::channel(BackendState {
             catalog: None,
             detail: Some("starting".to_owned()),
@@ -211,7 +218,8 @@ impl OpenApiBackend {
         let authorized = request::authorize(&mut headers, credentials);
         authorized.map_err(|why| Unanswered::NoToken(NoToken::Refused(why)))?;
         request::trace(&mut headers, call.trace.as_ref());
-        let request = client.request(outgoing.method, outgoing.url);
+        let request = client.request(outgoing.method, &outgoing.url);
+        let request = request.map_err(Unanswered::NotSent)?;
         send(request.headers(headers).body(outgoing.body)).await
     }
 }

@@ -81,6 +81,7 @@ fn call() -> Call {
             client_info: None,
             capabilities: RawJson::from_static("{}"),
             headers: ForwardedHeaders::default(),
+            grant: None,
         }),
         progress_token: None,
         log: LogFilter::Off,
@@ -90,6 +91,7 @@ fn call() -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     }
 }

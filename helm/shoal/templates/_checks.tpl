@@ -27,11 +27,18 @@
 {{- if and (eq ($auth.mode | default "tokens") "none") $v.auth.tokensSecret.name -}}
 {{- fail "auth.tokensSecret.name is set, and config.auth.mode is \"none\": leave one" -}}
 {{- end -}}
-{{- if and $v.tls.enabled (not $v.tls.certManager.enabled) (not $v.tls.secret.name) -}}
-{{- fail "tls.enabled needs a certificate: set tls.certManager.enabled=true, or name its Secret in tls.secret.name" -}}
+{{- if and $v.tls.enabled $v.tls.certManager.enabled $v.tls.secret.name -}}
+{{- fail "the certificate between processes is given twice: by tls.secret.name and by tls.certManager.enabled; leave one" -}}
 {{- end -}}
-{{- if and $v.tls.enabled $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) -}}
-{{- fail "tls.certManager.enabled needs an issuer: set tls.certManager.issuerRef.name" -}}
+{{- if and $v.tls.enabled (not $v.tls.allowPlaintext) -}}
+{{- /* Pods of before, without TLS, and those of now would refuse one another. */ -}}
+{{- $before := lookup "v1" "ConfigMap" .Release.Namespace (printf "%s-edge" (include "shoal.fullname" .)) | default dict -}}
+{{- if and $before.data (not (contains "[cluster.tls]" (index $before.data "shoal.toml"))) -}}
+{{- fail "this release runs without TLS between its processes: upgrade once with tls.allowPlaintext=true, and then without; or set tls.enabled=false" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.adminTls.secret.name $v.monitoring.podMonitor.enabled (not $v.adminTls.serverName) -}}
+{{- fail "Prometheus scrapes pods by address, and checks their certificate by a name: set adminTls.serverName to one that the certificate in adminTls.secret.name carries" -}}
 {{- end -}}
 {{- range $pool, $values := $v.pools -}}
 {{- if $values -}}

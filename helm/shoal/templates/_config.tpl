@@ -35,6 +35,9 @@
 {{- $_ := set $server "admin_token" (dict "file" "/run/secrets/shoal/admin-token/token") -}}
 {{- end -}}
 {{- end -}}
+{{- if $values.adminTls.secret.name -}}
+{{- $_ := set $server "admin_tls" (dict "certificate" "/run/tls-admin/tls.crt" "key" "/run/tls-admin/tls.key") -}}
+{{- end -}}
 {{- if eq $role "edge" -}}
 {{- $_ := set $server "listen" (printf "%s:8080" $values.bindAddress) -}}
 {{- with ($config.server | default dict).allowed_hosts -}}
@@ -58,6 +61,9 @@
 {{- if $values.tls.allowPlaintext -}}
 {{- $_ := set $cluster.tls "allow_plaintext" true -}}
 {{- end -}}
+{{- else if ne $role "worker" -}}
+{{- /* Only the network policy keeps others away then (docs/tls.md). */ -}}
+{{- $_ := set $cluster "insecure" true -}}
 {{- end -}}
 {{- $ours := dict "node" $node "server" $server "cluster" $cluster "pools" $pools -}}
 # {{ .name }}: what the chart renders from config{{ if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
@@ -72,8 +78,4 @@ out, so that it can change without new pods here. The table must have a backend;
 {{- $settings := omit (.settings | default dict) "concurrency" "queue" "queue_age" "cancel_grace" "call_memory" "remembered_calls"
     "result_retention" "retained_results" "retained_bytes" -}}
 {{- merge (dict "backend" "demo") $settings | toYaml -}}
-{{- end -}}
-
-{{- define "shoal.tlsName" -}}
-{{- .Values.tls.name | default (printf "%s.%s.svc" (include "shoal.nodes" .) .Release.Namespace) -}}
 {{- end -}}

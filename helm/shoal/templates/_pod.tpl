@@ -8,6 +8,8 @@
 {{- /* One that needs the binary put beside it. */ -}}
 {{- $ownImage := and (eq $c.role "worker") (not $foreign) (not $ownProgram) ($c.image | default dict).repository -}}
 {{- $shoal := include "shoal.image" (dict "image" $values.image "tag" $root.Chart.AppVersion) -}}
+{{- /* The kubelet speaks what the admin port speaks, and does not check the certificate. */ -}}
+{{- $scheme := ternary ", scheme: HTTPS" "" (not (empty $values.adminTls.secret.name)) -}}
 serviceAccountName: {{ include "shoal.serviceAccount" . }}
 automountServiceAccountToken: false
 # Variables that Kubernetes makes for Services (SHOAL_EDGE_PORT and such) look like settings to readers.
@@ -95,13 +97,13 @@ containers:
       - {name: cluster, containerPort: 7000}
       {{- end }}
     startupProbe:
-      httpGet: {path: /livez, port: admin}
+      httpGet: {path: /livez, port: admin{{ $scheme }}}
       {{- toYaml $c.probes.startup | nindent 6 }}
     livenessProbe:
-      httpGet: {path: /livez, port: admin}
+      httpGet: {path: /livez, port: admin{{ $scheme }}}
       {{- toYaml $c.probes.liveness | nindent 6 }}
     readinessProbe:
-      httpGet: {path: /readyz, port: admin}
+      httpGet: {path: /readyz, port: admin{{ $scheme }}}
       {{- toYaml $c.probes.readiness | nindent 6 }}
     {{- else }}
     {{- with $c.foreignProbes }}
@@ -126,6 +128,9 @@ volumes:
 {{- end }}
 {{- if not .c.foreignWorker }}
 - {name: config, mountPath: /etc/shoal, readOnly: true}
+{{- if .values.adminTls.secret.name }}
+- {name: tls-admin, mountPath: /run/tls-admin, readOnly: true}
+{{- end }}
 {{- end }}
 {{- if .ownImage }}
 - {name: shoal, mountPath: /opt/shoal, readOnly: true}
@@ -157,6 +162,14 @@ volumes:
 - name: config
   configMap:
     name: {{ include "shoal.fullname" .root }}-{{ .name }}
+{{- with $values.adminTls.secret.name }}
+- name: tls-admin
+  secret:
+    secretName: {{ . | quote }}
+    items:
+      - {key: tls.crt, path: tls.crt}
+      - {key: tls.key, path: tls.key}
+{{- end }}
 {{- end }}
 {{- if .ownImage }}
 - name: shoal
@@ -187,15 +200,11 @@ volumes:
 {{- if $values.tls.enabled }}
 - name: tls
   secret:
-    secretName: {{ include "shoal.tlsSecret" .root | quote }}
+    secretName: {{ include "shoal.tlsSecret" (dict "root" .root "name" .name "component" .c) | quote }}
 {{- end }}
 {{- with .c.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
-{{- end -}}
-
-{{- define "shoal.tlsSecret" -}}
-{{- .Values.tls.secret.name | default (printf "%s-tls" (include "shoal.fullname" .)) -}}
 {{- end -}}
 
 {{/* Where the pods of a component may run. */}}

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::token::Token;
+use super::credentials::Credentials;
+use super::files::Files;
+use super::rules;
 use crate::mcp::Mode;
 use crate::servers::collector::Conduct;
 use crate::servers::spawned::Environment;
@@ -24,10 +26,23 @@ pub(super) enum Part {
     Off,
     /// With telemetry as operated: its CPU time is judged against [`Part::Off`].
     Sampled,
+    /// With all that security adds: its CPU time is judged against [`Part::Off`].
+    Secured,
     /// As operated, but the collector is down: latency and throughput are judged against [`Part::Sampled`].
     Outage,
     /// Shown, and not judged.
     Shown,
+}
+
+/// How callers are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Authentication {
+    /// Not at all.
+    Off,
+    /// By fixed tokens, so many, one of which every request shows.
+    Tokens(usize),
+    /// By access tokens that an authorization server has signed.
+    Jwt,
 }
 
 /// Spans that are made and sent.
@@ -43,8 +58,13 @@ pub(super) struct Traces {
 pub(super) struct Features {
     /// Whether arguments are checked against the tool's schema.
     pub(super) validation: bool,
-    /// Tokens that the server knows, one of which every request shows; 0 asks nobody for any.
-    pub(super) tokens: usize,
+    pub(super) authentication: Authentication,
+    /// Whether rules say who may use what.
+    pub(super) policy: bool,
+    /// Whether quotas limit who asks for how much.
+    pub(super) quotas: bool,
+    /// Whether there is an audit trail, in a file.
+    pub(super) audit: bool,
     /// Whether metrics are gathered.
     pub(super) metrics: bool,
     pub(super) traces: Option<Traces>,
@@ -63,13 +83,21 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The settings of the server, with where its collector is and the token that its clients show.
+    /// The settings of the server, with where its collector is, what its clients show, and its files.
     ///
     /// All are given, so that variables which OpenTelemetry knows and that happen to be set change nothing.
-    pub(super) fn environment(&self, endpoint: Option<&str>, token: Option<&Token>) -> Environment {
+    pub(super) fn environment(
+        &self,
+        endpoint: Option<&str>,
+        credentials: Option<&Credentials>,
+        files: &Files,
+    ) -> Environment {
         let Features {
             validation,
-            tokens,
+            authentication,
+            policy,
+            quotas: _,
+            audit: _,
             metrics,
             traces,
         } = self.features;
@@ -92,9 +120,14 @@ impl Case {
                 ("SHOAL_TELEMETRY__TRACES__RATIO", traces.ratio.to_string()),
             ]);
         }
-        if let Some(token) = token {
-            settings.extend(token.settings(tokens));
+        if let Some(credentials) = credentials {
+            settings.extend(credentials.settings());
         }
+        if policy {
+            let claims = authentication == Authentication::Jwt;
+            settings.push(("SHOAL_POLICY__RULES", rules::rules(claims)));
+        }
+        settings.extend(files.settings());
         settings
     }
 }

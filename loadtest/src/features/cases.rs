@@ -1,13 +1,16 @@
 //! The cases of both commands, in the order of their turns.
 
-use super::case::{Case, Deployment, Features, Part, Traces};
+use super::case::{Authentication, Case, Deployment, Features, Part, Traces};
 use crate::mcp::Mode;
 use crate::servers::collector::Conduct;
 
 /// Nothing that can be left out.
 const BARE: Features = Features {
     validation: false,
-    tokens: 0,
+    authentication: Authentication::Off,
+    policy: false,
+    quotas: false,
+    audit: false,
     metrics: false,
     traces: None,
 };
@@ -17,6 +20,18 @@ const WITHOUT_TELEMETRY: Features = Features {
     validation: true,
     ..BARE
 };
+
+/// All that says who may do what, and how much.
+const WITH_SECURITY: Features = Features {
+    authentication: Authentication::Jwt,
+    policy: true,
+    quotas: true,
+    audit: true,
+    ..BARE
+};
+
+/// The row of [`WITH_SECURITY`].
+const SECURED: &str = "JWT+policy+quotas+audit";
 
 /// Tokens of a set-up that has more of them than is usual.
 const MANY_TOKENS: usize = 1000;
@@ -70,12 +85,39 @@ pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
 
 /// What `loadtest features` compares, in each of `modes`: one thing on at a time, then all.
 pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
-    let tokens = |tokens| Features { tokens, ..BARE };
+    let authentication = |authentication| Features {
+        authentication,
+        ..BARE
+    };
+    let tokens = |count| authentication(Authentication::Tokens(count));
     let rows = [
         ("off", BARE),
         ("validation", WITHOUT_TELEMETRY),
         ("authentication", tokens(1)),
         ("one of 1000 tokens", tokens(MANY_TOKENS)),
+        ("JWT", authentication(Authentication::Jwt)),
+        (
+            "policy",
+            Features {
+                policy: true,
+                ..BARE
+            },
+        ),
+        (
+            "quotas",
+            Features {
+                quotas: true,
+                ..BARE
+            },
+        ),
+        (
+            "audit",
+            Features {
+                audit: true,
+                ..BARE
+            },
+        ),
+        (SECURED, WITH_SECURITY),
         ("metrics", metrics(BARE)),
         (
             "traces 10 %",
@@ -87,7 +129,7 @@ pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
         (
             "all",
             Features {
-                tokens: 1,
+                authentication: Authentication::Tokens(1),
                 ..traces(OPERATED, Conduct::Answers)
             },
         ),
@@ -97,10 +139,10 @@ pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
             name,
             mode,
             deployment: Deployment::OneProcess,
-            part: if name == "off" {
-                Part::Off
-            } else {
-                Part::Shown
+            part: match name {
+                "off" => Part::Off,
+                SECURED => Part::Secured,
+                _ => Part::Shown,
             },
             features,
         })

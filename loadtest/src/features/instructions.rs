@@ -13,8 +13,9 @@ use anyhow::{Context, ensure};
 use serde::Serialize;
 
 use super::case::{Case, Part};
+use super::credentials::Credentials;
+use super::files::Files;
 use super::proof;
-use super::token::Token;
 use crate::connection::Goodbye;
 use crate::drive;
 use crate::mcp::client::Client;
@@ -91,13 +92,14 @@ pub(super) async fn count(
 
 /// The instructions of one call of `case`.
 async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> {
-    let token = (case.features.tokens > 0).then(Token::new);
+    let credentials = Credentials::of(case.features.authentication).await;
+    let files = Files::of(&case.features)?;
     let collector = match &case.features.traces {
         Some(traces) => Some(Collector::start(traces.collector, None)?),
         None => None,
     };
     let endpoint = collector.as_ref().map(|it| it.endpoint.as_str());
-    let environment = case.environment(endpoint, token.as_ref());
+    let environment = case.environment(endpoint, credentials.as_ref(), &files);
     let profile = directory.join("profile");
     let mut output = OsString::from("--callgrind-out-file=");
     output.push(&profile);
@@ -106,9 +108,9 @@ async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> 
         .args(["--quiet", "--tool=callgrind"])
         .args([output.as_os_str(), shoal.as_os_str()]);
     let server = Spawned::shoal_by(command, None, &environment)?;
-    proof::of(case, &server.url, Some(&server.admin), token.as_ref()).await?;
+    proof::of(case, &server.url, Some(&server.admin), credentials.as_ref()).await?;
     let mut target = Target::resolve(&server.url).await?;
-    target.authorization = token.as_ref().map(Token::header);
+    target.authorization = credentials.as_ref().map(Credentials::header);
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     for call in 0..WARM_UP {
         tools::echo(&mut client, "echo", &drive::text(0, call, TEXT_BYTES)).await?;

@@ -4,7 +4,9 @@ use anyhow::{Context, bail, ensure};
 use http::HeaderValue;
 
 use super::case::Case;
-use super::token::Token;
+use super::credentials::Credentials;
+use super::quotas::RARE;
+use super::rules::HIDDEN;
 use super::turn;
 use crate::connection::Goodbye;
 use crate::failure::Failure;
@@ -27,17 +29,19 @@ pub(super) async fn of(
     case: &Case,
     url: &str,
     admin: Option<&str>,
-    token: Option<&Token>,
+    credentials: Option<&Credentials>,
 ) -> anyhow::Result<()> {
     let mut target = Target::resolve(url).await?;
-    if let Some(token) = token {
-        for stranger in [None, Some(Token::new().header())] {
+    if let Some(credentials) = credentials {
+        for stranger in [None, Some(Credentials::of_a_stranger())] {
             target.authorization = stranger;
             refuses(case.mode, &target).await?;
         }
-        target.authorization = Some(token.header());
+        target.authorization = Some(credentials.header());
     }
     validates(case, &target).await?;
+    hides(case, &target).await?;
+    limits(case, &target).await?;
     let Some(admin) = admin else {
         return Ok(());
     };
@@ -60,6 +64,42 @@ async fn refuses(mode: Mode, target: &Target) -> anyhow::Result<()> {
         Err(other) => Err(other).context("a client without the token was not answered with 401"),
         Ok(_) => bail!("a client without the token was let in"),
     }
+}
+
+/// Expects that the list of `target` leaves out what rules hide, or that it is whole.
+async fn hides(case: &Case, target: &Target) -> anyhow::Result<()> {
+    let mut client = Client::open(target, case.mode, Goodbye::Finish).await?;
+    let tools = client.tools().await?;
+    client.end().await?;
+    let hidden = !tools.iter().any(|tool| tool == HIDDEN);
+    ensure!(
+        hidden == case.features.policy,
+        "the server has rules, or has none, against its settings: {tools:?}"
+    );
+    Ok(())
+}
+
+/// Expects that `target` takes one call of the rare tool and no second one, or both.
+async fn limits(case: &Case, target: &Target) -> anyhow::Result<()> {
+    let mut client = Client::open(target, case.mode, Goodbye::Finish).await?;
+    let name = HeaderValue::from_static(RARE);
+    let arguments = format!(r#""name":"{RARE}","arguments":{{"text":"rare"}}"#);
+    client
+        .request("tools/call", Some(&name), &arguments, |_| Ok(()))
+        .await?;
+    let second = client
+        .request("tools/call", Some(&name), &arguments, |_| Ok(()))
+        .await;
+    let limited = match second {
+        Ok(()) => false,
+        Err(Failure::Status { status: 429, .. }) => true,
+        Err(other) => return Err(other).context("a second call of a tool with a quota"),
+    };
+    ensure!(
+        limited == case.features.quotas,
+        "the server has quotas, or has none, against its settings"
+    );
+    Ok(())
 }
 
 /// Expects that arguments against the schema come from `target` with Shoal's words, or with the tool's.

@@ -8,8 +8,9 @@ use anyhow::{Context, ensure};
 
 use super::Options;
 use super::case::{Case, Deployment};
+use super::credentials::Credentials;
+use super::files::Files;
 use super::proof;
-use super::token::Token;
 use crate::drive::{self, Call, Plan};
 use crate::report::RunReport;
 use crate::servers::cluster::Cluster;
@@ -48,7 +49,8 @@ pub(super) async fn turn(
     progress: impl Fn(&str),
 ) -> anyhow::Result<Turn> {
     let cores = options.cores;
-    let token = (case.features.tokens > 0).then(Token::new);
+    let credentials = Credentials::of(case.features.authentication).await;
+    let files = Files::of(&case.features)?;
     let collector = match &case.features.traces {
         Some(traces) => Some(Collector::start(
             traces.collector,
@@ -59,16 +61,17 @@ pub(super) async fn turn(
     let endpoint = collector
         .as_ref()
         .map(|collector| collector.endpoint.as_str());
-    let environment = case.environment(endpoint, token.as_ref());
+    let environment = case.environment(endpoint, credentials.as_ref(), &files);
     let core = cores.map(|cores| cores.server);
     let server = Running::start(case.deployment, &options.shoal, core, &environment)?;
-    proof::of(case, server.url(), server.admin(), token.as_ref()).await?;
+    proof::of(case, server.url(), server.admin(), credentials.as_ref()).await?;
+    files.expect_a_trail().await?;
     let metered = server.admin().filter(|_| case.features.metrics);
     let admin = metered.map(str::to_owned);
     let plan = Plan {
         url: server.url().to_owned(),
         mode: case.mode,
-        authorization: token.as_ref().map(Token::header),
+        authorization: credentials.as_ref().map(Credentials::header),
         stateless: false,
         sessions: options.sessions,
         warmup: options.warmup,

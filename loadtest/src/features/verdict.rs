@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// How many times the CPU time without telemetry a call may cost with it as operated; less than this.
+/// How many times the CPU time without them a call may cost with telemetry as operated, or with what security adds; less than this.
 const MOST_TIMES_OFF: f64 = 1.15;
 
 /// Rounds that lie further apart than this, as a share of their median, cannot show that nothing changed.
@@ -34,7 +34,7 @@ pub(super) struct Judgement {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Finding {
-    /// What telemetry costs.
+    /// What it costs.
     Cost {
         times_off: f64,
         /// In the round in which it was least.
@@ -62,7 +62,7 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     };
     let judged = rows.iter().filter_map(|row| {
         let (finding, verdict) = match row.part {
-            Part::Sampled => cost(row.times_off.as_ref()?),
+            Part::Sampled | Part::Secured => cost(row.times_off.as_ref()?),
             Part::Outage => outage(row, beside(row, Part::Sampled)?),
             Part::Off | Part::Shown => return None,
         };

@@ -69,7 +69,7 @@ mod tests {
         Verified {
             principal: Principal::new("alice"),
             grant: Arc::new(grant),
-            key: None,
+            binding: None,
             until: Instant::now() + Duration::from_secs(60),
         }
     }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::config::Issuer;
 use crate::oauth::scopes::Scopes;
+use crate::oauth::unique::Unique;
 
 /// The longest name of a principal, in bytes.
 const PRINCIPAL: usize = 512;
@@ -24,10 +25,19 @@ const FOREVER: u64 = 366 * 24 * 3600;
 pub(crate) struct Verified {
     pub(crate) principal: Principal,
     pub(crate) grant: Arc<Grant>,
-    /// The thumbprint of the key that it is bound to.
-    pub(crate) key: Option<String>,
+    /// What its client must have besides.
+    pub(crate) binding: Option<Binding>,
     /// Until when it is believed without another look.
     pub(crate) until: Instant,
+}
+
+/// What a token is bound to (RFC 7800), by its SHA-256 in base64url.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// A key, of which each request shows a proof (RFC 9449).
+    Key(String),
+    /// A certificate, by which the connection began (RFC 8705).
+    Certificate(String),
 }
 
 /// What tokens of an issuer must say.
@@ -90,8 +100,7 @@ impl ClaimRules {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
         }
-        let claims: Map<String, Value> =
-            serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
+        let Unique(claims) = serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
         match claims.get("iss") {
             Some(Value::String(issuer)) if *issuer == self.issuer => {}
             None if told == Told::ByIssuer => {}
@@ -103,18 +112,28 @@ impl ClaimRules {
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
         let principal = self.principal(&claims)?;
+        let binding = bound_to(&claims)?;
         let grant = Grant {
             scopes: self.scopes.granted(self.scopes_of(&claims)),
-            claims: RawJson::parse_text(Bytes::copy_from_slice(text))
-                .map_err(|_| TokenFault::Malformed)?,
+            claims: self.told(text, claims)?,
             until,
         };
         Ok(Verified {
             principal,
             grant: Arc::new(grant),
-            key: bound_to(&claims)?,
+            binding,
             until: until.map_or(believed, |until| until.min(believed)),
         })
+    }
+
+    /// The claims for those who ask further. The issuer is always named: where it left that out, it was the one to be asked.
+    fn told(&self, text: &[u8], mut claims: Map<String, Value>) -> Result<RawJson, TokenFault> {
+        if claims.contains_key("iss") {
+            let text = Bytes::copy_from_slice(text);
+            return RawJson::parse_text(text).map_err(|_| TokenFault::Malformed);
+        }
+        claims.insert("iss".to_owned(), self.issuer.as_str().into());
+        Ok(RawJson::of(&claims))
     }
 
     fn is_for_us(&self, audience: Option<&Value>) -> bool {
@@ -197,15 +216,19 @@ fn seconds(claim: &Value) -> Result<u64, TokenFault> {
         .ok_or(TokenFault::Claims)
 }
 
-/// The thumbprint of the key that a token is bound to (RFC 7800). A binding that cannot be checked is as good as a wrong one.
-fn bound_to(claims: &Map<String, Value>) -> Result<Option<String>, TokenFault> {
-    match claims.get("cnf") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(binding)) => match (binding.get("jkt"), binding.len()) {
-            (Some(Value::String(key)), 1) => Ok(Some(key.clone())),
+/// What a token is bound to. A binding that cannot be checked is as good as a wrong one, and so are two.
+fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
+    let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
+        return Ok(None);
+    };
+    let mut members = confirmation.as_object().into_iter().flatten();
+    match (members.next(), members.next()) {
+        (Some((name, Value::String(of))), None) => match name.as_str() {
+            "jkt" => Ok(Some(Binding::Key(of.clone()))),
+            "x5t#S256" => Ok(Some(Binding::Certificate(of.clone()))),
             _ => Err(TokenFault::Binding),
         },
-        Some(_) => Err(TokenFault::Binding),
+        _ => Err(TokenFault::Binding),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Proofs that a caller has the key that its token is bound to (RFC 9449).
+//! Whether a caller has what its token is bound to: a key, by a proof of it (RFC 9449), or a certificate (RFC 8705).
 
 use std::time::{Duration, SystemTime};
 
@@ -6,12 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use shoal_ports::{AuthError, Credentials, ProofFault, Scheme, TokenFault};
+use shoal_ports::{AuthError, ClientCertificate, Credentials, ProofFault, Scheme, TokenFault};
 use url::Url;
 
 use super::AWAY;
 use super::cache::Digest;
-use super::claims::Verified;
+use super::claims::{Binding, Verified};
 use super::jws::Jws;
 use super::keys::PublicKey;
 use super::replays::{Replays, Shown};
@@ -75,12 +75,13 @@ impl Possession {
         shown: &Credentials<'_>,
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
-        let Some(bound_to) = &verified.key else {
+        let Some(Binding::Key(bound_to)) = &verified.binding else {
             // A scheme that promises a proof of nothing is no scheme for this token.
-            return match (self.mode, scheme) {
-                (Dpop::Required, _) | (_, Some(Scheme::Dpop)) => {
+            return match (self.mode, scheme, &verified.binding) {
+                (Dpop::Required, ..) | (_, Some(Scheme::Dpop), _) => {
                     Err(AuthError::Token(TokenFault::Unbound))
                 }
+                (.., Some(Binding::Certificate(bound_to))) => expect_certificate(bound_to, shown),
                 _ => Ok(()),
             };
         };
@@ -100,7 +101,7 @@ impl Possession {
     }
 
     /// Checks a proof, and returns what tells it from others.
-    fn read(
+    pub(super) fn read(
         &self,
         bound_to: &str,
         token: &Digest,
@@ -161,5 +162,14 @@ impl Possession {
             due.set_path(&format!("{public}{path}"));
         }
         named == due
+    }
+}
+
+/// Checks that a connection began with the certificate that a token is bound to (RFC 8705, 3).
+fn expect_certificate(bound_to: &str, shown: &Credentials<'_>) -> Result<(), AuthError> {
+    let is_it = |shown: &ClientCertificate| URL_SAFE_NO_PAD.encode(shown.sha256()) == bound_to;
+    match shown.certificate.is_some_and(is_it) {
+        true => Ok(()),
+        false => Err(AuthError::Token(TokenFault::Certificate)),
     }
 }

@@ -1,18 +1,21 @@
 //! Asking an authorization server, bounded in time and size.
 
-use std::error::Error as _;
-use std::path::Path;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, RequestBuilder, Response, StatusCode};
+use bytes::Bytes;
+use http::Method;
+use reqwest::{RequestBuilder, StatusCode};
+use shoal_outbound::{
+    Broken, Client, ClientSettings, Named, Outbound, Redirects, collect, whole_story,
+};
 use url::Url;
 
-use crate::config::asked_url;
+use crate::config::{Issuer, asked_url};
 
 /// The longest document that is read, in bytes.
 pub(crate) const DOCUMENT: usize = 256 << 10;
+/// How long a connection that nobody uses is kept.
+const IDLE: Duration = Duration::from_secs(90);
 
 /// Asks one authorization server.
 #[derive(Clone)]
@@ -31,29 +34,33 @@ pub(crate) enum NoAnswer {
 }
 
 impl HttpAsker {
+    /// Asks the server of this issuer.
+    ///
     /// # Errors
     /// What is wrong with the certificates.
     pub(crate) fn new(
-        authority: Option<&Path>,
-        allow_http: bool,
+        issuer: &Issuer,
         timeout: Duration,
+        outbound: &Outbound,
     ) -> Result<Self, String> {
-        let mut builder = Client::builder()
-            .user_agent(concat!("shoal/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(timeout)
-            .timeout(timeout)
+        let introspected = issuer.introspection.as_ref();
+        let endpoint = introspected.and_then(|asked| asked.endpoint.as_ref());
+        let named = [Some(&issuer.issuer), issuer.jwks_url.as_ref(), endpoint];
+        let named = named.into_iter().flatten();
+        let settings = ClientSettings {
+            authority: issuer.authority.clone(),
+            identity: None,
+            connect_timeout: timeout,
+            timeout: Some(timeout),
+            connection_idle: IDLE,
             // Where keys come from is what the operator says, or the issuer's own metadata.
-            .redirect(Policy::none());
-        if let Some(authority) = authority {
-            let file = || authority.display();
-            let pem = std::fs::read(authority)
-                .map_err(|error| format!("cannot read {}: {error}", file()))?;
-            let certificates = Certificate::from_pem_bundle(&pem)
-                .map_err(|error| format!("{}: {error}", file()))?;
-            builder = builder.tls_certs_merge(certificates);
-        }
-        let client = builder.build().map_err(|error| whole_story(&error))?;
-        Ok(Self { client, allow_http })
+            redirects: Redirects::None,
+        };
+        let named = Named::These(named.filter_map(|url| url.parse().ok()).collect());
+        Ok(Self {
+            client: outbound.client(settings, named)?,
+            allow_http: issuer.allow_http,
+        })
     }
 
     /// Checks a URL that the server named, or the operator.
@@ -63,8 +70,9 @@ impl HttpAsker {
 
     /// Reads a JSON document.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
-        let request = self.client.get(url);
-        collect(request.header("accept", "application/json")).await
+        let request = self.client.request(Method::GET, &url);
+        let request = request.map_err(NoAnswer::Failed)?;
+        read(request.header("accept", "application/json")).await
     }
 
     /// Sends a form with a client's name and secret.
@@ -74,44 +82,29 @@ impl HttpAsker {
         form: String,
         (client, secret): (&str, &str),
     ) -> Result<Bytes, NoAnswer> {
-        let request = (self.client.post(url)).basic_auth(client, Some(secret));
+        let request = self.client.request(Method::POST, &url);
         let request = request
+            .map_err(NoAnswer::Failed)?
+            .basic_auth(client, Some(secret))
             .header("accept", "application/json")
             .header("content-type", "application/x-www-form-urlencoded");
-        collect(request.body(form)).await
+        read(request.body(form)).await
     }
 }
 
-async fn collect(request: RequestBuilder) -> Result<Bytes, NoAnswer> {
-    let failed = |error: reqwest::Error| NoAnswer::Failed(whole_story(&error));
-    let mut answer: Response = request.send().await.map_err(failed)?;
+async fn read(request: RequestBuilder) -> Result<Bytes, NoAnswer> {
+    let sent = request.send().await;
+    let answer = sent.map_err(|error| NoAnswer::Failed(whole_story(&error)))?;
     match answer.status() {
         StatusCode::OK => {}
         StatusCode::NOT_FOUND => return Err(NoAnswer::NotFound),
         other => return Err(NoAnswer::Failed(format!("it answered with {other}"))),
     }
-    let mut whole = BytesMut::new();
-    while let Some(bytes) = answer.chunk().await.map_err(failed)? {
-        if whole.len() + bytes.len() > DOCUMENT {
-            let long = format!("its answer is longer than {DOCUMENT} bytes");
-            return Err(NoAnswer::Failed(long));
-        }
-        whole.extend_from_slice(&bytes);
-    }
-    Ok(whole.freeze())
-}
-
-/// An error with its causes; reqwest's own text names none.
-fn whole_story(error: &reqwest::Error) -> String {
-    let mut story = match error.is_timeout() {
-        true => "no answer in time".to_owned(),
-        false => "the request failed".to_owned(),
-    };
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        story.push_str(": ");
-        story.push_str(&next.to_string());
-        cause = next.source();
-    }
-    story
+    let whole = collect(answer, DOCUMENT).await;
+    whole.map_err(|broken| {
+        NoAnswer::Failed(match broken {
+            Broken::TooLarge => format!("its answer is longer than {DOCUMENT} bytes"),
+            Broken::Connection(why) => why,
+        })
+    })
 }

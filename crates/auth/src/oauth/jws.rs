@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::config::SigningAlgorithm;
@@ -27,7 +27,7 @@ pub(crate) struct Header {
     #[serde(default)]
     pub(crate) typ: Option<String>,
     /// Whoever does not understand all that is critical must refuse the token. Nothing of that kind is understood here.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whatever")]
     pub(crate) crit: Option<Value>,
     /// The key of a DPoP proof.
     #[serde(default)]
@@ -83,6 +83,11 @@ impl<'a> Jws<'a> {
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_slice(&self.payload).ok()
     }
+}
+
+/// What is there, also where it is `null`.
+fn whatever<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
 }
 
 fn decode(part: &str) -> Option<Vec<u8>> {

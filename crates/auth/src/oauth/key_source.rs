@@ -96,11 +96,19 @@ impl KeySource {
         self.known.borrow().clone()
     }
 
-    /// The keys, and how often they had been asked for.
+    /// The keys, and how often they had been asked for. In the first moments of a process the first fetch is waited for.
+    /// Cancellation safe.
     ///
     /// # Errors
     /// There are none, or they are too old.
-    pub(crate) fn keys(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
+    pub(crate) async fn keys(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
+        if self.known.borrow().attempts == 0 {
+            self.newer(0).await?;
+        }
+        self.kept()
+    }
+
+    fn kept(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
         let known = self.known.borrow();
         let fresh = known.age().is_some_and(|age| age <= self.config.stale);
         let keys = known.keys.clone().filter(|_| fresh);
@@ -138,7 +146,7 @@ impl KeySource {
         if known.borrow().trouble.is_some() {
             return Err(NoKeys::Away);
         }
-        self.keys().map(|(keys, _)| keys)
+        self.kept().map(|(keys, _)| keys)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use shoal_auth::OAuth;
 use shoal_auth::fixture::{AuthorizationServer, SigningKey};
+use shoal_outbound::Outbound;
 use shoal_ports::{AuthError, Authenticator as _, Credentials, Period, TokenFault};
 
 use crate::setting::{RESOURCE, Setting, trusting, until};
@@ -57,7 +58,7 @@ async fn without_its_server_the_authenticator_starts_and_says_later() {
     let key = SigningKey::es256("first");
     let server = AuthorizationServer::start(&[&key]).await;
     server.set_down(true);
-    let oauth = OAuth::start(&trusting(&server), "/mcp").unwrap();
+    let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
     until(|| oauth.trouble().is_some()).await;
     assert!(oauth.waits_for().is_some());
     let token = key.token(&server.claims(RESOURCE));
@@ -74,6 +75,20 @@ async fn without_its_server_the_authenticator_starts_and_says_later() {
         .await
         .unwrap();
     assert_eq!(oauth.trouble(), None);
+}
+
+#[tokio::test]
+async fn who_comes_before_the_first_keys_waits_for_them() {
+    let key = SigningKey::es256("first");
+    let server = AuthorizationServer::start(&[&key]).await;
+    let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
+    assert!(oauth.waits_for().is_some());
+    let token = key.token(&server.claims(RESOURCE));
+    let asked = (0..100).map(|_| oauth.authenticate(Credentials::bearer(&token)));
+    for answer in join_all(asked).await {
+        answer.unwrap();
+    }
+    assert_eq!(server.fetches(), 1);
 }
 
 #[tokio::test]
@@ -114,7 +129,7 @@ async fn known_keys_are_used_while_their_server_is_away_but_not_for_ever() {
 async fn two_keys_of_one_name_both_count() {
     let twins = [SigningKey::es256("same"), SigningKey::es256("same")];
     let server = AuthorizationServer::start(&[&twins[0], &twins[1]]).await;
-    let oauth = OAuth::start(&trusting(&server), "/mcp").unwrap();
+    let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
     until(|| oauth.waits_for().is_none()).await;
     for key in &twins {
         let token = key.token(&server.claims(RESOURCE));
@@ -154,7 +169,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
     ] {
         let server = AuthorizationServer::start(&[]).await;
         server.publish_text(text);
-        let oauth = OAuth::start(&trusting(&server), "/mcp").unwrap();
+        let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
         until(|| oauth.report()[0].trouble.is_some()).await;
         let trouble = oauth.report().remove(0).trouble.unwrap();
         assert!(trouble.contains(why), "{trouble}");
@@ -165,7 +180,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
     many.push(serde_json::json!("no key"));
     let server = AuthorizationServer::start(&[]).await;
     server.publish_text(serde_json::json!({ "keys": many }).to_string());
-    let oauth = OAuth::start(&trusting(&server), "/mcp").unwrap();
+    let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
     until(|| oauth.waits_for().is_none()).await;
     assert_eq!(oauth.report()[0].keys, Some(1));
 }
@@ -175,7 +190,7 @@ async fn metadata_of_another_issuer_is_not_believed() {
     let key = SigningKey::es256("first");
     let server = AuthorizationServer::start(&[&key]).await;
     server.claim("https://honest.example.com");
-    let oauth = OAuth::start(&trusting(&server), "/mcp").unwrap();
+    let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
     until(|| oauth.trouble().is_some()).await;
     let trouble = oauth.report().remove(0).trouble.unwrap();
     assert!(trouble.contains("another issuer"), "{trouble}");

@@ -6,6 +6,7 @@ use serde_json::Value;
 use shoal_auth::OAuth;
 use shoal_auth::config::{Auth, AuthMode, Issuer, SigningAlgorithm};
 use shoal_auth::fixture::{AuthorizationServer, SigningKey};
+use shoal_outbound::Outbound;
 use shoal_ports::{AuthError, Authenticated, Authenticator as _, Credentials};
 
 /// Longer than anything here takes on a busy machine.
@@ -47,7 +48,7 @@ impl Setting {
         let server = AuthorizationServer::start(&[&key]).await;
         let mut auth = trusting(&server);
         set(&mut auth);
-        let oauth = OAuth::start(&auth, "/mcp").unwrap();
+        let oauth = OAuth::start(&auth, "/mcp", &Outbound::default()).unwrap();
         until(|| oauth.waits_for().is_none()).await;
         Self { server, key, oauth }
     }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use shoal_auth::OAuth;
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
+use shoal_outbound::Outbound;
 use shoal_ports::{AuthError, Authenticator as _, Credentials, TokenFault};
 
 use crate::setting::{RESOURCE, Setting, trusting, until};
@@ -36,7 +37,7 @@ async fn every_kind_of_key_verifies() {
     ];
     let published: Vec<&SigningKey> = keys.iter().collect();
     let server = AuthorizationServer::start(&published).await;
-    let oauth = OAuth::start(&trusting(&server), "/mcp").unwrap();
+    let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
     until(|| oauth.waits_for().is_none()).await;
     for key in &keys {
         let token = key.token(&server.claims(RESOURCE));
@@ -119,7 +120,11 @@ async fn whatever_is_wrong_is_told_apart() {
         (with("exp", json!(now() - 120)), TokenFault::Expired),
         (with("nbf", json!(now() + 120)), TokenFault::NotYet),
         (with("sub", json!("")), TokenFault::Claims),
-        (with("cnf", json!({ "x5t#S256": "a" })), TokenFault::Binding),
+        (
+            with("cnf", json!({ "x5t#S256": "a" })),
+            TokenFault::Certificate,
+        ),
+        (with("cnf", json!({ "kid": "a" })), TokenFault::Binding),
         (with("cnf", json!({ "jkt": "a" })), TokenFault::Binding),
         (
             with("more", json!("x".repeat(17 << 10))),
@@ -152,7 +157,7 @@ async fn the_subjects_of_two_issuers_are_two_principals() {
     let second = AuthorizationServer::start(&[&keys[1]]).await;
     let mut auth = trusting(&first);
     auth.issuers.extend(trusting(&second).issuers);
-    let oauth = OAuth::start(&auth, "/mcp").unwrap();
+    let oauth = OAuth::start(&auth, "/mcp", &Outbound::default()).unwrap();
     let known = || oauth.report().iter().all(|issuer| issuer.keys == Some(1));
     until(known).await;
     let mut names = Vec::new();

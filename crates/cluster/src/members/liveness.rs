@@ -19,6 +19,14 @@ impl Liveness for Watched {
         shared.is_some_and(|shared| shared.certainty.holds(Instant::now()))
     }
 
+    fn is_present(&self, node: &NodeId) -> bool {
+        // A node that has left knows nothing of the others.
+        self.0.upgrade().is_none_or(|shared| {
+            let view = shared.view.borrow();
+            view.node(node).is_some_and(Node::is_present)
+        })
+    }
+
     async fn evidence_against(&self, node: &NodeId) -> Option<Evidence> {
         let shared = self.0.upgrade()?;
         let view = shared.view.borrow().clone();

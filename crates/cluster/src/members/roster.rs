@@ -76,7 +76,7 @@ async fn next(news: &mut Option<BusSubscription>) -> bool {
     match open.next().await {
         // News was missed: perhaps just this.
         Some(Ok(BusEvent::NodeLeft { .. }) | Err(_)) => true,
-        Some(Ok(BusEvent::ResourceUpdated { .. })) => false,
+        Some(Ok(BusEvent::ResourceUpdated { .. } | BusEvent::TaskChanged { .. })) => false,
         None => {
             *news = None;
             false

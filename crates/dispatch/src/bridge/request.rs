@@ -57,7 +57,7 @@ impl Modern {
         self.shaped(outcome)
     }
 
-    fn shaped(&self, outcome: CallOutcome) -> CallOutcome {
+    pub(crate) fn shaped(&self, outcome: CallOutcome) -> CallOutcome {
         let revision = self.caller.revision;
         (self.shaping).outcome(revision, &self.method, outcome, Typed::Perhaps)
     }
@@ -92,6 +92,23 @@ impl Modern {
         }
         let sealed = self.seal(Continuation::Parked { call, asked });
         self.shaped(CallOutcome::Result(input_required(&requests, &sealed)))
+    }
+
+    /// Puts a question of Shoal's own in the place of a result.
+    pub(crate) fn ask(
+        &self,
+        key: &str,
+        method: Method,
+        params: RawJson,
+        continuation: Continuation,
+    ) -> CallOutcome {
+        let question = InputRequest {
+            key: key.to_owned(),
+            method,
+            params: Some(params),
+        };
+        let sealed = self.seal(continuation);
+        CallOutcome::Result(input_required(&[question], &sealed))
     }
 
     fn seal(&self, continuation: Continuation) -> String {

@@ -15,6 +15,7 @@ use super::input::{Given, with_round};
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
+use crate::approval::{Approved, read_retry};
 use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
@@ -25,6 +26,8 @@ pub(crate) enum Continued {
     Woken(Box<WokenCall>),
     /// The backend is called again with these parameters.
     Backend(RawJson),
+    /// A person was asked whether the call may begin with these parameters, and has agreed; `None` where no answer came.
+    Approved(RawJson, Option<Approved>),
     /// The call that waited is lost, and is safe to repeat: it is run again.
     Rerun(RerunCall),
 }
@@ -78,6 +81,17 @@ pub(crate) async fn continued(
         Continuation::Backend { state } => {
             let params = with_round(call.params.as_ref(), responses, state.as_deref());
             return Ok(Some(Continued::Backend(params)));
+        }
+        Continuation::Approval {
+            call: agreed,
+            worker,
+            ledger,
+        } => {
+            let responses = responses.as_ref().and_then(RawObject::of);
+            let place = (agreed.as_str(), worker.as_deref(), ledger);
+            let approved = read_retry(call, responses.as_ref(), place)?;
+            let params = with_round(call.params.as_ref(), None, None);
+            return Ok(Some(Continued::Approved(params, approved)));
         }
         Continuation::Parked { call, asked } => (call.parse::<Locator>().ok(), asked),
     };
@@ -189,13 +203,15 @@ impl WokenCall {
     /// not with an object, is asked again; what was not asked is ignored.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
-            parked: Parked {
-                worker_call,
-                questions,
-            },
+            parked:
+                Parked {
+                    mut worker_call,
+                    questions,
+                },
             retry,
             mut responses,
         } = self;
+        worker_call.wake();
         let waits_here = !questions.is_empty();
         let open = questions
             .into_iter()

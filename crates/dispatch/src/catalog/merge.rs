@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
+use shoal_policy::TargetKind;
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{RawJson, RawObject};
 
+use super::lists::{Item, List};
 use super::{
-    Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pages, Pool,
-    ResourceFilter, ResourceRules, Tool, facts,
+    Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pool, ResourceFilter,
+    ResourceRules, Tool, facts,
 };
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
@@ -18,18 +21,21 @@ use crate::shape::Shaping;
 impl Catalog {
     /// Merges pools, which come sorted by name. Logs nothing: the caller knows what is new.
     pub(crate) fn merge(pools: &[Pool], config: &Config, settings: &PoolSettings) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let server_info = facts::server_info(pools, config);
         let shaping = Arc::new(Shaping::new(&server_info, config));
         let mut merge = Merge::default();
         for pool in pools {
             merge.add(pool, settings.of(&pool.name));
         }
+        let versions = merge.versions();
         let lists = merge.lists(pools, config, &shaping);
         let requires = |offered: &OfferedTool| offered.tool.task_support == TaskSupport::Required;
         Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             lists,
             requires_tasks: merge.tools.values().any(requires),
-            versions: merge.versions(),
+            versions,
             tools: merge.tools,
             prompts: merge.prompts,
             resources: merge.resources,
@@ -44,6 +50,13 @@ impl Catalog {
                 .map(|pool| (&pool.name, &settings.of(&pool.name).resources))
                 .filter(|(_, rules)| **rules != ResourceRules::default())
                 .map(|(pool, rules)| (pool.clone(), ResourceFilter::of(rules)))
+                .collect(),
+            titles: pools
+                .iter()
+                .filter_map(|pool| {
+                    let info = pool.compiled.source.server_info.as_ref()?;
+                    Some((pool.name.clone(), info.member("title")?.string()?))
+                })
                 .collect(),
             completes: pools
                 .iter()
@@ -67,12 +80,12 @@ struct Merge {
     templates: Vec<(super::UriTemplate, Arc<str>)>,
     conflicts: Vec<Conflict>,
     degraded: Vec<Degraded>,
-    tool_items: Vec<RawJson>,
+    tool_items: Vec<Item>,
     /// Positions in `tool_items` that modern clients do not get.
     legacy_only: Vec<usize>,
-    prompt_items: Vec<RawJson>,
-    resource_items: Vec<RawJson>,
-    template_items: Vec<RawJson>,
+    prompt_items: Vec<Item>,
+    resource_items: Vec<Item>,
+    template_items: Vec<Item>,
 }
 
 impl Merge {
@@ -96,7 +109,8 @@ impl Merge {
                 self.conflict(ItemKind::Prompt, &name, &kept, pool);
                 continue;
             }
-            self.prompt_items.push(renamed(raw, own, &name));
+            let item = Item::new(&name, pool, renamed(raw, own, &name));
+            self.prompt_items.push(item);
             let offered = OfferedPrompt {
                 pool: pool.name.clone(),
                 name: own.clone(),
@@ -108,7 +122,7 @@ impl Merge {
                 self.conflict(ItemKind::Resource, uri, &kept, pool);
                 continue;
             }
-            self.resource_items.push(raw.clone());
+            self.resource_items.push(Item::new(uri, pool, raw.clone()));
             self.resources.insert(uri.clone(), pool.name.clone());
         }
         for (template, raw) in &pool.compiled.templates {
@@ -118,7 +132,8 @@ impl Merge {
                 self.conflict(ItemKind::ResourceTemplate, template.as_str(), &kept, pool);
                 continue;
             }
-            self.template_items.push(raw.clone());
+            let item = Item::new(template.as_str(), pool, raw.clone());
+            self.template_items.push(item);
             self.templates.push((template.clone(), pool.name.clone()));
         }
     }
@@ -150,7 +165,8 @@ impl Merge {
             );
         }
         let listed = tool.listed.as_ref().unwrap_or(&tool.raw);
-        self.tool_items.push(renamed(listed, &tool.name, &name));
+        let item = Item::new(&name, pool, renamed(listed, &tool.name, &name));
+        self.tool_items.push(item);
         let offered = OfferedTool {
             pool: pool.name.clone(),
             tool: tool.clone(),
@@ -177,32 +193,58 @@ impl Merge {
         ]
     }
 
-    fn lists(&self, pools: &[Pool], config: &Config, shaping: &Shaping) -> Lists {
-        let write = |offered: bool, at: usize, member, items: &[RawJson], legacy_only: &[usize]| {
-            let ttl = pools
-                .iter()
-                .filter_map(|pool| pool.compiled.source.ttl_ms[at]);
-            let page = |page: &RawJson| shaping.list(page, ttl.clone().min());
-            offered.then(|| Pages::write(member, items, legacy_only, config.page_size, page))
+    fn lists(&mut self, pools: &[Pool], config: &Config, shaping: &Arc<Shaping>) -> Lists {
+        let write = |at: usize, kind, member, items: &mut Vec<Item>, legacy_only: &[usize]| {
+            let ttls = pools.iter();
+            let ttls = ttls.filter_map(|pool| pool.compiled.source.ttl_ms[at]);
+            List::new(List {
+                kind,
+                member,
+                items: std::mem::take(items).into(),
+                legacy_only: legacy_only.into(),
+                page_size: config.page_size,
+                ttl: ttls.min(),
+                shaping: shaping.clone(),
+                all: Arc::default(),
+                filtered: Default::default(),
+            })
         };
-        let tools = pools.iter().any(|pool| pool.compiled.has_tools());
-        let prompts = pools.iter().any(|pool| pool.compiled.has_prompts());
-        let resources = pools.iter().any(|pool| pool.compiled.has_resources());
+        let any = |has: fn(&Pool) -> bool| pools.iter().any(has);
+        let tools = any(|pool| pool.compiled.has_tools());
+        let prompts = any(|pool| pool.compiled.has_prompts());
+        let resources = any(|pool| pool.compiled.has_resources());
+        let legacy_only = std::mem::take(&mut self.legacy_only);
+        let mut tool = || {
+            write(
+                0,
+                TargetKind::Tool,
+                "tools",
+                &mut self.tool_items,
+                &legacy_only,
+            )
+        };
+        let tools = tools.then(&mut tool);
+        let (all, listed) = (TargetKind::Resource, &mut self.resource_items);
+        let resource = resources.then(|| write(1, all, "resources", listed, &[]));
+        let (all, listed) = (TargetKind::ResourceTemplate, &mut self.template_items);
+        let templates = resources.then(|| write(2, all, "resourceTemplates", listed, &[]));
+        let (all, listed) = (TargetKind::Prompt, &mut self.prompt_items);
+        let prompts = prompts.then(|| write(3, all, "prompts", listed, &[]));
         Lists {
-            tools: write(tools, 0, "tools", &self.tool_items, &self.legacy_only),
-            resources: write(resources, 1, "resources", &self.resource_items, &[]),
-            templates: write(resources, 2, "resourceTemplates", &self.template_items, &[]),
-            prompts: write(prompts, 3, "prompts", &self.prompt_items, &[]),
+            tools,
+            resources: resource,
+            templates,
+            prompts,
         }
     }
 }
 
-fn version(lists: &[&Vec<RawJson>]) -> u64 {
+fn version(lists: &[&Vec<Item>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for list in lists {
         hasher.write_usize(list.len());
         for item in *list {
-            item.as_bytes().hash(&mut hasher);
+            item.raw.as_bytes().hash(&mut hasher);
         }
     }
     hasher.finish()

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
 
 /// One list in both eras, as complete results.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
@@ -14,25 +14,24 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Writes the pages of a list whose result has `member`. Modern clients get them as `shaped`, without the items that
-    /// `legacy_only` names.
+    /// Writes the pages of a list whose result has `member`, of items with their places. Modern clients get them as `shaped`,
+    /// without the items at the places in `legacy_only`.
     pub(super) fn write(
         member: &'static str,
-        items: &[RawJson],
+        items: &[(usize, &RawJson)],
         legacy_only: &[usize],
         page_size: usize,
         shaped: impl Fn(&RawJson) -> RawJson,
     ) -> Self {
-        let all: Vec<&RawJson> = items.iter().collect();
+        let all: Vec<&RawJson> = items.iter().map(|(_, item)| *item).collect();
         let legacy = paged(member, &all, page_size);
         let modern = if legacy_only.is_empty() {
             legacy.clone()
         } else {
             let shown: Vec<&RawJson> = items
                 .iter()
-                .enumerate()
                 .filter(|(at, _)| !legacy_only.contains(at))
-                .map(|(_, item)| item)
+                .map(|(_, item)| *item)
                 .collect();
             paged(member, &shown, page_size)
         };
@@ -42,6 +41,15 @@ impl Pages {
             modern,
             member,
         }
+    }
+
+    /// Bytes of all pages.
+    pub(super) fn bytes(&self) -> usize {
+        self.legacy
+            .iter()
+            .chain(&self.modern)
+            .map(RawJson::len)
+            .sum()
     }
 
     /// The page that `params.cursor` asks for.

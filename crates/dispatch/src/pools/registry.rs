@@ -218,7 +218,7 @@ impl Registry {
             server_info: catalog.server_info.clone(),
             capabilities: catalog.capabilities.clone(),
             instructions: catalog.instructions.clone(),
-            versions: self.versions(&catalog),
+            versions: self.versions(&catalog, config),
             headers: self.headers(),
         };
         let picture = self.picture.clone();
@@ -306,11 +306,17 @@ impl Registry {
     /// What the lists are, as numbers that are the same on every node that sees the same pools, so that a
     /// session that moves is not told of changes that there were not. What a backend announces without
     /// changing anything counts here alone.
-    fn versions(&self, catalog: &Catalog) -> [u64; 3] {
+    fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
+        // By other rules, somebody may see something else.
+        let policy = config.policies.as_ref().map(|it| it.current());
+        let policy = policy.map(|policy| policy.fingerprint());
         for (version, count) in versions.iter_mut().zip(self.announced) {
             let mut hasher = DefaultHasher::new();
             hasher.write_u64(*version);
+            if let Some(policy) = policy {
+                hasher.write_u64(policy);
+            }
             hasher.write_u64(count);
             *version = hasher.finish();
         }

@@ -21,7 +21,10 @@ impl WorkerCall {
     /// then told as soon as it can be; `Superseded` as a failure when its worker has heard of a later owner of its session;
     /// what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
     pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
-        if self.handle.is_replaced() {
+        if self.handle.is_replaced() && std::mem::take(&mut self.woken) {
+            // As a reader of its own: the one that it was is over.
+            self.reader = None;
+        } else if self.handle.is_replaced() {
             // Attaching again would only take it back: whether it may, only its caller can know.
             return Err(NotReattached::Superseded);
         }

@@ -305,7 +305,8 @@ async fn param_headers_must_agree_with_the_arguments() {
     let check = |tool: &str, header: Option<&'static [u8]>| {
         let params = RawJson::of(&json!({"name":tool,"arguments":{"region":"eu"}}));
         let header = |name: &str| header.filter(|_| name == "region").map(<[u8]>::to_vec);
-        setting.dispatch.check_param_headers(Some(&params), &header)
+        let caller = call(Revision::V2026_07_28, Method::ToolsCall, json!({})).caller;
+        (setting.dispatch).check_param_headers(&caller, Some(&params), &header)
     };
     assert!(check("sql", Some(b"eu")).is_ok());
     for header in [None, Some(&b"us"[..])] {

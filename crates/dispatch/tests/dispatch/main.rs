@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod affinity;
+mod approval;
 mod balancing;
 mod binding;
 mod catalog;
@@ -21,6 +22,7 @@ mod now;
 mod parking;
 mod parking_elsewhere;
 mod planning;
+mod policy;
 mod repeating;
 mod results;
 mod resuming;

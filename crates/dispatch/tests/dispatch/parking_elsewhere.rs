@@ -111,6 +111,39 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert!(story.cancelled.lock().is_empty());
 }
 
+/// The word that another node goes on with it may come late.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_another_node_has_taken_unheard_is_gone_on_with_by_who_comes_last() {
+    let replaced = Arc::new(Notify::new());
+    let (first, second) = (replaced.clone(), replaced);
+    let worker = FakeWorker::new("w1", "a", tools(&["ask"]))
+        .on_call(move |_, mut script| {
+            let replaced = first.clone();
+            async move {
+                script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+                replaced.notified().await;
+            }
+        })
+        .on_attach(move |_, after, mut script| {
+            let replaced = second.clone();
+            async move {
+                replaced.notify_one();
+                match after {
+                    0 => std::future::pending().await,
+                    _ => script.result(r#"{"content":[]}"#).await,
+                }
+                true
+            }
+        });
+    let ([here, there], worker) = nodes(worker);
+    let again = retry(&here.result(ask()).await, json!({"ask-1":{"n":1}}));
+    let mut last = here.start(again.clone()).await.unwrap();
+    let _elsewhere = there.start(again).await.unwrap();
+    let (_, outcome) = finish(&mut last).await;
+    assert_eq!(result(outcome)["content"], json!([]));
+    assert_eq!(worker.calls(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_not_answered_is_asked_again_there() {
     let story = Arc::new(Story::default());

@@ -190,7 +190,7 @@ fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
 async fn is_offered(setting: &Setting, uri: &str) -> bool {
     let read = call(MODERN, Method::ResourcesRead, json!({ "uri": uri }));
     let is_offered = matches!(setting.outcome(read).await, CallOutcome::Result(_));
-    let subscribed = setting.dispatch.subscribe(uri).await;
+    let subscribed = setting.dispatch.subscribe(None, uri).await;
     assert_eq!(subscribed.is_ok(), is_offered, "{uri:?}");
     is_offered
 }

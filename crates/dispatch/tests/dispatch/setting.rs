@@ -185,6 +185,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         client_info: None,
         capabilities: RawJson::from_static(ALL_CAPABILITIES),
         headers: ForwardedHeaders::default(),
+        grant: None,
     };
     Call {
         id: CallId::generate(),
@@ -199,6 +200,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     }
 }

@@ -30,8 +30,8 @@ async fn the_first_subscriber_subscribes_every_worker_and_the_last_ends_it() {
     let setting = setting();
     let workers = ["w1", "w2"].map(|id| setting.add(FakeWorker::new(id, "a", resources())));
     followed().await;
-    setting.dispatch.subscribe(URI).await.unwrap();
-    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.subscribe(None, URI).await.unwrap();
+    setting.dispatch.subscribe(None, URI).await.unwrap();
     setting.dispatch.unsubscribe(URI).await;
     for worker in &workers {
         assert_eq!(*worker.subscribed.lock(), [URI]);
@@ -51,7 +51,7 @@ async fn the_first_subscriber_subscribes_every_worker_and_the_last_ends_it() {
 async fn a_worker_that_appears_is_subscribed() {
     let setting = setting();
     let first = setting.add(FakeWorker::new("w1", "a", resources()));
-    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.subscribe(None, URI).await.unwrap();
     let late = setting.add(FakeWorker::new("w2", "a", resources()));
     setting.until(|_| late.subscribed.lock().len() == 1).await;
     first.announce(None, None);
@@ -70,11 +70,16 @@ async fn a_refusal_or_an_unknown_resource_is_an_error() {
     refusing.refuses_subscriptions = true;
     setting.add(refusing);
     assert_eq!(
-        setting.dispatch.subscribe(URI).await.unwrap_err().message,
+        setting
+            .dispatch
+            .subscribe(None, URI)
+            .await
+            .unwrap_err()
+            .message,
         "no"
     );
     assert_eq!(setting.dispatch.status().subscriptions, 0);
-    let error = setting.dispatch.subscribe("r://2").await.unwrap_err();
+    let error = setting.dispatch.subscribe(None, "r://2").await.unwrap_err();
     assert_eq!(error.code, code::RESOURCE_NOT_FOUND);
 }
 
@@ -84,13 +89,19 @@ async fn a_subscriber_that_does_not_wait_is_not_counted() {
     let worker = setting.add(FakeWorker::new("w1", "a", resources()));
     followed().await;
     let answering = worker.subscribing.lock().await;
-    assert!(setting.dispatch.subscribe(URI).now_or_never().is_none());
+    assert!(
+        setting
+            .dispatch
+            .subscribe(None, URI)
+            .now_or_never()
+            .is_none()
+    );
     assert_eq!(*worker.subscribed.lock(), [URI]);
     drop(answering);
     setting.until(|d| d.status().subscriptions == 0).await;
     assert_eq!(*worker.unsubscribed.lock(), [URI]);
     // It does not stand in the way of the next.
-    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.subscribe(None, URI).await.unwrap();
     assert_eq!(*worker.subscribed.lock(), [URI; 2]);
     setting.dispatch.unsubscribe(URI).await;
     assert_eq!(setting.dispatch.status().subscriptions, 0);
@@ -102,9 +113,9 @@ async fn a_subscriber_that_does_not_wait_takes_nobody_else_along() {
     let worker = setting.add(FakeWorker::new("w1", "a", resources()));
     followed().await;
     let answering = worker.subscribing.lock().await;
-    let mut first = setting.dispatch.subscribe(URI);
+    let mut first = setting.dispatch.subscribe(None, URI);
     assert!((&mut first).now_or_never().is_none());
-    let mut second = setting.dispatch.subscribe(URI);
+    let mut second = setting.dispatch.subscribe(None, URI);
     assert!((&mut second).now_or_never().is_none());
     drop(first);
     drop(answering);
@@ -119,7 +130,7 @@ async fn a_subscriber_that_leaves_need_not_wait_for_it() {
     let setting = setting();
     let worker = setting.add(FakeWorker::new("w1", "a", resources()));
     followed().await;
-    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.subscribe(None, URI).await.unwrap();
     let answering = worker.subscribing.lock().await;
     let _ = setting.dispatch.unsubscribe(URI).now_or_never();
     setting
@@ -134,7 +145,7 @@ async fn a_worker_that_never_answers_holds_up_nobody_for_long() {
     let setting = setting();
     let worker = setting.add(FakeWorker::new("w1", "a", resources()));
     followed().await;
-    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.subscribe(None, URI).await.unwrap();
     let _answering = worker.subscribing.lock().await;
     let told = setting.dispatch.unsubscribe(URI);
     timeout(Duration::from_secs(60), told).await.unwrap();

@@ -96,11 +96,15 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     let began = Instant::now();
     let limits = &edge.config.limits;
     let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
+    permit.places[0] = std::mem::take(&mut visit.places);
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
     let text = visit.read(http_body, &mut permit).await?;
     let (incoming, body) = Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
-    let delivering = super::deliver(&visit, session, body, permit);
+    let delivering = async {
+        visit.count(&body, &mut permit).await?;
+        super::deliver(&visit, session, body, permit).await
+    };
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
 

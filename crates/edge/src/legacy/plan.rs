@@ -27,11 +27,17 @@ pub(super) fn plan(
     if !request.method.runs_on_backend() {
         return None;
     }
+    // Only its session knows the client.
+    if visit.edge.dispatcher.asks_of_clients() {
+        return None;
+    }
     let call = call_of(visit, session, delivery, request);
     let Either::Left(planned) = visit.edge.dispatcher.plan(call) else {
         return None;
     };
     let planned = match planned.into_inner() {
+        // Its session puts the question.
+        Ok(plan) if plan.call.asks_first => return None,
         // Without a number its worker's refusals are not final, so that nobody could bind it anew.
         Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
         Ok(plan) => Ok(plan.into_request()?),
@@ -55,6 +61,7 @@ fn call_of(
         client_info: None,
         capabilities: RawJson::from_static("{}"),
         headers: ForwardedHeaders::default(),
+        grant: visit.grant.clone(),
     };
     Call {
         id: delivery.into(),
@@ -69,6 +76,7 @@ fn call_of(
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     }
 }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::Stream;
 use http::StatusCode;
-use shoal_ports::{Call, CallId, Caller, Durability};
+use shoal_ports::{Call, CallId, Caller, Durability, LogFilter};
 use shoal_protocol::{
     Method, Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, error_response,
     notification, response,
@@ -32,6 +32,7 @@ pub(super) async fn serve(
     visit: &Visit<'_>,
     meta: RequestMeta,
     checked: Checked,
+    caller: Caller,
     request: Request,
     mut permit: RequestPermit,
 ) -> Response {
@@ -40,7 +41,7 @@ pub(super) async fn serve(
     let may_be_task = checked.tasks
         && request.method == Method::ToolsCall
         && edge.dispatcher.may_be_task(request.params.as_ref());
-    let (id, call) = call(visit, meta, checked, request);
+    let (id, call) = call(visit, meta, caller, checked.log, request);
     let reader = visit.reader();
     let candidate = may_be_task.then(|| Candidate::of(visit, &call));
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate);
@@ -74,28 +75,34 @@ pub(super) async fn serve(
     sse::response(frames, timing.keep_alive, held)
 }
 
-fn call(
-    visit: &Visit<'_>,
-    meta: RequestMeta,
-    checked: Checked,
-    request: Request,
-) -> (RequestId, Call) {
-    let edge = visit.edge;
-    let caller = Caller {
+/// Whoever sends a request.
+pub(super) fn caller(visit: &Visit<'_>, meta: &RequestMeta, checked: &Checked) -> Caller {
+    Caller {
         principal: visit.principal.clone(),
         session: None,
         revision: checked.revision,
-        client_info: meta.client_info,
-        capabilities: checked.capabilities,
+        client_info: meta.client_info.clone(),
+        capabilities: checked.capabilities.clone(),
         headers: visit.forwarded(),
-    };
+        grant: visit.grant.clone(),
+    }
+}
+
+fn call(
+    visit: &Visit<'_>,
+    meta: RequestMeta,
+    caller: Caller,
+    log: LogFilter,
+    request: Request,
+) -> (RequestId, Call) {
+    let edge = visit.edge;
     let call = Call {
         id: CallId::generate(),
         method: request.method,
         params: request.params,
         caller: Arc::new(caller),
         progress_token: meta.progress_token,
-        log: checked.log,
+        log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
         // Its plan decides.
         durability: Durability::Journaled,
@@ -107,6 +114,7 @@ fn call(
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     };
     (request.id, call)

@@ -1,8 +1,8 @@
 //! Checks of a modern request before anything runs: `_meta`, mirrored headers, the method.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use shoal_ports::{Dispatcher, LogFilter};
-use shoal_protocol::task::{declares_tasks, missing_tasks};
+use shoal_ports::{Caller, Dispatcher, LogFilter};
+use shoal_protocol::task::declares_tasks;
 use shoal_protocol::{
     CLIENT_CAPABILITIES, Era, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson, Request,
     RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, shown,
@@ -30,7 +30,6 @@ pub(super) fn request(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
     request: &Request,
-    dispatcher: &dyn Dispatcher,
     offers_tasks: bool,
 ) -> Result<Checked, RpcError> {
     let revision = protocol_version(version, meta)?;
@@ -51,14 +50,8 @@ pub(super) fn request(
             expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
         }
     }
-    if request.method == Method::ToolsCall {
-        dispatcher.check_param_headers(params, &|name| mirrored(headers, name))?;
-    }
     let log = meta.log_level()?;
     let tasks = offers_tasks && declares_tasks(&capabilities);
-    if offers_tasks && !tasks && needs_tasks(request, dispatcher) {
-        return Err(missing_tasks());
-    }
     Ok(Checked {
         revision,
         tasks,
@@ -68,16 +61,33 @@ pub(super) fn request(
 }
 
 /// Whether a request is only for clients that declare the tasks extension.
-fn needs_tasks(request: &Request, dispatcher: &dyn Dispatcher) -> bool {
+pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn Dispatcher) -> bool {
     let params = request.params.as_ref();
     match request.method {
-        Method::ToolsCall => dispatcher.requires_task(params),
+        Method::ToolsCall => dispatcher.requires_task(caller, params),
         Method::Listen => {
             let asked = params.and_then(|params| params.member("notifications"));
             asked.is_some_and(|asked| asked.member("taskIds").is_some())
         }
         _ => request.method.is_of_task(),
     }
+}
+
+/// Checks the headers that mirror arguments of a tool which the caller may use.
+///
+/// # Errors
+/// -32020
+pub(super) fn arguments(
+    headers: &HeaderMap,
+    caller: &Caller,
+    request: &Request,
+    dispatcher: &dyn Dispatcher,
+) -> Result<(), RpcError> {
+    if request.method != Method::ToolsCall {
+        return Ok(());
+    }
+    let params = request.params.as_ref();
+    dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
 /// Checks the version of a notification, of which the specification asks nothing else over HTTP.

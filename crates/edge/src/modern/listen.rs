@@ -8,13 +8,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::Stream;
 use futures::future::BoxFuture;
-use shoal_ports::ServerFacts;
+use shoal_ports::{Caller, ServerFacts};
 use shoal_protocol::{
     Method, RawJson, RawObject, Request, RequestId, SERVER_INFO, SUBSCRIPTION_ID, notification,
     response,
 };
 use shoal_telemetry::metrics::StreamKind;
 
+use super::task_watch::TaskWatch;
 use crate::backlog::Reader;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -23,7 +24,11 @@ use crate::subscriptions::{Filter, News, Subscription};
 use crate::visit::Visit;
 
 /// Opens the stream; its first message acknowledges what will be told.
-pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Response, Refused> {
+pub(super) async fn serve(
+    visit: &Visit<'_>,
+    caller: &Caller,
+    request: Request,
+) -> Result<Response, Refused> {
     let edge = visit.edge;
     let limits = &edge.config.limits;
     let asked = Filter::of(request.params.as_ref(), limits.resources_per_listener)
@@ -37,10 +42,16 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
     };
     let facts = edge.dispatcher.facts().borrow().clone();
     let mut honoured = asked.supported_by(&facts.capabilities);
+    if !edge.config.tasks.enabled {
+        honoured.task_ids.clear();
+    }
     let max_updates = limits.updates_per_listener;
-    let subscription = edge.hub.join(&mut honoured, max_updates).await;
+    let subscription = edge.hub.join(caller, &mut honoured, max_updates).await;
+    // After joining, so that no change is missed.
+    let tasks = TaskWatch::begin(visit, &mut honoured.task_ids).await;
     let frames = ListenFrames {
         reader,
+        tasks,
         acknowledgement: Some(acknowledgement(&request.id, &honoured)),
         id: request.id,
         subscription,
@@ -65,6 +76,7 @@ struct ListenFrames {
     id: RequestId,
     acknowledgement: Option<Bytes>,
     subscription: Subscription,
+    tasks: TaskWatch,
     facts: Arc<ServerFacts>,
     /// Ready when the node drains, or what the client showed is over.
     over: BoxFuture<'static, ()>,
@@ -81,9 +93,24 @@ impl Stream for ListenFrames {
         if let Some(acknowledgement) = self.acknowledgement.take() {
             return Poll::Ready(self.frame(&acknowledgement));
         }
-        if let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
-            let text = news.map(|news| told(&self.id, news));
+        while let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
+            let text = match news {
+                Some(News::Task(task)) => {
+                    self.tasks.changed(task);
+                    continue;
+                }
+                Some(News::List(method)) => Some(notify(&method, RawObject::default(), &self.id)),
+                Some(News::Resource(uri, params)) => Some(updated(&self.id, &uri, params.as_ref())),
+                None => None,
+            };
             return Poll::Ready(text.and_then(|text| self.frame(&text)));
+        }
+        if let Poll::Ready(task) = self.tasks.poll_told(cx) {
+            let mut params = RawObject::of(&task).unwrap_or_default();
+            // It is no result here.
+            params.remove("resultType");
+            let text = notify(&Method::TaskChanged, params, &self.id);
+            return Poll::Ready(self.frame(&text));
         }
         ready!(self.over.as_mut().poll(cx));
         self.ended = true;
@@ -106,17 +133,12 @@ fn acknowledgement(id: &RequestId, honoured: &Filter) -> Bytes {
     notify(&Method::SubscriptionsAcknowledged, params, id)
 }
 
-fn told(id: &RequestId, news: News) -> Bytes {
-    match news {
-        News::List(method) => notify(&method, RawObject::default(), id),
-        News::Resource(uri, params) => {
-            let mut params = params.as_ref().and_then(RawObject::of).unwrap_or_default();
-            if !params.has("uri") {
-                params.set("uri", RawJson::of(&uri));
-            }
-            notify(&Method::ResourceUpdated, params, id)
-        }
+fn updated(id: &RequestId, uri: &str, params: Option<&RawJson>) -> Bytes {
+    let mut params = params.and_then(RawObject::of).unwrap_or_default();
+    if !params.has("uri") {
+        params.set("uri", RawJson::of(uri));
     }
+    notify(&Method::ResourceUpdated, params, id)
 }
 
 fn notify(method: &Method, mut params: RawObject, id: &RequestId) -> Bytes {

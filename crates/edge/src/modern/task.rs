@@ -49,11 +49,13 @@ fn named(request: &Request) -> Result<SessionId, Refusal> {
     let id = id.ok_or_else(|| {
         Refusal::Modern(RpcError::invalid_params("params.taskId must be a string"))
     })?;
+    task_of(id).ok_or_else(|| Refusal::Modern(no_such_task()))
+}
+
+/// The task that has this id, if one can have it.
+pub(super) fn task_of(id: String) -> Option<SessionId> {
     let task = SessionId::new(id);
-    match task.is_task() && is_session_id(task.as_str()) {
-        true => Ok(task),
-        false => Err(Refusal::Modern(no_such_task())),
-    }
+    (task.is_task() && is_session_id(task.as_str())).then_some(task)
 }
 
 fn refusal(error: GatewayError) -> Refusal {

@@ -15,6 +15,9 @@ pub(crate) struct Filter {
     pub(crate) resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) resource_subscriptions: Vec<String>,
+    /// Tasks whose status is told (the tasks extension).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) task_ids: Vec<String>,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -22,8 +25,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Filter {
-    /// Reads the request's filter.
-    pub(crate) fn of(params: Option<&RawJson>, max_uris: usize) -> Result<Self, RpcError> {
+    /// Reads the request's filter. Each of its two lists holds so many names at most.
+    pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)
             .and_then(|params| params.get("notifications"))
@@ -42,18 +45,26 @@ impl Filter {
         }
         filter.resource_subscriptions.sort_unstable();
         filter.resource_subscriptions.dedup();
-        if filter.resource_subscriptions.len() > max_uris {
-            return Err(RpcError::invalid_params(format!(
-                "params.notifications.resourceSubscriptions holds more than {max_uris} URIs; \
-                 open several subscriptions"
-            )));
+        filter.task_ids.sort_unstable();
+        filter.task_ids.dedup();
+        for (list, names) in [
+            ("resourceSubscriptions", &filter.resource_subscriptions),
+            ("taskIds", &filter.task_ids),
+        ] {
+            if names.len() > max_names {
+                return Err(RpcError::invalid_params(format!(
+                    "params.notifications.{list} holds more than {max_names} names; \
+                     open several subscriptions"
+                )));
+            }
         }
         Ok(filter)
     }
 
     /// How much of it is kept for as long as its stream.
     pub(crate) fn bytes(&self) -> usize {
-        self.resource_subscriptions.iter().map(String::len).sum()
+        let names = self.resource_subscriptions.iter().chain(&self.task_ids);
+        names.map(String::len).sum()
     }
 
     /// The part that a server with these capabilities sends at all.
@@ -90,6 +101,8 @@ mod tests {
             r#"{"notifications":[]}"#,
             r#"{"notifications":{"toolsListChanged":"yes"}}"#,
             r#"{"notifications":{"resourceSubscriptions":["a","b","c"]}}"#,
+            r#"{"notifications":{"taskIds":["a","b","c"]}}"#,
+            r#"{"notifications":{"taskIds":"a"}}"#,
         ] {
             assert_eq!(filter(text), Err(-32602), "{text}");
         }

@@ -21,6 +21,7 @@ pub(crate) struct Listener {
     /// Which lists it wants to hear of, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
+    tasks: Vec<Arc<str>>,
     max_updates: usize,
     waiting: Mutex<PendingNews>,
     waker: AtomicWaker,
@@ -30,6 +31,8 @@ pub(crate) struct Listener {
 struct PendingNews {
     lists: [bool; 3],
     updates: VecDeque<(Box<str>, Option<RawJson>)>,
+    /// Each at most once, so there are no more than were asked for.
+    tasks: VecDeque<Arc<str>>,
     cut: bool,
 }
 
@@ -39,10 +42,17 @@ pub(crate) enum News {
     List(Method),
     /// A resource has changed: its URI, and the parameters if they are known.
     Resource(Box<str>, Option<RawJson>),
+    /// The status of this task may have changed.
+    Task(Arc<str>),
 }
 
 impl Listener {
-    pub(super) fn new(filter: &Filter, uris: Vec<Arc<str>>, max_updates: usize) -> Self {
+    pub(super) fn new(
+        filter: &Filter,
+        uris: Vec<Arc<str>>,
+        tasks: Vec<Arc<str>>,
+        max_updates: usize,
+    ) -> Self {
         Self {
             lists: [
                 filter.tools_list_changed,
@@ -50,6 +60,7 @@ impl Listener {
                 filter.prompts_list_changed,
             ],
             uris,
+            tasks,
             max_updates,
             waiting: Mutex::default(),
             waker: AtomicWaker::new(),
@@ -58,6 +69,10 @@ impl Listener {
 
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
         self.uris.iter().map(|uri| &**uri)
+    }
+
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.tasks.iter()
     }
 
     pub(super) fn lists_changed(&self, changed: [bool; 3]) {
@@ -90,6 +105,15 @@ impl Listener {
         self.waker.wake();
     }
 
+    pub(super) fn task_changed(&self, task: &str) {
+        let mut waiting = self.waiting.lock();
+        if !waiting.tasks.iter().any(|other| **other == *task) {
+            waiting.tasks.push_back(task.into());
+        }
+        drop(waiting);
+        self.waker.wake();
+    }
+
     pub(super) fn cut(&self) {
         self.waiting.lock().cut = true;
         self.waker.wake();
@@ -106,6 +130,9 @@ impl Listener {
         if let Some(list) = waiting.lists.iter().position(|changed| *changed) {
             waiting.lists[list] = false;
             return Poll::Ready(Some(News::List(LIST_METHODS[list].clone())));
+        }
+        if let Some(task) = waiting.tasks.pop_front() {
+            return Poll::Ready(Some(News::Task(task)));
         }
         match waiting.updates.pop_front() {
             Some((uri, params)) => Poll::Ready(Some(News::Resource(uri, params))),
@@ -128,7 +155,8 @@ mod tests {
             tools_list_changed: true,
             ..Filter::default()
         };
-        Listener::new(&filter, vec!["a".into(), "b".into()], max_updates)
+        let tasks = vec!["t".into()];
+        Listener::new(&filter, vec!["a".into(), "b".into()], tasks, max_updates)
     }
 
     fn next(listener: &Listener) -> Option<String> {
@@ -139,6 +167,7 @@ mod tests {
                 "{uri} {}",
                 params.map_or(String::new(), |p| p.as_str().to_owned())
             )),
+            Poll::Ready(Some(News::Task(task))) => Some(task.to_string()),
             Poll::Ready(None) => Some("cut".into()),
             Poll::Pending => None,
         }
@@ -152,7 +181,10 @@ mod tests {
         listener.resource_updated("a", Some(&RawJson::from_static("1")));
         listener.resource_updated("b", None);
         listener.resource_updated("a", Some(&RawJson::from_static("2")));
+        listener.task_changed("t");
+        listener.task_changed("t");
         assert_eq!(next(&listener).unwrap(), "notifications/tools/list_changed");
+        assert_eq!(next(&listener).unwrap(), "t");
         assert_eq!(next(&listener).unwrap(), "a 2");
         assert_eq!(next(&listener).unwrap(), "b ");
         assert_eq!(next(&listener), None);

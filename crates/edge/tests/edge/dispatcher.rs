@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
-    CallFailure, CallId, CallOutcome, CallPlan, Dispatcher, Durability, LedgerNumber, Planning,
-    Route, RunningCall, ServerFacts, SessionId, Starting, WorkerId, answered, at_once, later,
+    CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, Durability, LedgerNumber,
+    Planning, Route, RunningCall, ServerFacts, SessionId, Starting, WorkerId, answered, at_once,
+    later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -231,6 +232,7 @@ impl Dispatcher for FakeDispatcher {
 
     fn check_param_headers(
         &self,
+        _: &Caller,
         params: Option<&RawJson>,
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError> {
@@ -241,7 +243,7 @@ impl Dispatcher for FakeDispatcher {
         Ok(())
     }
 
-    fn requires_task(&self, params: Option<&RawJson>) -> bool {
+    fn requires_task(&self, _: &Caller, params: Option<&RawJson>) -> bool {
         tool(params) == "only-task"
     }
 
@@ -317,7 +319,7 @@ impl Dispatcher for FakeDispatcher {
         self.acknowledged.lock().push((worker.clone(), call));
     }
 
-    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+    async fn subscribe(&self, _: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
         if uri.starts_with("never") {
             std::future::pending::<()>().await;
         }

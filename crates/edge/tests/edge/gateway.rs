@@ -35,6 +35,8 @@ pub(crate) struct FakeGateway {
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     /// Sessions that were closed.
     pub(crate) closed: watch::Sender<Vec<String>>,
+    /// What `tasks/get` says, and how often it was asked.
+    pub(crate) task: Mutex<(RawJson, usize)>,
     /// What `open` answers with, if not with a session.
     pub(crate) opening: Mutex<Option<GatewayError>>,
     /// Whether everything of the session goes on its one stream, except the answer to a `ping`.
@@ -51,6 +53,7 @@ impl FakeGateway {
             plans: Mutex::default(),
             cursors: Mutex::default(),
             closed: watch::Sender::new(Vec::new()),
+            task: Mutex::new((RawJson::from_static("{}"), 0)),
             opening: Mutex::default(),
             single: AtomicBool::default(),
             streams,
@@ -161,6 +164,11 @@ impl SessionGateway for FakeGateway {
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),
             Body::Single(Message::Request(request)) if request.method == Method::ToolsCall => {
                 Delivered::Stream(self.new_stream())
+            }
+            Body::Single(Message::Request(request)) if request.method == Method::TasksGet => {
+                let mut task = self.task.lock();
+                task.1 += 1;
+                Delivered::Json(response(&request.id, &task.0))
             }
             Body::Single(Message::Request(request)) => {
                 Delivered::Json(response(&request.id, &RawJson::from_static("{}")))

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::BusEvent;
+use shoal_ports::{BusEvent, SessionId};
 use shoal_protocol::RawJson;
 
+use crate::gateway::TASK;
 use crate::server::Server;
 use crate::sse::Events;
+use crate::tasks::declared;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -111,4 +113,97 @@ async fn a_silent_stream_is_kept_alive() {
     let server = Server::with(|config| config.timing.keep_alive = Duration::from_millis(20)).await;
     let (mut events, _) = listen(&server, json!({})).await;
     assert_eq!(events.block().await.unwrap(), ":");
+}
+
+/// A listener that declares tasks, and what is acknowledged to it.
+async fn listen_to_tasks(server: &Server, ids: &[&str]) -> (Events, Value) {
+    let params = json!({"notifications": {"taskIds": ids}});
+    let request = declared(server, "subscriptions/listen", params);
+    let mut events = Events::of(request.send().await.unwrap());
+    let first = events.message().await;
+    (events, first["params"]["notifications"].clone())
+}
+
+/// The task is so from now on, of which there may be news.
+fn task_is(server: &Server, task: &Value) {
+    server.gateway.task.lock().0 = RawJson::of(task);
+}
+
+async fn task_changed(server: &Server) {
+    let task = SessionId::new(TASK);
+    let event = BusEvent::TaskChanged { task };
+    server.bus.publish(event).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_tasks_that_the_caller_may_ask_for_are_told_of() {
+    let server = Server::start().await;
+    task_is(&server, &json!({"taskId": TASK, "status": "working"}));
+    let ids = ["others-task", TASK, "live", "", TASK];
+    let (mut events, honoured) = listen_to_tasks(&server, &ids).await;
+    assert_eq!(honoured, json!({"taskIds": [TASK]}));
+    let told = events.message().await;
+    assert_eq!(told["method"], "notifications/tasks");
+    let expected = json!({"taskId": TASK, "status": "working", "_meta": {SUBSCRIPTION: 7}});
+    assert_eq!(told["params"], expected);
+
+    let server = Server::with(|config| config.tasks.enabled = false).await;
+    let (_events, honoured) = listen_to_tasks(&server, &[TASK]).await;
+    assert_eq!(honoured, json!({}));
+}
+
+#[tokio::test]
+async fn a_task_is_told_of_when_its_status_is_another_and_never_after_its_end() {
+    let server = Server::start().await;
+    task_is(&server, &json!({"status": "working"}));
+    let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
+    assert_eq!(events.message().await["params"]["status"], "working");
+
+    // News of nothing that is told.
+    let asked = server.gateway.task.lock().1;
+    task_is(&server, &json!({"status": "working", "ttlMs": 7}));
+    task_changed(&server).await;
+    while server.gateway.task.lock().1 == asked {
+        tokio::task::yield_now().await;
+    }
+    let question = json!({"k": {"method": "roots/list"}});
+    task_is(
+        &server,
+        &json!({"status": "input_required", "inputRequests": question}),
+    );
+    task_changed(&server).await;
+    let told = events.message().await;
+    assert_eq!(told["params"]["inputRequests"], question);
+    let questions = json!({"k": {"method": "roots/list"}, "l": {"method": "roots/list"}});
+    task_is(
+        &server,
+        &json!({"status": "input_required", "inputRequests": questions}),
+    );
+    task_changed(&server).await;
+    let told = events.message().await;
+    assert_eq!(told["params"]["inputRequests"], questions);
+
+    let result = json!({"content": []});
+    task_is(
+        &server,
+        &json!({"status": "completed", "resultType": "complete", "result": result}),
+    );
+    task_changed(&server).await;
+    let told = events.message().await;
+    assert_eq!(told["params"]["result"], result);
+    assert!(told["params"].get("resultType").is_none(), "{told}");
+
+    // An owner that does not know that it is one no more.
+    task_is(&server, &json!({"status": "working"}));
+    task_changed(&server).await;
+    let tools = json!({"notifications": {"taskIds": [TASK]}});
+    drop(
+        declared(&server, "subscriptions/listen", tools)
+            .send()
+            .await
+            .unwrap(),
+    );
+    server.drain.cancel();
+    let last = events.message().await;
+    assert_eq!(last["result"]["resultType"], "complete", "{last}");
 }

@@ -7,6 +7,8 @@ import { Table } from './table.js';
 import { unseen } from './calls.js';
 
 const TYPED_MS = 250;
+/// How the status of a task looks.
+const TASKS = { input_required: 'tag warn', completed: 'tag good', failed: 'tag bad' };
 
 export class Sessions {
     constructor(refreshSoon) {
@@ -19,6 +21,7 @@ export class Sessions {
             { name: 'Revision', extra: true, cell: ({ revision }) => revision },
             { name: 'Node', extra: true, kind: 'mono', cell: ({ node }) => node },
             { name: 'State', cell: ({ live }) => h('span', { class: live ? 'tag good' : 'tag' }, live ? 'in memory' : 'asleep') },
+            { name: 'Task', extra: true, cell: ({ task }) => (task ? h('span', { class: TASKS[task] ?? 'tag' }, task.replace('_', ' ')) : '–') },
             { name: 'Calls', kind: 'num', cell: ({ in_flight: calls }) => count(calls) },
             { name: 'Streams', extra: true, kind: 'num', cell: ({ streams }) => count(streams) },
             { name: 'Used', kind: 'num', cell: ({ idle_ms: idle }) => used(idle) },
@@ -35,7 +38,7 @@ export class Sessions {
             },
         });
         this.box = h('input', { id: 'filter', type: 'search', autocomplete: 'off', spellcheck: 'false',
-            maxlength: 128, placeholder: 'id, client, revision, principal' });
+            maxlength: 128, placeholder: 'id, client, revision, principal, task status' });
         this.note = h('span', { class: 'quiet', role: 'status', 'aria-live': 'polite' });
         this.unseen = unseen();
         this.detail = h('aside', { class: 'panel detail', 'aria-label': 'Session', tabindex: '-1', hidden: true });
@@ -117,7 +120,7 @@ export class Sessions {
         const facts = [
             ['Client', session.client ?? 'not yet named'], ['Principal', session.principal], ['Id', session.id],
             ['Revision', session.revision ?? '–'], ['Node', node], ['State', session.live ? 'in memory' : 'asleep in the store'],
-            ['Transport', session.single_stream ? 'one stream' : 'Streamable HTTP'],
+            ['Transport', session.task ? `a task: ${session.task.replace('_', ' ')}` : session.single_stream ? 'one stream' : 'Streamable HTTP'],
             ['Used', used(session.idle_ms).text], ['Epoch', String(session.epoch)], ['Log level', found.log_level ?? '–'],
         ];
         const streams = found.streams.map((stream) =>

@@ -24,8 +24,11 @@ use shoal_cluster::Fleet;
 pub use call::OperatorEdge;
 pub use tools::OperatorCalls;
 
-use crate::config::Secret;
+use crate::config::{Operator, Secret};
 use guard::Guard;
+
+/// Where the page reads.
+const API: &str = "/console/api";
 
 /// The console of a node.
 pub struct Console {
@@ -36,16 +39,17 @@ pub struct Console {
 
 impl Console {
     /// A console over `fleet`, on a port that listens on `listen` and is reached by `hosts` besides. It asks
-    /// for `token`; without one it is closed wherever other machines could reach it. Tools are called by way of `calls`.
+    /// for `token`, or that of one of `operators`; without any it is closed wherever other machines could reach it. Tools are called by way of `calls`.
     pub fn new(
         fleet: Arc<Fleet>,
         calls: OperatorCalls,
         token: Option<Secret>,
+        operators: &[Operator],
         listen: SocketAddr,
         hosts: &[String],
     ) -> Self {
         let on_this_machine = listen.ip().is_loopback() && hosts.is_empty();
-        let guard = Arc::new(Guard::new(token, on_this_machine));
+        let guard = Arc::new(Guard::new(token, operators, on_this_machine));
         Self {
             fleet,
             calls,
@@ -57,10 +61,7 @@ impl Console {
     pub(super) fn router(self) -> Router {
         Router::new()
             .merge(assets::router())
-            .nest(
-                "/console/api",
-                api::router(self.fleet, self.calls, &self.guard),
-            )
+            .nest(API, api::router(self.fleet, self.calls, &self.guard))
             .layer(axum::middleware::from_fn_with_state(
                 self.guard,
                 guard::around_all,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Output;
 
@@ -26,11 +26,51 @@ pub struct Call {
     /// How to print the result.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
+    /// Let it become a task, which goes on without this command, and wait for its end; each request has --timeout.
+    #[arg(long)]
+    pub task: bool,
+    /// Print the task's id and end, while the task goes on.
+    #[arg(long, requires = "task")]
+    pub detach: bool,
     /// The tool's name.
     pub name: String,
     /// Its arguments, a JSON object.
     #[arg(value_name = "JSON", default_value = "{}")]
     pub arguments: String,
+}
+
+/// `shoal tasks …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum Tasks {
+    /// Print a task as it is now.
+    Get(OneTask),
+    /// Ask a task to stop.
+    Cancel(OneTask),
+    /// Wait for a task's end and print its result; what it asks can be answered. Each request has --timeout.
+    Watch(OneTask),
+}
+
+/// A task of a server.
+#[derive(Clone, Debug, Args)]
+pub struct OneTask {
+    /// Which server.
+    #[command(flatten)]
+    pub server: Remote,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
+    /// The task's id, as `shoal call --task` says it.
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+impl Tasks {
+    /// The task that it is about.
+    pub fn task(&self) -> &OneTask {
+        match self {
+            Self::Get(task) | Self::Cancel(task) | Self::Watch(task) => task,
+        }
+    }
 }
 
 /// A server that is called from the command line.

@@ -92,6 +92,9 @@ fn mistakes_are_explained() {
         ("shoal sevre", "serve"),
         ("shoal install", "<PATH>"),
         ("shoal tools --output yaml", "text, json"),
+        ("shoal call --detach echo", "--task"),
+        ("shoal tasks", "watch"),
+        ("shoal tasks get", "<ID>"),
         ("shoal completions tcsh", "zsh"),
         ("shoal serve --inherit", "COMMAND"),
     ] {

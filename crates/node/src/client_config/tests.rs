@@ -56,6 +56,23 @@ fn a_client_that_starts_shoal_gives_it_the_token() {
 }
 
 #[test]
+fn what_is_no_endpoint_is_refused() {
+    for url in [
+        "not a url",
+        "localhost:8080/mcp",
+        "ftp://a/mcp",
+        "file:///mcp",
+    ] {
+        for how in ["", "--stdio"] {
+            let line = format!("shoal client-config cursor {how} --url '{url}'");
+            let refused = printed(&line).unwrap_err();
+            assert_eq!(refused.code(), 2, "{line}");
+            assert!(refused.to_string().contains(url), "{refused}");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_header_and_no_variable_is_refused() {
     for line in [
         "shoal client-config emacs",

@@ -8,6 +8,9 @@ use toml::{Table, Value};
 
 use super::{Loaded, Pool, Settings};
 
+/// What takes effect as soon as it is read.
+const AT_ONCE: [&str; 2] = ["pools", "quotas"];
+
 /// What somebody set, secrets included.
 #[derive(Clone, Default)]
 pub struct Given(pub(super) Table);
@@ -54,7 +57,7 @@ pub(crate) fn changed_pools<'a>(
         .collect()
 }
 
-/// The settings, dotted, that differ and take effect only at the next start: all but those of pools.
+/// The settings, dotted, that differ and take effect only at the next start: all but [`AT_ONCE`].
 pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
     let mut differing = BTreeSet::new();
@@ -64,7 +67,9 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     differences(&mut Vec::new(), &now.given.0, &next.given.0, &mut given);
     let hidden = |path: &Vec<String>| [&shown_now, &shown_next].iter().any(|t| hides(t, path));
     differing.extend(given.into_iter().filter(hidden));
-    let others = differing.into_iter().filter(|path| path[0] != "pools");
+    let others = differing
+        .into_iter()
+        .filter(|path| !AT_ONCE.contains(&path[0].as_str()));
     others.map(|path| path.join(".")).collect()
 }
 

@@ -41,7 +41,19 @@ settings! {
         pub rejoin: Period = Period::seconds(5),
         /// How long a connection to another process may be silent before it counts as broken.
         pub silence: Period = Period::seconds(4),
+        /// Lets this process listen for others without TLS on more than loopback: whoever reaches `listen` can then do whatever a
+        /// node or a worker can. Only for a network that nobody else reaches.
+        pub insecure: bool = false,
         /// The certificates that the processes show one another.
         pub tls: ClusterTls = ClusterTls::default(),
+    }
+}
+
+impl Cluster {
+    /// The address where processes of other machines may come without TLS, if there is one.
+    pub(super) fn plaintext_to_others(&self) -> Option<SocketAddr> {
+        let address = self.listen.filter(|address| !address.ip().is_loopback())?;
+        // Half a table is told of by its own rule.
+        matches!(self.tls.files(), Ok(None)).then_some(address)
     }
 }

@@ -10,7 +10,7 @@ use shoal_rpc::TlsFiles;
 use super::Period;
 
 settings! {
-    /// The certificates that the processes of a cluster show one another ([security](security.md)). With the three
+    /// The certificates that the processes of a cluster show one another ([TLS](tls.md)). With the three
     /// files every connection between processes is mutual TLS 1.3; without them it is plaintext, and whoever reaches
     /// `cluster.listen` can do whatever a node or worker can. The files are opened when the process starts, not by
     /// `shoal config check`, and read again while it runs.

@@ -1,6 +1,8 @@
 //! Checks what no single setting can say of itself.
 
-use shoal_ports::Principal;
+use shoal_edge::TrustedProxies;
+use shoal_policy::Policy;
+use shoal_ports::{Principal, QuotaConfig};
 
 use super::error::Error;
 use super::layers::Layers;
@@ -23,6 +25,9 @@ pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
         anonymous,
         tokens,
         oauth,
+        policy,
+        quotas,
+        outbound,
         console,
         server::path,
         server::own_paths,
@@ -33,6 +38,7 @@ pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
         pools,
         logging,
         telemetry,
+        audit,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
     }
@@ -117,6 +123,18 @@ fn cluster(settings: &Settings) -> Result<(), BrokenRule> {
             "other processes cannot dial 0.0.0.0 or [::]: say where they reach this one, as HOST:PORT",
         ));
     }
+    if let Some(address) = cluster.plaintext_to_others()
+        && !cluster.insecure
+    {
+        return Err(BrokenRule::new(
+            "cluster.listen",
+            format!(
+                "{address} can be reached by other machines, and without TLS whoever is there can act as a node or a worker: \
+                 set certificate, key and authority of [cluster.tls], or listen on 127.0.0.1, or accept it with \
+                 cluster.insecure = true"
+            ),
+        ));
+    }
     let newest = shoal_rpc::LinkConfig::default().max_version;
     if !(1..=newest).contains(&cluster.protocol) {
         return Err(BrokenRule::new(
@@ -140,8 +158,33 @@ fn cluster(settings: &Settings) -> Result<(), BrokenRule> {
 
 /// Its shape alone: where a configuration is checked, the files of the machine that it is for need not be.
 fn tls(settings: &Settings) -> Result<(), BrokenRule> {
+    let server = &settings.server;
+    for (table, port) in [
+        ("server.tls", &server.tls),
+        ("server.admin_tls", &server.admin_tls),
+    ] {
+        port.files(table)
+            .map_err(|(setting, reason)| BrokenRule::new(format!("{table}.{setting}"), reason))?;
+    }
     let checked = settings.cluster.tls.files().map(drop);
     checked.map_err(|(setting, reason)| BrokenRule::new(setting, reason))
+}
+
+/// The rules themselves: where a configuration is checked, the file of the machine that it is for need not be.
+fn policy(settings: &Settings) -> Result<(), BrokenRule> {
+    let policy = &settings.policy;
+    if policy.reread.get().is_zero() {
+        return Err(BrokenRule::new("policy.reread", "it must be longer than 0"));
+    }
+    let compiled = Policy::compile(&policy.rules).map(drop);
+    compiled.map_err(|error| BrokenRule::new("policy.rules", error.to_string()))
+}
+
+fn quotas(settings: &Settings) -> Result<(), BrokenRule> {
+    QuotaConfig::check_all(&settings.quotas).map_err(|why| BrokenRule::new("quotas", why))?;
+    let proxies = TrustedProxies::parse(&settings.server.trusted_proxies);
+    let proxies = proxies.map_err(|why| BrokenRule::new("server.trusted_proxies", why));
+    proxies.map(drop)
 }
 
 fn store(settings: &Settings) -> Result<(), BrokenRule> {
@@ -220,11 +263,30 @@ fn oauth(settings: &Settings) -> Result<(), BrokenRule> {
     checked.map_err(|bad| BrokenRule::new(format!("auth.{}", bad.setting), bad.reason))
 }
 
+fn outbound(settings: &Settings) -> Result<(), BrokenRule> {
+    let checked = settings.outbound.check();
+    checked.map_err(|reason| BrokenRule::new("outbound.allow", reason))
+}
+
 fn console(settings: &Settings) -> Result<(), BrokenRule> {
     let token = settings.server.admin_token.as_ref();
     token
         .map_or(Ok(()), |token| token.read_token().map(drop))
-        .map_err(|reason| BrokenRule::new("server.admin_token", reason))
+        .map_err(|reason| BrokenRule::new("server.admin_token", reason))?;
+    let operators = &settings.server.operators;
+    for (at, operator) in operators.iter().enumerate() {
+        let wrong = |problem| Err(BrokenRule::new(format!("server.operators[{at}]"), problem));
+        if operator.name.trim().is_empty() {
+            return wrong("needs a name, which logs and the audit trail give");
+        }
+        if operators[..at]
+            .iter()
+            .any(|other| other.sha256 == operator.sha256)
+        {
+            return wrong("has the token of one before: nobody could tell who does something");
+        }
+    }
+    Ok(())
 }
 
 /// The first of these settings, by its name, of which something is so.
@@ -239,6 +301,8 @@ macro_rules! first {
 fn positive(settings: &Settings) -> Result<(), BrokenRule> {
     let none = first!(
         settings: [
+            server.tls.handshakes,
+            server.admin_tls.handshakes,
             limits.connections,
             limits.requests_per_connection,
             limits.requests,
@@ -271,6 +335,10 @@ fn positive(settings: &Settings) -> Result<(), BrokenRule> {
         settings: [
             server.header_timeout,
             server.write_timeout,
+            server.tls.reread,
+            server.tls.handshake_timeout,
+            server.admin_tls.reread,
+            server.admin_tls.handshake_timeout,
             node.lease,
             cluster.patience,
             cluster.silence,
@@ -420,6 +488,18 @@ fn pools(settings: &Settings) -> Result<(), BrokenRule> {
 fn logging(settings: &Settings) -> Result<(), BrokenRule> {
     shoal_telemetry::logging::check(&settings.logging.level)
         .map_err(|error| BrokenRule::new("logging.level", error.to_string()))
+}
+
+fn audit(settings: &Settings) -> Result<(), BrokenRule> {
+    let audit = &settings.audit;
+    if audit.otlp && !settings.telemetry.sends_logs() {
+        return Err(BrokenRule::new(
+            "audit.otlp",
+            "needs a collector that takes log records: set telemetry.endpoint and telemetry.logs.otlp = true",
+        ));
+    }
+    let checked = audit.check();
+    checked.map_err(|(setting, problem)| BrokenRule::new(format!("audit.{setting}"), problem))
 }
 
 fn telemetry(settings: &Settings) -> Result<(), BrokenRule> {

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_auth::TokenHash;
 use shoal_edge::Timing;
 use shoal_ports::settings;
 
-use super::{Period, SecretSource};
+use super::{Period, PortTls, SecretSource};
 
 settings! {
     /// Where clients and operators connect.
@@ -37,6 +38,9 @@ settings! {
         /// Web pages that may call the server, as in the `Origin` header (`"https://app.example.com"`);
         /// `"*"` is any. Requests without `Origin`, which only a browser sends, always pass.
         pub allowed_origins: Vec<String> = Vec::new(),
+        /// Proxies in front, by address or network (`"10.0.0.0/8"`), whose `X-Forwarded-For` says where a client is. Quotas of
+        /// addresses need them. Whoever can connect from there can name any address.
+        pub trusted_proxies: Vec<String> = Vec::new(),
         /// Names by which operators may reach the admin port, as in the `Host` header, besides loopback ones; `"*"` is
         /// any. If the admin port listens on more than loopback, IP addresses pass too: a web page cannot make a
         /// browser send an address in place of a name that the page controls.
@@ -45,8 +49,11 @@ settings! {
         /// = "…" }`. Without a token the console is open only if the admin port listens on loopback and `admin_hosts`
         /// is empty.
         pub admin_token: Option<SecretSource> = None,
+        /// Operators who have a token each: `[{ name = "ada", sha256 = "…", role = "viewer" }]`. Logs and the audit trail name them.
+        /// With operators, too, the console asks for a token.
+        pub operators: Vec<Operator> = Vec::new(),
         /// Lets operators call tools from the console. The principal of these calls is `shoal-console`, and its limits
-        /// apply. If clients need a token, this also needs `admin_token`.
+        /// apply. If clients need a token, this also needs `operators` or `admin_token`.
         pub console_calls: bool = true,
         /// How long a connection may take to send the headers of its next request; also how long it may idle between
         /// two. Set it longer than the idle timeout of the load balancer in front. Otherwise the balancer sends
@@ -57,5 +64,31 @@ settings! {
         /// How long a client may read nothing while data waits for it. Then Shoal closes its connection (over HTTP/2,
         /// resets its stream) and drops the data. A resumable stream goes on when the client comes back.
         pub write_timeout: Period = Period::seconds(30),
+        /// TLS for clients.
+        pub tls: PortTls = PortTls::default(),
+        /// TLS for operators.
+        pub admin_tls: PortTls = PortTls::default(),
     }
+}
+
+/// Somebody who may use the console.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with name, sha256 and role")]
+pub struct Operator {
+    /// What logs and the audit trail call them.
+    pub name: String,
+    /// SHA-256 of their token, in hexadecimal; `shoal config hash-token` prints it.
+    pub sha256: TokenHash,
+    /// What they may do.
+    pub role: OperatorRole,
+}
+
+/// What an operator may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OperatorRole {
+    /// See everything that the console shows.
+    Viewer,
+    /// End sessions, cancel and make calls as well.
+    Operator,
 }

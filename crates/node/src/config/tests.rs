@@ -5,6 +5,7 @@ mod layering;
 mod messages;
 mod redaction;
 mod reference;
+mod shares;
 mod telemetry;
 mod warnings;
 

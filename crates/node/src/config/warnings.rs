@@ -1,13 +1,20 @@
 //! What can be used and is dangerous all the same: `config check` prints it, a serving process logs it.
 
-use super::{AuthMode, Role, Settings};
+use super::{AuthMode, Pool, Role, Settings};
 
 /// What an operator should know of these settings, each in one line.
 pub fn warnings(settings: &Settings) -> Vec<String> {
-    [anonymous, plain_issuers, own_keys, open_cluster, dozing]
-        .iter()
-        .filter_map(|rule| rule(settings))
-        .collect()
+    [
+        anonymous,
+        plain_issuers,
+        own_keys,
+        open_cluster,
+        unshared_places,
+        dozing,
+    ]
+    .iter()
+    .filter_map(|rule| rule(settings))
+    .collect()
 }
 
 fn anonymous(settings: &Settings) -> Option<String> {
@@ -56,12 +63,33 @@ fn open_cluster(settings: &Settings) -> Option<String> {
     let how = match tls {
         Some(tls) if !tls.allow_plaintext => return None,
         Some(_) => "cluster.tls.allow_plaintext = true; set it to false once every process has TLS",
-        None => "set cluster.tls, or listen where only this cluster's processes reach it",
+        None => {
+            "cluster.insecure = true; set cluster.tls, or listen where only this cluster's processes reach it"
+        }
     };
     (!address.ip().is_loopback()).then(|| {
         format!(
             "NO TLS BETWEEN PROCESSES: whoever reaches {address} (cluster.listen) can join as a worker, gets callers' \
              requests and answers them as it likes, or can act as another node; {how}"
+        )
+    })
+}
+
+/// One principal's slow calls can keep all others out.
+fn unshared_places(settings: &Settings) -> Option<String> {
+    let several = match settings.auth.mode {
+        AuthMode::None => false,
+        AuthMode::Tokens => settings.auth.tokens.len() > 1,
+        AuthMode::OAuth => true,
+    };
+    let unshared = |pool: &Pool| pool.concurrency_per_principal == 0 && pool.concurrency > 1;
+    let pools = settings.pools.iter().filter(|(_, pool)| unshared(pool));
+    let pools: Vec<&str> = pools.map(|(name, _)| name.as_str()).collect();
+    (several && !pools.is_empty()).then(|| {
+        format!(
+            "slow calls of one principal may take all places of {}, and nobody else's calls run: set \
+             concurrency_per_principal to a part of concurrency in pools.*",
+            pools.join(", ")
         )
     })
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
+use bytes::{Bytes, BytesMut};
 use futures::future::{Either, ready};
 use http::header::CONTENT_LENGTH;
 use http::{Method, StatusCode};
@@ -21,16 +22,20 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use shoal_edge::{Upgrade, Writing};
+use shoal_ports::ClientCertificate;
 use shoal_telemetry::trace;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::ending::{Ending, Idling};
 use super::refusal::HeadLimits;
+use super::secure::HttpTls;
 use super::socket::Socket;
 use super::stream::WatchedStream;
 use super::streams::{self, Streams};
 use super::upgraded::Upgraded;
+use super::wire::{Secured, Wire};
 use super::{HttpLimits, RequestService};
 
 /// What an HTTP/2 client sends first.
@@ -53,6 +58,7 @@ pub(super) struct Protocols<S> {
     header_timeout: Duration,
     write_timeout: Duration,
     head: HeadLimits,
+    tls: Option<HttpTls>,
 }
 
 /// The settings of HTTP/2 connections, each of which has an executor of its own.
@@ -75,7 +81,7 @@ impl Http2 {
 }
 
 impl<S: RequestService> Protocols<S> {
-    pub(super) fn new(service: S, limits: &HttpLimits) -> Self {
+    pub(super) fn new(service: S, limits: &HttpLimits, tls: Option<HttpTls>) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
@@ -95,23 +101,26 @@ impl<S: RequestService> Protocols<S> {
             header_timeout: limits.header_timeout,
             head: HeadLimits::of(limits),
             write_timeout: limits.write_timeout,
+            tls,
         }
     }
 
     /// Serves a connection to its end.
     pub(super) async fn serve(&self, stream: TcpStream, ending: Ending) {
         let idling = ending.idling();
+        let address = stream.peer_addr().ok();
+        let writing = Writing::default();
         let opened = tokio::select! {
-            opened = timeout(self.header_timeout, opens_with_preface(&stream)) => opened,
+            opened = self.open(stream, &writing) => opened,
             () = ending.closing() => return,
         };
-        let Ok(Ok(http2)) = opened else {
+        let Some((http2, wire)) = opened else {
             return;
         };
-        // Only spans say who the client is.
-        let peer = trace::enabled().then(|| stream.peer_addr().ok()).flatten();
-        let writing = Writing::default();
-        let socket = Socket::new(stream, writing.clone(), self.write_timeout);
+        let peer = Peer {
+            address,
+            certificate: wire.certificate(),
+        };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
         let ended = if http2 {
@@ -122,7 +131,7 @@ impl<S: RequestService> Protocols<S> {
                 let service = self.service.clone();
                 streams::answer(request, async move |request| {
                     let is_head = request.method() == Method::HEAD;
-                    let response = service.answer(from(request, peer)).await;
+                    let response = service.answer(from(&service, request, peer)).await;
                     Ok::<_, Infallible>(match is_head {
                         true => without_body(response),
                         false => response,
@@ -132,14 +141,14 @@ impl<S: RequestService> Protocols<S> {
             let connection = self
                 .http2
                 .builder(streams)
-                .serve_connection(TokioIo::new(socket), service);
+                .serve_connection(TokioIo::new(wire), service);
             let mut connection = Box::pin(connection);
             tokio::select! {
                 ended = ending.watch_http2(connection.as_mut()) => ended,
                 () = given_up => return,
             }
         } else {
-            let serving = self.serve_http1(socket, peer, &writing, idling, &ending);
+            let serving = self.serve_http1(wire, peer, &writing, idling, &ending);
             tokio::select! {
                 biased;
                 ended = serving => ended,
@@ -151,10 +160,25 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
+    /// What to serve, and whether it is HTTP/2; `None` if the client ends or does not say in time.
+    async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
+        let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
+        let Some(tls) = &self.tls else {
+            let opened = timeout(self.header_timeout, opens_with_preface(&stream));
+            let http2 = opened.await.ok()?.ok()?;
+            return Some((http2, Wire::Plain(socket(stream))));
+        };
+        // Boxed: connections without TLS would have room for it.
+        let mut stream = Box::pin(tls.accept(stream, socket)).await?;
+        let opened = timeout(self.header_timeout, read_opening(&mut stream));
+        let (http2, read) = opened.await.ok()?.ok()?;
+        Some((http2, Wire::Secured(Box::new(Secured { stream, read }))))
+    }
+
     async fn serve_http1(
         &self,
-        stream: Socket,
-        peer: Option<SocketAddr>,
+        stream: Wire,
+        peer: Peer,
         writing: &Writing,
         idling: Idling,
         ending: &Ending,
@@ -169,7 +193,9 @@ impl<S: RequestService> Protocols<S> {
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),
                 // Boxed: a connection would have room for it as long as it is open.
-                None => Either::Right(Box::pin(self.answer_http1(from(request, peer), &upgrade))),
+                None => Either::Right(Box::pin(
+                    self.answer_http1(from(&self.service, request, peer), &upgrade),
+                )),
             })
         });
         let connection = self.http1.serve_connection(TokioIo::new(stream), service);
@@ -182,7 +208,7 @@ impl<S: RequestService> Protocols<S> {
         {
             // Its requests are over: it does not idle.
             drop(requests);
-            Box::pin(upgrade.run(Upgraded::new(stream.into_socket(), read))).await;
+            Box::pin(upgrade.run(Upgraded::new(stream.into_wire(), read))).await;
             return ended;
         }
         tokio::select! {
@@ -208,10 +234,25 @@ impl<S: RequestService> Protocols<S> {
     }
 }
 
-/// A request of this client.
-fn from(mut request: http::Request<Incoming>, peer: Option<SocketAddr>) -> http::Request<Body> {
-    if let Some(peer) = peer {
-        request.extensions_mut().insert(ConnectInfo(peer));
+/// The client of a connection.
+#[derive(Clone, Copy)]
+struct Peer {
+    address: Option<SocketAddr>,
+    certificate: Option<ClientCertificate>,
+}
+
+/// A request of this client. Only spans and quotas say where it is.
+fn from(
+    service: &impl RequestService,
+    mut request: http::Request<Incoming>,
+    peer: Peer,
+) -> http::Request<Body> {
+    let wanted = |_: &SocketAddr| trace::enabled() || service.wants_addresses();
+    if let Some(address) = peer.address.filter(wanted) {
+        request.extensions_mut().insert(ConnectInfo(address));
+    }
+    if let Some(certificate) = peer.certificate {
+        request.extensions_mut().insert(certificate);
     }
     request.map(Body::new)
 }
@@ -240,5 +281,21 @@ async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
             return Ok(true);
         }
         sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// The same over TLS, where nothing can be left to be read: it comes with what was read. Not what the client said during the handshake
+/// (ALPN) but what it does says what it speaks.
+async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(bool, Bytes)> {
+    let mut read = BytesMut::with_capacity(PREFACE.len());
+    loop {
+        let mut rest = (&mut *stream).take((PREFACE.len() - read.len()) as u64);
+        let ended = rest.read_buf(&mut read).await? == 0;
+        if ended || read[..] != PREFACE[..read.len()] {
+            return Ok((false, read.freeze()));
+        }
+        if read.len() == PREFACE.len() {
+            return Ok((true, read.freeze()));
+        }
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Refusal {
     /// hyper cannot parse the head.
     Malformed,
     TargetTooLong,
+    /// Plain HTTP, where TLS is spoken.
+    NoTls,
     HeadTooLarge {
         headers: usize,
         bytes: usize,
@@ -55,7 +57,7 @@ impl Refusal {
     fn status(self) -> StatusCode {
         match self {
             Self::Fault(Fault::UnknownCoding) => StatusCode::NOT_IMPLEMENTED,
-            Self::Fault(_) | Self::Malformed => StatusCode::BAD_REQUEST,
+            Self::Fault(_) | Self::Malformed | Self::NoTls => StatusCode::BAD_REQUEST,
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeadTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         }
@@ -68,6 +70,7 @@ impl Refusal {
                 "the request is not well-formed HTTP/1.1: its request line or a header is broken"
                     .to_owned()
             }
+            Self::NoTls => "this port speaks TLS: use https".to_owned(),
             Self::TargetTooLong => {
                 format!(
                     "the request's target is longer than {TARGET_BYTES} bytes; send a shorter one"

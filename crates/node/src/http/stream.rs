@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::framing::{Fault, Framing};
 use super::refusal::{HeadLimits, Refusal};
-use super::socket::Socket;
+use super::wire::Wire;
 
 /// How long, and how much, a client may go on sending after an answer that did not wait for all of its request. Closed under
 /// it, the connection would be reset, and the answer lost on its way.
@@ -24,7 +24,7 @@ const LINGER_BUFFER: usize = 8 << 10;
 /// A socket that hyper reads requests from.
 #[derive(Debug)]
 pub(super) struct WatchedStream {
-    stream: Socket,
+    stream: Wire,
     framing: Framing,
     seen: Arc<Seen>,
     limits: HeadLimits,
@@ -54,7 +54,7 @@ impl Seen {
 }
 
 impl WatchedStream {
-    pub(super) fn new(stream: Socket, limits: HeadLimits) -> (Self, Arc<Seen>) {
+    pub(super) fn new(stream: Wire, limits: HeadLimits) -> (Self, Arc<Seen>) {
         let seen = Arc::<Seen>::default();
         let watched = Self {
             stream,
@@ -67,8 +67,8 @@ impl WatchedStream {
         (watched, seen)
     }
 
-    /// The socket, for another protocol than HTTP.
-    pub(super) fn into_socket(self) -> Socket {
+    /// What lies below, for another protocol than HTTP.
+    pub(super) fn into_wire(self) -> Wire {
         self.stream
     }
 

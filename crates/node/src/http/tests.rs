@@ -1,6 +1,7 @@
 //! Bounds and the end of a server, over real sockets.
 
 mod refusals;
+mod secured;
 mod shapes;
 mod stalled;
 

@@ -7,18 +7,18 @@ use std::task::{Context, Poll};
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::socket::Socket;
+use super::wire::Wire;
 
-/// A socket with what was read of it after the last request. Its writes may still stand still for so long and no longer.
+/// A connection with what was read of it after the last request. Its writes may still stand still for so long and no longer.
 #[derive(Debug)]
 pub(super) struct Upgraded {
-    socket: Socket,
+    wire: Wire,
     read: Bytes,
 }
 
 impl Upgraded {
-    pub(super) fn new(socket: Socket, read: Bytes) -> Self {
-        Self { socket, read }
+    pub(super) fn new(wire: Wire, read: Bytes) -> Self {
+        Self { wire, read }
     }
 }
 
@@ -29,7 +29,7 @@ impl AsyncRead for Upgraded {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.read.is_empty() {
-            return Pin::new(&mut self.socket).poll_read(cx, into);
+            return Pin::new(&mut self.wire).poll_read(cx, into);
         }
         let length = self.read.len().min(into.remaining());
         into.put_slice(&self.read[..length]);
@@ -44,14 +44,14 @@ impl AsyncWrite for Upgraded {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
+        Pin::new(&mut self.wire).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
+        Pin::new(&mut self.wire).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
+        Pin::new(&mut self.wire).poll_shutdown(cx)
     }
 }

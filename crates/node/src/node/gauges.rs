@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_rpc::Tls;
-use shoal_telemetry::metrics::{self, CertificateValidity, Registration, metrics};
+use shoal_telemetry::metrics::{self, CertificateValidity, Registration, TlsPort, metrics};
 
 use super::Watch;
 use crate::admin::Observed as _;
@@ -36,13 +36,15 @@ pub(super) fn observe(
         }
     });
     let certificate = tls.map(|tls| {
-        metrics().tls.observe_certificate(move || {
-            let validity = tls.validity();
-            CertificateValidity {
-                not_before: validity.not_before,
-                not_after: validity.not_after,
-            }
-        })
+        metrics()
+            .tls
+            .observe_certificate(TlsPort::Cluster, move || {
+                let validity = tls.validity();
+                CertificateValidity {
+                    not_before: validity.not_before,
+                    not_after: validity.not_after,
+                }
+            })
     });
     let skew = nodes.observe_clock_skew(shoal_rpc::clock_skew);
     let seen = Arc::downgrade(configuration);

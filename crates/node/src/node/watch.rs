@@ -7,7 +7,7 @@ use std::time::Duration;
 use shoal_auth::{IssuerReport, OAuth};
 use shoal_cluster::{History, WorkerJoins};
 use shoal_dispatch::{Dispatch, Status};
-use shoal_edge::{Load, Recorder};
+use shoal_edge::{Load, Quotas, Recorder};
 use shoal_ports::{NodeId, NodeInfo, NodeReport};
 use shoal_session::SessionsStatus;
 use tokio::time::Instant;
@@ -27,6 +27,7 @@ const JOINED_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Watch {
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
+    pub(crate) quotas: Quotas,
     /// What other nodes told of their rates.
     pub(crate) history: History,
     pub(crate) drain: CancellationToken,
@@ -55,6 +56,7 @@ impl Watch {
         Self {
             load: Load::default(),
             recorder: Recorder::default(),
+            quotas: quotas(settings, storage, membership.as_ref()),
             history: History::default(),
             drain: CancellationToken::new(),
             dispatch,
@@ -183,6 +185,9 @@ impl Watch {
         if let Some(away) = self.storage.trouble() {
             wants.note(away);
         }
+        if let Some(away) = self.quotas.trouble() {
+            wants.note(away);
+        }
         wants
     }
 
@@ -209,6 +214,20 @@ impl Watch {
         let sessions = self.membership.as_ref()?.sessions.as_ref()?;
         Some(sessions.status())
     }
+}
+
+/// The quotas of an edge. All edges that are there share them.
+fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
+    let others = membership.map(|membership| membership.members.announced());
+    let edges = move || {
+        let others = others.as_ref().map(|others| others.borrow());
+        others.map_or(1, |nodes| nodes.iter().filter(|node| node.edge).count())
+    };
+    let quotas = Quotas::new(storage.quota_cells(), edges);
+    if settings.node.is(Role::Edge) {
+        quotas.set(&settings.quotas);
+    }
+    quotas
 }
 
 impl Observed for Watch {

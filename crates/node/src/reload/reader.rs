@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use shoal_ports::FileWatch;
+
 use crate::config::{self, Environment, Flag, Loaded, Preset};
 use crate::exit::Failure;
 
@@ -15,6 +17,8 @@ pub struct ConfigReader {
     environment: Environment,
     flags: Vec<Flag>,
     accept: Accept,
+    /// From before the file was read.
+    watch: Option<FileWatch>,
 }
 
 impl ConfigReader {
@@ -26,13 +30,21 @@ impl ConfigReader {
         flags: Vec<Flag>,
         accept: impl Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync + 'static,
     ) -> Self {
-        Self {
+        let mut reader = Self {
             program: program.to_vec(),
             file: file.map(Path::to_owned),
             environment: environment.clone(),
             flags,
             accept: Box::new(accept),
-        }
+            watch: None,
+        };
+        reader.watch = reader.file().map(FileWatch::new);
+        reader
+    }
+
+    /// Sees what has changed in the file since the reader was made, if there is one. There is one watch.
+    pub(super) fn take_watch(&mut self) -> Option<FileWatch> {
+        self.watch.take()
     }
 
     /// The file, if there is one.

@@ -1,11 +1,14 @@
 //! A small MCP client on top of the bridge, for commands that ask a server something and end.
 
+mod tasks;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use shoal_protocol::task::TASKS;
 use shoal_protocol::{Era, Revision, RpcError, code};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -22,6 +25,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// How often one request may be answered by questions in place of a result.
 const MOST_ROUNDS: usize = 100;
 
+pub(crate) use tasks::Followed;
+
 /// What a client makes of what its server says and asks during a request.
 #[async_trait]
 pub(crate) trait ClientHandler: Send {
@@ -33,6 +38,9 @@ pub(crate) trait ClientHandler: Send {
 
     /// A `notifications/progress`.
     fn progress(&mut self, params: &Value);
+
+    /// What there is to say of a task, on one line.
+    fn tell(&mut self, _line: &str) {}
 
     /// The result of a request of the server; `None` of one that it does not know.
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
@@ -58,6 +66,9 @@ pub(crate) struct Client {
     deadline: Instant,
     modern: bool,
     last_id: u64,
+    /// How long each request about a task may take.
+    limit: Duration,
+    tasks: tasks::Tasks,
 }
 
 impl Client {
@@ -104,10 +115,16 @@ impl Client {
             deadline: Instant::now() + limit,
             modern: true,
             last_id: 0,
+            limit,
+            tasks: tasks::Tasks::default(),
         };
         if era != Some(Era::Legacy) {
             match client.request("server/discover", Map::new()).await {
-                Ok(_) => return Ok(client),
+                Ok(found) => {
+                    client.tasks.are_offered =
+                        found["capabilities"]["extensions"][TASKS].is_object();
+                    return Ok(client);
+                }
                 Err(error) if era.is_some() || !may_be_legacy(&error) => return Err(error),
                 Err(_) => {}
             }
@@ -156,6 +173,11 @@ impl Client {
         }
     }
 
+    /// Has the handler show a line.
+    pub(crate) fn tell(&mut self, line: &str) {
+        self.handler.tell(line);
+    }
+
     /// Takes the last request back, whose future may be gone.
     pub(crate) async fn cancel(&mut self, reason: &str) {
         self.deadline = Instant::now() + GOODBYE;
@@ -179,14 +201,7 @@ impl Client {
     ) -> Result<Value, ClientError> {
         self.last_id += 1;
         let id = self.last_id;
-        let mut meta = Map::new();
-        if self.modern {
-            meta = object(json!({
-                "io.modelcontextprotocol/protocolVersion": Revision::LATEST.as_str(),
-                "io.modelcontextprotocol/clientCapabilities": self.handler.capabilities(),
-                "io.modelcontextprotocol/clientInfo": about(),
-            }));
-        }
+        let mut meta = self.meta();
         if method == "tools/call" && self.handler.wants_progress() {
             meta.insert("progressToken".to_owned(), id.into());
         }
@@ -201,30 +216,65 @@ impl Client {
         answered
     }
 
+    /// What a request says of its client; nothing in a session.
+    fn meta(&self) -> Map<String, Value> {
+        if !self.modern {
+            return Map::new();
+        }
+        let mut capabilities = self.handler.capabilities();
+        if self.tasks.are_declared {
+            capabilities["extensions"] = json!({ (TASKS): {} });
+        }
+        object(json!({
+            "io.modelcontextprotocol/protocolVersion": Revision::LATEST.as_str(),
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+            "io.modelcontextprotocol/clientInfo": about(),
+        }))
+    }
+
     async fn exchange(&mut self, id: u64, request: Value) -> Result<Value, ClientError> {
         self.send(request).await?;
         loop {
-            let line = timeout_at(self.deadline, self.lines.recv()).await;
-            let Some(line) = line.map_err(|_| ClientError::TimedOut)? else {
+            let mut message = self.receive_in_time().await?;
+            if message["method"].is_null() && message["id"] == id {
+                return match message.get("error") {
+                    Some(error) => Err(ClientError::Refused(as_error(error))),
+                    None => Ok(message["result"].take()),
+                };
+            }
+            self.take_aside(message).await?;
+        }
+    }
+
+    async fn receive_in_time(&mut self) -> Result<Value, ClientError> {
+        let deadline = self.deadline;
+        let received = timeout_at(deadline, self.receive()).await;
+        received.map_err(|_| ClientError::TimedOut)?
+    }
+
+    /// The next message of the server. Cancellation safe.
+    async fn receive(&mut self) -> Result<Value, ClientError> {
+        loop {
+            let Some(line) = self.lines.recv().await else {
                 let ended = RpcError::internal("the bridge has ended");
                 return Err(ClientError::Refused(ended));
             };
-            let Ok(mut message) = serde_json::from_slice::<Value>(&line) else {
-                continue;
-            };
-            match message["method"].as_str() {
-                Some("notifications/progress") => self.handler.progress(&message["params"]),
-                Some(_) if message["id"].is_null() => {}
-                Some(_) => self.reply(&message).await?,
-                None if message["id"] == id => {
-                    return match message.get("error") {
-                        Some(error) => Err(ClientError::Refused(as_error(error))),
-                        None => Ok(message["result"].take()),
-                    };
-                }
-                None => {}
+            if let Ok(message) = serde_json::from_slice::<Value>(&line) {
+                return Ok(message);
             }
         }
+    }
+
+    /// Takes in a message that is not what is waited for.
+    async fn take_aside(&mut self, mut message: Value) -> Result<(), ClientError> {
+        match message["method"].as_str() {
+            Some("notifications/progress") => self.handler.progress(&message["params"]),
+            Some("notifications/tasks") => self.tasks.told = Some(message["params"].take()),
+            Some(_) if message["id"].is_null() => {}
+            Some(_) => self.reply(&message).await?,
+            None => self.tasks.response(&message["id"]),
+        }
+        Ok(())
     }
 
     /// Answers a request of the server.
@@ -273,13 +323,14 @@ impl Client {
 pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     match error {
         ClientError::Refused(error) => {
-            let advice = match error.code {
-                code::MISSING_CLIENT_CAPABILITY => {
-                    "; it asks for something that cannot be answered here: forms and URLs can be at a terminal"
-                }
-                _ => "",
+            let (code, advice) = match error.code {
+                code::MISSING_CLIENT_CAPABILITY => (
+                    Code::Tool,
+                    "; it asks for something that cannot be answered here: forms and URLs can be at a terminal",
+                ),
+                _ => (Code::Refused, ""),
             };
-            Failure::new(Code::Refused, format!("{url}: {error}{advice}"))
+            Failure::new(code, format!("{url}: {error}{advice}"))
         }
         ClientError::TimedOut => {
             let advice = "give it longer with --timeout";
@@ -299,7 +350,7 @@ fn about() -> Value {
     json!({ "name": "shoal", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn as_error(error: &Value) -> RpcError {
+pub(crate) fn as_error(error: &Value) -> RpcError {
     let message = error["message"].as_str().unwrap_or("no reason given");
     RpcError::new(error["code"].as_i64().unwrap_or_default(), message)
 }

@@ -16,6 +16,7 @@ use shoal_ports::Backoff;
 
 pub(super) use in_process::InProcess;
 pub(super) use remote::RemoteExchange;
+pub(crate) use remote::endpoint;
 
 /// Bytes of one answer that is not a stream.
 const MAX_ANSWER_BYTES: usize = 64 << 20;

@@ -73,6 +73,15 @@ async fn everything_is_printed_as_json() {
             .unwrap()
             .contains("nothing")
     );
+    let words = &[
+        "call",
+        "--url",
+        url,
+        "book_table",
+        r#"{"restaurant":"Fuji"}"#,
+    ];
+    let (code, asks) = printed(words).await;
+    assert_eq!((code, &asks["error"]["exit_code"]), (3, &Value::from(3)));
     let (code, status) = printed(&["status", "--admin", admin]).await;
     assert!(code == 0 && status["pools"].is_array(), "{status}");
     let (code, ready) = printed(&["status", "--admin", admin, "--ready"]).await;
@@ -103,7 +112,7 @@ async fn what_fails_is_said_with_an_exit_code() {
         (&hurried[..], 6, "--timeout"),
         (&["call", "--url", url, "nothing"], 5, "nothing"),
         (&["call", "--url", url, "echo", "[1]"], 2, "JSON object"),
-        (&["call", "--url", url, "book_table", table], 5, "terminal"),
+        (&["call", "--url", url, "book_table", table], 3, "terminal"),
         (&["tools", "--url", &closed], 4, "shoal serve"),
         (&["status", "--admin", nobody], 4, "--admin"),
         (&["tools", "--url", "nonsense"], 2, "http://HOST:PORT/mcp"),

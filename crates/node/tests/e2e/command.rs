@@ -99,6 +99,30 @@ async fn an_address_that_is_taken_is_named() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_not_in_the_program_is_refused_by_the_check_as_by_the_start() {
+    let settings = [
+        ("SHOAL_POOLS__OWN__BACKEND", "handler"),
+        ("SHOAL_CLUSTER__LISTEN", "127.0.0.1:0"),
+    ];
+    let said = async |arguments: &[&str], roles: &str| {
+        let mut command = shoal(arguments);
+        command.envs(settings).env("SHOAL_NODE__ROLES", roles);
+        let output = command.output().await.unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let all = "['edge', 'session', 'worker']";
+    let checked = said(&["config", "check"], all).await;
+    assert_eq!(checked.0, Some(2), "{}", checked.1);
+    assert!(checked.1.contains("is built in"), "{}", checked.1);
+    assert_eq!(said(&["serve"], all).await, checked);
+    let elsewhere = said(&["config", "check"], "['edge', 'session']").await;
+    assert_eq!(elsewhere.0, Some(0), "{}", elsewhere.1);
+}
+
+#[tokio::test]
 async fn the_configuration_is_checked_shown_and_documented() {
     let check = output(&["config", "check"], "").await;
     assert_eq!(check.code, 0);
@@ -127,7 +151,7 @@ async fn the_version_is_printed() {
 #[tokio::test]
 async fn what_is_dangerous_is_said_by_the_check_and_at_the_start() {
     let file = std::env::temp_dir().join(format!("shoal-warned-{}.toml", std::process::id()));
-    let settings = "[cluster]\nlisten = '0.0.0.0:0'\nadvertise = 'localhost:1'\n[pools.demo]\nbackend = 'demo'\n";
+    let settings = "[cluster]\ninsecure = true\nlisten = '0.0.0.0:0'\nadvertise = 'localhost:1'\n[pools.demo]\nbackend = 'demo'\n";
     std::fs::write(&file, settings).unwrap();
     let file = file.to_str().unwrap();
     let checked = output(&["config", "check", "--config", file], "").await;

@@ -4,8 +4,14 @@
 mod cluster;
 #[path = "reload/load.rs"]
 mod load;
+#[path = "reload/removed.rs"]
+mod removed;
 #[path = "reload/setting.rs"]
-mod setting;
+pub(crate) mod setting;
+#[path = "reload/urls.rs"]
+mod urls;
+
+pub(crate) use self::cluster::redis;
 
 use std::path::Path;
 

@@ -12,10 +12,10 @@ use crate::process::Server;
 
 /// A collector that keeps what it is sent, by path.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<(String, Bytes)>>>);
+pub(crate) struct Collector(Arc<Mutex<Vec<(String, Bytes)>>>);
 
 impl Collector {
-    async fn start() -> (Self, String) {
+    pub(crate) async fn start() -> (Self, String) {
         let collector = Self::default();
         let kept = collector.clone();
         let take = async move |uri: Uri, body: Bytes| {
@@ -30,7 +30,7 @@ impl Collector {
     }
 
     /// Whether something that was sent to this path has this text in it: protobuf keeps texts as they are.
-    fn has(&self, path: &str, text: &str) -> bool {
+    pub(crate) fn has(&self, path: &str, text: &str) -> bool {
         let all = self.0.lock().unwrap();
         all.iter().any(|(to, body)| {
             to == path && body.windows(text.len()).any(|part| part == text.as_bytes())

@@ -11,14 +11,14 @@ use tokio::time::timeout;
 use crate::process::{SOON, Server, shoal};
 
 /// What was shown at the terminal, and what was printed.
-struct Ended {
-    shown: String,
-    printed: String,
-    code: i32,
+pub(crate) struct Ended {
+    pub(crate) shown: String,
+    pub(crate) printed: String,
+    pub(crate) code: i32,
 }
 
 /// Runs a command at a terminal where each question that ends in a key is answered by its value, in order.
-async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
+pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);
     command

@@ -8,9 +8,11 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 
 use crate::client::{Session, call, modern_call, post_modern, request, response, text};
 use crate::process::{SOON, Server, shoal};
+use crate::reload::setting::{ConfigFile, Seen, until};
 use crate::serve::FIXTURE;
 
 /// The address of a server, for one that takes its place.
@@ -131,6 +133,94 @@ async fn one_of_several_servers_may_go_away() {
     assert!(
         refused["error"]["code"].as_i64().unwrap() >= 50_300,
         "{refused}"
+    );
+}
+
+/// Two servers behind one that says `more` of them, and a call that runs at one of them: it waits for the file that is returned.
+struct Pair {
+    servers: [Server; 2],
+    /// The process behind each.
+    processes: Vec<String>,
+    _front: Server,
+    config: ConfigFile,
+    asked: JoinHandle<Value>,
+    /// The place of the server that runs it.
+    busy: usize,
+}
+
+impl Pair {
+    async fn with_a_call(of: &str, more: &str) -> Self {
+        let serve = ["--", "python3", "-u", FIXTURE];
+        let servers = [Server::start(&serve).await, Server::start(&serve).await];
+        let mut processes = Vec::new();
+        for server in &servers {
+            processes.push(Seen::of(server).await.call("process", "").await);
+        }
+        let [first, second] = [&servers[0].mcp, &servers[1].mcp];
+        let config = ConfigFile::new(&format!(
+            "[pools.remote]\nbackend = {{ http = {{ urls = ['{first}', '{second}'] {of} }} }}\n{more}"
+        ));
+        let front = Server::start(&["--config", config.path()]).await;
+        let (url, file) = (front.mcp.clone(), config.beside("go"));
+        let asked = tokio::spawn(async move {
+            let session = Session::open(&url).await;
+            let wait = call(1, "wait", json!({ "text": file.to_str().unwrap() }));
+            session.ask(&wait).await
+        });
+        let mut busy = None;
+        until(async || {
+            for (at, server) in servers.iter().enumerate() {
+                if server.status().await["pools"][0]["workers"][0]["running"] == 1 {
+                    busy = Some(at);
+                }
+            }
+            busy.is_some()
+        })
+        .await;
+        Self {
+            servers,
+            processes,
+            _front: front,
+            config,
+            asked,
+            busy: busy.unwrap(),
+        }
+    }
+
+    async fn kill_the_busy_one(&mut self) {
+        let busy = &mut self.servers[self.busy];
+        busy.signal(Signal::SIGKILL);
+        busy.exit_code().await;
+    }
+
+    async fn answer(self) -> Value {
+        let answered = tokio::time::timeout(SOON, self.asked).await;
+        answered.expect("it ends").unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_may_be_repeated_runs_at_another_server_when_its_own_is_lost() {
+    let safe = "[pools.remote.tools.hints]\nwait = { idempotent = true }\n";
+    let mut pair = Pair::with_a_call("", safe).await;
+    pair.kill_the_busy_one().await;
+    let other = 1 - pair.busy;
+    pair.servers[other].wait_for_calls(1).await;
+    std::fs::write(pair.config.beside("go"), "").unwrap();
+    let pid = pair.processes[other].clone();
+    assert_eq!(text(&pair.answer().await), pid);
+}
+
+#[tokio::test]
+async fn a_call_that_may_not_be_repeated_ends_when_its_server_does_not_come_back() {
+    let mut pair = Pair::with_a_call(", resume_for = '1s'", "").await;
+    pair.kill_the_busy_one().await;
+    std::fs::write(pair.config.beside("go"), "").unwrap();
+    let ended = pair.answer().await;
+    assert_eq!(ended["error"]["code"], 50_002, "{ended}");
+    assert!(
+        ended.to_string().contains("could not be resumed in time"),
+        "{ended}"
     );
 }
 

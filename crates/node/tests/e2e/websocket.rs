@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
 use nix::sys::signal::Signal;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -15,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, O
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::client::{call, initialized, request, text};
+use crate::client::{call, initialize, initialized, request, text};
 use crate::process::{SOON, Server};
 
 const ON: &[(&str, &str)] = &[("SHOAL_SERVER__WEBSOCKET", "true")];
@@ -291,6 +292,57 @@ async fn a_frame_may_come_together_with_the_handshake() {
     assert!(read.starts_with("HTTP/1.1 101 "), "{read}");
     assert!(read.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{read}");
     assert!(read.contains("\"id\":5"), "{read}");
+}
+
+#[tokio::test]
+async fn a_session_can_be_used_over_http_as_well() {
+    let server = Server::start_with(&["--demo"], ON).await;
+    let mut client = Client::open(&server).await;
+    let http = reqwest::Client::new();
+    let over_http = |method| {
+        http.request(method, &server.mcp)
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-session-id", client.session.as_str())
+    };
+    let echo = |id| call(id, "echo", json!({ "text": "hello" }));
+    let posted = over_http(Method::POST).json(&echo(1)).send().await.unwrap();
+    assert_eq!(posted.status().as_u16(), 202);
+    let stream = over_http(Method::GET);
+    let (second, end) = (over_http(Method::POST), over_http(Method::DELETE));
+    // What a POST asks for is an event of the session's one stream, wherever that is read.
+    let answer = client.message().await;
+    assert_eq!(answer["id"], 1, "{answer}");
+    let stream = stream.header("last-event-id", client.last.as_str());
+    let mut stream = stream.send().await.unwrap();
+    assert_eq!(stream.status().as_u16(), 200);
+    assert_eq!(client.close_code().await, CloseCode::Normal);
+    let posted = second.json(&echo(2)).send().await.unwrap();
+    assert_eq!(posted.status().as_u16(), 202);
+    let mut read = Vec::new();
+    while !String::from_utf8_lossy(&read).contains(r#""id":2"#) {
+        let chunk = timeout(SOON, stream.chunk()).await.unwrap().unwrap();
+        read.extend_from_slice(&chunk.expect("the stream goes on"));
+    }
+    assert_eq!(end.send().await.unwrap().status().as_u16(), 204);
+}
+
+#[tokio::test]
+async fn a_session_of_streamable_http_stays_there() {
+    let server = Server::start_with(&["--demo"], ON).await;
+    let opening = reqwest::Client::new()
+        .post(&server.mcp)
+        .header("accept", "application/json, text/event-stream")
+        .json(&initialize(0, "2025-11-25"));
+    let opened = opening.send().await.unwrap();
+    let session = opened.headers()["mcp-session-id"].to_str().unwrap();
+    let offered = format!("mcp.resume, mcp.session.{session}");
+    let mut client = Client::connect(stream_to(&server, None).await, &offered)
+        .await
+        .unwrap();
+    client.send(&initialized()).await;
+    let job = json!({ "steps": 2, "interval_ms": 200 });
+    client.send(&with_progress(call(1, "long_job", job))).await;
+    assert_eq!(client.close_code().await, CloseCode::Policy);
 }
 
 #[tokio::test]

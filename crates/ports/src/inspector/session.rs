@@ -20,6 +20,8 @@ pub struct SessionReport {
     pub single_stream: bool,
     /// Whether it is in memory; else it sleeps in the store until its next message.
     pub live: bool,
+    /// The status of the task that it is, if it is one; `ended` while it sleeps.
+    pub task: Option<String>,
     /// Requests in flight.
     pub in_flight: usize,
     /// Streams that are being written.

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use shoal_protocol::{
     Body, Continuation, EventId, KeyRing, Message, Method, Outcome, ParamHeaders, RawJson,
-    RawObject, RequestDigest, RequestMeta, RequestState, SealKey, decode_value, encode_value,
-    error_response, expect_equal, nesting_within, notification, request, response,
+    RawObject, RequestDigest, RequestMeta, RequestState, SealKey, SseParser, TraceContext,
+    decode_value, encode_value, error_response, expect_equal, nesting_within, notification,
+    request, response,
 };
 
 /// A body parses or is refused; what parses can be written again and reads the same.
@@ -109,4 +110,45 @@ pub(crate) fn sealed_state(data: &[u8]) {
     }
     let altered = String::from_utf8_lossy(&altered);
     assert!(ring.open(&altered, "p", digest, 0).is_err() || altered == sealed.as_str());
+}
+
+/// A stream reads the same however it is cut, and ends with what is too large.
+pub(crate) fn sse(data: &[u8]) {
+    let Some((&cut, stream)) = data.split_first() else {
+        return;
+    };
+    let size = usize::from(cut % 16) + 1;
+    assert_eq!(events(stream, stream.len().max(1)), events(stream, size));
+}
+
+fn events(stream: &[u8], size: usize) -> (Vec<String>, bool) {
+    let mut parser = SseParser::of_at_most(256);
+    let mut seen = Vec::new();
+    for piece in stream.chunks(size) {
+        parser.feed(piece);
+        loop {
+            match parser.next_event() {
+                Ok(Some(event)) => seen.push(format!("{event:?}")),
+                Ok(None) => break,
+                Err(_) => return (seen, true),
+            }
+        }
+    }
+    (seen, false)
+}
+
+/// A trace context that is read is written so that it reads the same.
+pub(crate) fn trace_context(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (parent, state) = match text.split_once('\n') {
+        Some((parent, state)) => (parent, Some(state)),
+        None => (&*text, None),
+    };
+    let Some(read) = TraceContext::parse(parent, state) else {
+        return;
+    };
+    let again = TraceContext::parse(&read.to_traceparent(), read.tracestate());
+    let again = again.expect("what was written parses");
+    assert_eq!(again.ids(), read.ids());
+    assert_eq!(again.to_traceparent(), read.to_traceparent());
 }

@@ -143,6 +143,7 @@ pub(crate) fn call() -> Call {
             client_info: None,
             capabilities: RawJson::from_static("{}"),
             headers: ForwardedHeaders::default(),
+            grant: None,
         }),
         progress_token: None,
         log: LogFilter::Off,
@@ -152,6 +153,7 @@ pub(crate) fn call() -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     }
 }

@@ -11,6 +11,7 @@ use tonic::{Request, Response, Status};
 use crate::proto::node::v1::inspect_request::What as Question;
 use crate::proto::node::v1::node_console_server::{NodeConsole, NodeConsoleServer};
 use crate::proto::node::v1::{ActAnswer, ActRequest, InspectAnswer, InspectRequest, act_request};
+use crate::tls::Standing;
 
 /// The most that is told at once, whatever is asked for.
 const MOST: usize = 1_000;
@@ -50,6 +51,7 @@ impl NodeConsole for ConsoleService {
         &self,
         request: Request<InspectRequest>,
     ) -> Result<Response<InspectAnswer>, Status> {
+        Standing::of_request(&request).expect_node("the console")?;
         let InspectRequest { to, what } = request.into_inner();
         self.expect_meant(&to)?;
         let inspector = &self.inspector;
@@ -76,6 +78,7 @@ impl NodeConsole for ConsoleService {
     }
 
     async fn act(&self, request: Request<ActRequest>) -> Result<Response<ActAnswer>, Status> {
+        Standing::of_request(&request).expect_node("the console")?;
         let ActRequest { to, what } = request.into_inner();
         self.expect_meant(&to)?;
         let done = match what.ok_or_else(unknown)? {

@@ -55,6 +55,8 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         worker: call.worker.map(WorkerId::new),
         ledger: call.ledger.map(ledger_in),
         attach_only: call.attach_only,
+        // Whoever starts it has asked.
+        asks_first: false,
         epoch: call.epoch.map(Epoch),
     })
 }
@@ -116,6 +118,7 @@ fn caller_in(caller: wire::Caller) -> Result<Caller, Malformed> {
         client_info: caller.client_info.map(trusted),
         capabilities: trusted(caller.capabilities),
         headers: headers_in(caller.headers),
+        grant: None,
     })
 }
 

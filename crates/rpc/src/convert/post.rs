@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Binding, DeliveryId, EdgePlan, ForwardedHeaders, Post, Principal, RequestPlan, Route,
+    Binding, DeliveryId, EdgePlan, ForwardedHeaders, Grant, Post, Principal, RequestPlan, Route,
     SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{
@@ -23,6 +23,9 @@ use crate::proto::types::v1::Trace;
 
 /// A body on its way to its session; the flight is still to be filled in.
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
+    // Only plans depend on it.
+    let grant = to.grant.as_ref().filter(|_| post.plan.is_none());
+    let grant = grant.map(|grant| grant_out(grant));
     let params = params_of(&post.body).cloned();
     let plan = post
         .plan
@@ -44,6 +47,7 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         hinted: to.hinted,
         plan,
         headers: headers_out(&to.headers),
+        grant,
     }
 }
 
@@ -67,7 +71,24 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
     };
     let mut to = session_in(said.session, said.principal, said.trace, said.hinted);
     to.headers = headers_in(said.headers);
+    to.grant = said.grant.map(grant_in).map(Arc::new);
     Ok((to, post))
+}
+
+fn grant_out(grant: &Grant) -> wire::Grant {
+    wire::Grant {
+        scopes: grant.scopes.iter().map(ToString::to_string).collect(),
+        claims: grant.claims.to_bytes(),
+    }
+}
+
+/// What was granted. When it ends is the edge's concern: a request comes while it lasts.
+fn grant_in(said: wire::Grant) -> Grant {
+    Grant {
+        scopes: said.scopes.into_iter().map(Arc::from).collect(),
+        claims: trusted(said.claims),
+        until: None,
+    }
 }
 
 /// The parameters of a single request.
@@ -143,6 +164,7 @@ pub(crate) fn session_in(
         trace: trace_in(trace),
         hinted,
         headers: ForwardedHeaders::default(),
+        grant: None,
     }
 }
 

@@ -12,14 +12,13 @@ use proptest::prelude::{any, proptest};
 use prost::Message as _;
 use shoal_ports::{
     Announcement, Call, CallFailure, DeliveryId, Durability, GatewayError, NodeId, NodeInfo,
-    OpenSession, Opened, Post, Principal, SessionId, SessionTransport, StreamItem, WorkerId,
-    WorkerLoad,
+    OpenSession, Opened, Post, Principal, SessionId, StreamItem, WorkerId, WorkerLoad,
 };
 use tokio::time::Instant;
 
 use self::strategies::{
-    body, call, catalog, event, event_id, failure, headers, item, outcome, plan, plan_for, refusal,
-    request, revision, text, trace,
+    body, call, catalog, event, event_id, failure, grant, headers, item, outcome, plan, plan_for,
+    refusal, request, revision, text, trace, transport,
 };
 use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
@@ -120,9 +119,12 @@ proptest! {
         trace in trace(),
         plan in option::of(plan()),
         headers in headers(),
+        grant in option::of(grant()),
     ) {
         let mut to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         to.headers = headers;
+        // Where there is a plan, nobody asks for it.
+        to.grant = grant.filter(|_| plan.is_none());
         let post = Post {
             plan: plan_for(&body, plan),
             body,
@@ -133,6 +135,7 @@ proptest! {
         assert_eq!(message.relayed, flags.1);
         let (back_to, back) = deliver_in(message).unwrap();
         same(&back_to, &to);
+        assert_eq!(back_to.grant, to.grant);
         same(&back, &post);
     }
 
@@ -140,22 +143,19 @@ proptest! {
     fn sessions(
         principal in text(),
         initialize in option::of(request()),
-        single: bool,
+        transport in transport(),
+        relayed: bool,
         revision in option::of(revision()),
         response in option::of(any::<Vec<u8>>()),
         trace in trace(),
     ) {
         let open = OpenSession {
             principal: Principal::new(principal.clone()),
-            transport: if single {
-                SessionTransport::SingleStream
-            } else {
-                SessionTransport::Streamable
-            },
+            transport,
             initialize,
             trace,
         };
-        same(&open_in(through(&open_out(open.clone(), single))).unwrap(), &open);
+        same(&open_in(through(&open_out(open.clone(), relayed))).unwrap(), &open);
         let opened = Opened {
             session: SessionId::new(principal),
             revision,

@@ -24,6 +24,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long the backend may take to end subscriptions when a link stops.
 const TIDY: Duration = Duration::from_secs(1);
 
+/// A link that ended sooner was no success: its peer may refuse this worker each time, after the welcome.
+const LASTED: Duration = Duration::from_secs(1);
+
 /// What keeps a link.
 pub(super) struct Runner {
     pub(super) joining: Arc<Joining>,
@@ -55,10 +58,13 @@ impl Runner {
                 () = self.left() => continue,
                 () = chores.run() => continue,
             };
+            let began = Instant::now();
             let error = match connected {
                 Ok(connected) => match self.drive(&mut chores, connected, &mut memory).await {
                     End::Broke(error) => {
-                        backoff.reset();
+                        if began.elapsed() >= LASTED {
+                            backoff.reset();
+                        }
                         alone_since = Instant::now();
                         error
                     }

@@ -15,6 +15,7 @@ use crate::link::versions;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_server::{NodeLink, NodeLinkServer};
 use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
+use crate::tls::Standing;
 
 pub(crate) struct NodeService(Arc<GatewayLinksInner>);
 
@@ -34,6 +35,7 @@ impl NodeLink for NodeService {
         &self,
         request: Request<Streaming<EdgeFrame>>,
     ) -> Result<Response<Self::LinkStream>, Status> {
+        Standing::of_request(&request).expect_node("sessions")?;
         let shared = &self.0;
         let config = &shared.config;
         let (outbox, stream) = Outbox::new(config.max_queued);

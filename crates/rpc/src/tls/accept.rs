@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::Stream;
+use shoal_telemetry::metrics::{HandshakeOutcome, TlsPort, metrics};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -13,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Tls;
 use super::error::refusal;
 use super::stream::Accepted;
+use super::{Standing, Tls};
 
 /// Handshakes at once; more wait in the operating system's queue.
 const HANDSHAKES: usize = 1024;
@@ -72,8 +73,11 @@ async fn accept(
                 () = ready.closed() => return,
             };
             drop(place);
-            // Whoever is too slow is like one who went away.
-            if let Ok(Some(accepted)) = greeted {
+            let Ok(greeted) = greeted else {
+                count(HandshakeOutcome::TooSlow);
+                return;
+            };
+            if let Some(accepted) = greeted {
                 // The receiver is gone when the listener ends.
                 let _ = ready.send(Ok(accepted)).await;
             }
@@ -84,13 +88,19 @@ async fn accept(
 async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepted> {
     // Small frames wait for nobody; without it links are slower, and work.
     let _ = stream.set_nodelay(true);
-    if tls.shared.files.allow_plaintext && !begins_tls(&stream).await? {
+    if tls.files().allow_plaintext && !begins_tls(&stream).await? {
+        count(HandshakeOutcome::Plaintext);
         tracing::warn!(%peer, "another process came without TLS (cluster.tls.allow_plaintext = true)");
-        return Some(Accepted::plain(stream, peer));
+        return Some(Accepted::plain(stream));
     }
     let acceptor = TlsAcceptor::from(Arc::clone(&tls.material().server));
     match acceptor.accept(stream).into_fallible().await {
-        Ok(stream) => Some(Accepted::secured(stream, peer)),
+        Ok(stream) => {
+            let shown = stream.get_ref().1.peer_certificates()?.first()?;
+            let standing = Standing::of(shown, &tls.shared.source.name).ok()?;
+            count(HandshakeOutcome::Agreed);
+            Some(Accepted::secured(stream, standing))
+        }
         Err((error, stream)) => {
             refuse(&error, peer);
             linger(stream).await;
@@ -99,12 +109,17 @@ async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepte
     }
 }
 
+fn count(outcome: HandshakeOutcome) {
+    metrics().tls.handshake(TlsPort::Cluster, outcome);
+}
+
 fn refuse(error: &io::Error, peer: SocketAddr) {
     // Probes open connections and end them.
     if super::error::cause(error).is_none() {
         tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
         return;
     }
+    count(HandshakeOutcome::Failed);
     let why = refusal(error);
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }

@@ -33,10 +33,10 @@ pub(crate) enum Unreached {
 pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
     let connector = TlsConnector::from(Arc::clone(&tls.material().client));
     let stream = reach(address).await?;
-    let handshake = connector.connect(tls.shared.name.clone(), stream);
+    let handshake = connector.connect(tls.shared.source.name.clone(), stream);
     match handshake.await {
         Ok(stream) => Ok(TokioIo::new(Either::Left(Box::new(stream)))),
-        Err(error) if tls.shared.files.allow_plaintext && !knows_tls(&error) => {
+        Err(error) if tls.files().allow_plaintext && !knows_tls(&error) => {
             Ok(TokioIo::new(Either::Right(reach(address).await?)))
         }
         Err(error) => Err(Unreached::Peer(format!(

@@ -9,6 +9,7 @@ use rustls::{AlertDescription, CertificateError};
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const KEY: &str = "key";
 pub(super) const AUTHORITY: &str = "authority";
+pub(super) const CLIENT_AUTHORITY: &str = "client_authority";
 
 /// Why a process cannot use its certificate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +20,7 @@ pub enum TlsError {
     /// A file cannot be used.
     #[error("{which} {}: {problem}", path.display())]
     File {
-        /// `certificate`, `key` or `authority`.
+        /// `certificate`, `key`, `authority` or `client_authority`.
         which: &'static str,
         /// Where it was looked for.
         path: PathBuf,
@@ -65,6 +66,7 @@ pub(super) fn fault(error: &CertificateError) -> String {
         CertificateError::InvalidPurposeContext { .. } => {
             "needs the usages \"server auth\" and \"client auth\": every process is both".to_owned()
         }
+        CertificateError::Other(own) => own.to_string(),
         other => format!("cannot be used: {other}"),
     }
 }

@@ -1,7 +1,6 @@
 //! An accepted connection, with TLS or without.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -11,28 +10,31 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 
+use super::Standing;
+
 pub(crate) struct Accepted {
     stream: Either<Box<TlsStream<TcpStream>>, TcpStream>,
-    peer: SocketAddr,
+    standing: Standing,
 }
 
 impl Accepted {
-    pub(super) fn secured(stream: TlsStream<TcpStream>, peer: SocketAddr) -> Self {
+    pub(super) fn secured(stream: TlsStream<TcpStream>, standing: Standing) -> Self {
         let stream = Either::Left(Box::new(stream));
-        Self { stream, peer }
+        Self { stream, standing }
     }
 
-    pub(super) fn plain(stream: TcpStream, peer: SocketAddr) -> Self {
+    pub(super) fn plain(stream: TcpStream) -> Self {
         let stream = Either::Right(stream);
-        Self { stream, peer }
+        let standing = Standing::Full;
+        Self { stream, standing }
     }
 }
 
 impl Connected for Accepted {
-    type ConnectInfo = SocketAddr;
+    type ConnectInfo = Standing;
 
-    fn connect_info(&self) -> SocketAddr {
-        self.peer
+    fn connect_info(&self) -> Standing {
+        self.standing.clone()
     }
 }
 

@@ -18,6 +18,7 @@ use crate::convert::catalog::announcement_in;
 use crate::error::LinkError;
 use crate::link::meter::Up;
 use crate::proto::worker::v1 as wire;
+use crate::tls::Standing;
 
 /// Accepts the links of workers and keeps `set` up to date: a worker is added when it announces itself,
 /// and removed when it says goodbye or stays away for [`LinkConfig::rejoin`]. Workers are told of `nodes`.
@@ -79,6 +80,14 @@ impl WorkerLinks {
 }
 
 impl WorkerLinksInner {
+    /// The pool of a worker that the dispatcher knows.
+    pub(super) fn pool_of(&self, id: &WorkerId) -> Option<Arc<str>> {
+        let peers = self.peers.lock();
+        let known = peers.get(id).filter(|entry| entry.added)?;
+        let pool = Arc::clone(&known.peer.announcement.borrow().pool);
+        Some(pool)
+    }
+
     /// The memory of the worker that says hello. One that has started anew has forgotten its calls: what
     /// was known of it is given up.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
@@ -105,13 +114,13 @@ impl WorkerLinksInner {
     }
 
     /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
-    pub(super) async fn run(self: Arc<Self>, mut drive: Drive) {
+    pub(super) async fn run(self: Arc<Self>, mut drive: Drive, standing: Standing) {
         let up = Up::new(LinkKind::Worker);
         let (peer, link) = (Arc::clone(&drive.peer), drive.link.number);
         let ended = loop {
             match drive.next().await {
                 Ok(Said::Announce(said)) => {
-                    if let Err(error) = self.announced(&peer, *said) {
+                    if let Err(error) = self.announced(&peer, &standing, *said) {
                         break error;
                     }
                 }
@@ -138,7 +147,16 @@ impl WorkerLinksInner {
         }
     }
 
-    fn announced(&self, peer: &Arc<WorkerPeer>, said: wire::Announce) -> Result<(), LinkError> {
+    fn announced(
+        &self,
+        peer: &Arc<WorkerPeer>,
+        standing: &Standing,
+        said: wire::Announce,
+    ) -> Result<(), LinkError> {
+        if let Some(why) = standing.refuses(&said.pool) {
+            tracing::warn!(worker = %peer.id, why, "a worker was refused");
+            return Err(LinkError::Forbidden(why));
+        }
         let announcement = announcement_in(&peer.id, said)?;
         peer.announcement.send_replace(announcement);
         let mut peers = self.peers.lock();

@@ -17,6 +17,7 @@ use crate::link::versions;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
 use crate::proto::worker::v1::{Hello, NodeFrame, Welcome, WorkerFrame};
+use crate::tls::Standing;
 
 pub(crate) struct WorkerService(Arc<WorkerLinksInner>);
 
@@ -36,6 +37,7 @@ impl WorkerLink for WorkerService {
         &self,
         request: Request<Streaming<WorkerFrame>>,
     ) -> Result<Response<Self::LinkStream>, Status> {
+        let standing = Standing::of_request(&request);
         let shared = &self.0;
         let config = &shared.config;
         let (outbox, stream) = Outbox::new(config.max_queued);
@@ -45,6 +47,12 @@ impl WorkerLink for WorkerService {
         if hello.worker.is_empty() {
             return Err(Status::invalid_argument("the hello names no worker"));
         }
+        let id = WorkerId::new(hello.worker);
+        // Nobody takes the place, or the calls, of a worker whose pool it may not work for.
+        if let Some(why) = shared.pool_of(&id).and_then(|pool| standing.refuses(&pool)) {
+            tracing::warn!(worker = %id, why, "a worker was refused");
+            return Err(Status::failed_precondition(why));
+        }
         let mut nodes = shared.nodes.clone();
         let welcome = Welcome {
             version: agreed.version,
@@ -53,12 +61,12 @@ impl WorkerLink for WorkerService {
             limits: Some(versions::limits(config)),
             ..Welcome::default()
         };
-        let peer = shared.peer(&WorkerId::new(hello.worker), hello.incarnation);
+        let peer = shared.peer(&id, hello.incarnation);
         peer.counts(hello.ledger);
         let link = (peer.join(outbox, welcome))
             .ok_or_else(|| Status::unavailable("the worker was just given up"))?;
         let drive = Drive::new(peer, link, inbox, nodes, shared.closing.clone());
-        tokio::spawn(Arc::clone(shared).run(drive));
+        tokio::spawn(Arc::clone(shared).run(drive, standing));
         Ok(Response::new(stream.into()))
     }
 }

@@ -87,6 +87,7 @@ fn session() -> SessionReport {
         revision: Some("2025-11-25".to_owned()),
         single_stream: true,
         live: true,
+        task: Some("working".to_owned()),
         in_flight: 1,
         streams: 2,
         idle_ms: 3,

@@ -35,6 +35,7 @@ fn call(durability: Durability) -> Call {
             client_info: None,
             capabilities: RawJson::from_static("{}"),
             headers: ForwardedHeaders::default(),
+            grant: None,
         }),
         progress_token: None,
         log: LogFilter::Off,
@@ -44,6 +45,7 @@ fn call(durability: Durability) -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     }
 }

@@ -4,6 +4,7 @@ mod authority;
 mod files;
 mod mixed;
 mod peers;
+mod pools;
 mod renewal;
 
 use shoal_ports::{GatewayError, NodeId, SessionGateway as _};

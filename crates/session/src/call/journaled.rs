@@ -105,7 +105,11 @@ impl CallDriver {
         };
         // The journal names the only worker that may run a call.
         calls.iter_mut().for_each(|call| call.plan.bind());
-        let waiting = Waiting::to_start(opened);
+        // A task's call runs already: that it was not executed must never be said of it.
+        let waiting = match calls.iter().all(InFlight::is_task) {
+            true => Waiting::to_go_on(opened),
+            false => Waiting::to_start(opened),
+        };
         let tail = match self.begin(&live, &calls, delivery, &waiting).await {
             Ok(tail) => tail,
             Err(instead) => {
@@ -185,8 +189,10 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // What has begun and must not run twice is seen through; whatever else runs is told to stop, and may come again.
-        let keeps = waiting.runs && calls.iter().all(InFlight::is_once);
+        // What has begun and must not run twice is seen through; whatever else runs is told to stop, and may come again. What finds no
+        // room as a task goes on without being one.
+        let kept = |call: &InFlight| call.is_once() && !call.is_task();
+        let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
         measure::begun(since, &begun);
         if let Ok(Begun::Now(_)) = begun {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Caller, Durability, EdgePlan, ForwardedHeaders, GatewayError,
-    Planned, Retry, SessionRef, SessionTransport,
+    Call, CallFailure, CallOutcome, Caller, Durability, EdgePlan, GatewayError, Planned, Retry,
+    SessionRef, SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -37,7 +37,7 @@ impl CallDriver {
             id: slot.call(),
             method,
             params,
-            caller: with(caller, &to.headers),
+            caller: with(caller, to),
             log,
             deadline: Instant::now() + self.config.call_timeout,
             // Until its plan knows better.
@@ -47,6 +47,7 @@ impl CallDriver {
             worker: None,
             ledger: None,
             attach_only: false,
+            asks_first: false,
             epoch: Some(live.rank()),
         };
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
@@ -128,13 +129,14 @@ impl CallDriver {
     }
 }
 
-/// A client with what its request says in headers.
-fn with(caller: Arc<Caller>, headers: &ForwardedHeaders) -> Arc<Caller> {
-    if headers.is_empty() {
+/// A client with what is known of it by its request alone.
+fn with(caller: Arc<Caller>, to: &SessionRef) -> Arc<Caller> {
+    if to.headers.is_empty() && to.grant.is_none() {
         return caller;
     }
     Arc::new(Caller {
-        headers: headers.clone(),
+        headers: to.headers.clone(),
+        grant: to.grant.clone(),
         ..(*caller).clone()
     })
 }

@@ -13,7 +13,6 @@ use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use super::gathering::Gathering;
 use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
-use crate::clock::unix_millis;
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
 
@@ -132,7 +131,7 @@ impl CallDriver {
                         in_flight.slot.asks(ask, asking);
                         match in_flight.is_task() {
                             // Its client asks for it.
-                            true => in_flight.live.note(Input::TaskChanged(unix_millis())),
+                            true => in_flight.live.task_changed(),
                             false => due.push(message),
                         }
                     }

@@ -24,10 +24,15 @@ struct Start {
     /// has passed, only two machines' clocks together could tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
-    /// Milliseconds since 1970, for releases that do not read `timeout`.
-    deadline: u64,
+    /// Milliseconds since 1970, for releases that do not read `timeout`. They cannot read an entry without it, and must not
+    /// where a person is to be asked first: they would start the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline: Option<u64>,
     #[serde(default)]
     repeatable: bool,
+    /// Whether a person must agree before it starts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks_first: bool,
     /// The span of whoever brought the call, so that its trace goes on at a new owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
@@ -46,8 +51,9 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
             LogFilter::AtLeast(level) => Some(level),
         },
         timeout: Some(millis(left)),
-        deadline: unix_millis().saturating_add(millis(left)),
+        deadline: (!call.asks_first).then(|| unix_millis().saturating_add(millis(left))),
         repeatable: call.durability == Durability::Repeatable,
+        asks_first: call.asks_first,
         traceparent: trace.map(TraceContext::to_traceparent),
         tracestate: trace.and_then(TraceContext::tracestate).map(str::to_owned),
     })
@@ -88,6 +94,7 @@ pub(super) fn read(
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: start.asks_first,
         epoch: None,
     })
 }

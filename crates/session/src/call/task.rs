@@ -72,6 +72,8 @@ impl CallDriver {
             match live.write_record(Step::Save).await {
                 Ok(()) => {
                     live.note(Input::TaskStored);
+                    live.tell_of_task();
+                    live.unlist();
                     measure::task_ended(live);
                     return true;
                 }

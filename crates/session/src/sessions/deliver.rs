@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    CallFailure, CallId, Delivered, DeliveryId, EdgePlan, GatewayError, Post, SessionRef,
+    CallFailure, CallId, Delivered, DeliveryId, EdgePlan, GatewayError, Grant, Post, SessionRef,
 };
 use shoal_protocol::{Body, Message, Method, RequestId, error_response};
 use shoal_telemetry::metrics::{ActorKind, metrics};
@@ -62,6 +62,7 @@ impl Node {
                 let change = |reply| SessionMsg::Change {
                     message: message.clone(),
                     repeated,
+                    grant: to.grant.clone(),
                     reply,
                 };
                 let changed = Box::pin(self.ask_for_change(to, change)).await;
@@ -170,7 +171,7 @@ impl Node {
                 ),
                 retry_after,
             }),
-            other => match Box::pin(self.settle(live, other)).await? {
+            other => match Box::pin(self.settle(live, other, to.grant.as_ref())).await? {
                 Some(response) => self.respond(live, response).await,
                 None => Ok(Delivered::Accepted),
             },
@@ -221,6 +222,7 @@ impl Node {
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         effect: Effect,
+        grant: Option<&Arc<Grant>>,
     ) -> Result<Option<Bytes>, GatewayError> {
         let saved = |error| store_failed(&error, &self.config);
         match effect {
@@ -237,7 +239,7 @@ impl Node {
                     live.note(Input::SubscriptionFailed(uri));
                     return Err(full);
                 }
-                self.subscribe(live, &request, uri).await.map(Some)
+                self.subscribe(live, grant, &request, uri).await.map(Some)
             }
             Effect::Unsubscribe { request, uri } => {
                 self.unsubscribe(&live.id, &uri).await;

@@ -169,6 +169,14 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// The status of a task. One that sleeps has ended: how, its record says.
+    fn task(&self) -> Option<&'static str> {
+        match self.live {
+            Some(live) => live.task_status(),
+            None => self.id.is_task().then_some("ended"),
+        }
+    }
+
     fn report(&self, now: u64) -> SessionReport {
         // An answer that is being written is awaited still.
         let in_flight = |live: &LiveSession| live.held();
@@ -179,6 +187,7 @@ impl<'a> Known<'a> {
             revision: self.about.revision.map(|it| it.as_str().to_owned()),
             single_stream: self.about.transport == SessionTransport::SingleStream,
             live: self.live.is_some(),
+            task: self.task().map(str::to_owned),
             in_flight: self.live.map_or(0, in_flight),
             streams: self.live.map_or(0, |live| live.streams.count()),
             idle_ms: now.saturating_sub(self.last_used),
@@ -216,6 +225,7 @@ impl<'a> Filter<'a> {
                 .client
                 .as_ref()
                 .is_some_and(|it| it.to_lowercase().contains(lower))
+            || known.task().is_some_and(|status| status.contains(lower))
             || mark_of(known.principal).contains(lower)
     }
 }

@@ -141,6 +141,7 @@ impl Node {
         self.moves.lost.fetch_add(1, Ordering::Relaxed);
         measure::ended(&live.about(), EndReason::Lost);
         live.end();
+        live.unlist();
         self.unreserve(&live.principal);
         self.unsubscribe_from(&live.id, live.subscriptions()).await;
         live.forget();
@@ -165,6 +166,7 @@ impl Node {
         if let Err(error) = live.write_record(Step::Remove).await {
             tracing::warn!(session = %live.id, %error, "could not remove a session's record");
         }
+        live.unlist();
         self.unreserve(&live.principal);
         self.unsubscribe_from(&live.id, subscriptions).await;
         live.forget();

@@ -19,6 +19,7 @@ use crate::measure;
 use crate::record::Record;
 use crate::state::{Effect, Input, SessionState, handshake_of};
 use crate::stored::Share;
+use crate::task_lists;
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -92,6 +93,9 @@ impl Node {
         missing: BTreeSet<String>,
     ) -> Arc<LiveSession> {
         let live = LiveSession::new(self, id, state, owned);
+        if task_lists::runs(&live) {
+            self.task_lists.begin(&live.id, &live.principal);
+        }
         // Before anybody finds it, and asks for something else.
         self.subscribe_again(&live, missing);
         self.insert_live(live.clone());

@@ -23,6 +23,8 @@ use crate::live::LiveSession;
 use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
 use crate::stored::{Share, Stored};
 use crate::streams::StreamCounters;
+use crate::task_lists::TaskLists;
+use crate::task_news::TaskNews;
 
 /// How many locks serialise waking and putting to sleep; sessions share them by hash.
 const WAKE_LOCKS: usize = 64;
@@ -33,6 +35,10 @@ pub(crate) struct Node {
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) driver: Arc<CallDriver>,
     pub(crate) subscribers: Subscribers,
+    /// Tasks of which there is news for everybody.
+    pub(crate) task_news: TaskNews,
+    /// What the store is told of the tasks that run here.
+    pub(crate) task_lists: TaskLists,
     pub(crate) passive: DashMap<SessionId, Passive>,
     pub(crate) draining: CancellationToken,
     /// Set when the node gives its sessions to others and takes none.
@@ -132,6 +138,8 @@ impl Node {
             stored: Stored::new(config.clone()),
             config,
             subscribers: Subscribers::default(),
+            task_news: TaskNews::default(),
+            task_lists: TaskLists::default(),
             passive: DashMap::new(),
             draining: CancellationToken::new(),
             handing_over: AtomicBool::new(false),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use shoal_ports::{
-    Claim, Epoch, Evidence, GatewayError, NodeId, RunningStream, SessionId, SessionRef, StoreError,
+    Claim, Epoch, Evidence, GatewayError, NodeId, RunningStream, SessionId, SessionRef,
+    SessionTransport, StoreError,
 };
 use shoal_protocol::EventId;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
@@ -160,6 +161,10 @@ impl Node {
                 self.moves.taken_over.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
                 self.resume_all(&live, calls, taking_over);
+                if live.transport == SessionTransport::Task {
+                    // Its owner before may have been lost with the news of its last change.
+                    live.task_changed();
+                }
                 Ok(live)
             }
             Err(error) => {

@@ -47,7 +47,7 @@ impl Node {
         }
         let mut refused = BTreeSet::new();
         for uri in missing {
-            match self.ask_backend(live, &uri).await {
+            match self.ask_backend(live, None, &uri).await {
                 Some(Ok(())) if pauses.is_some() => {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     let updated = Input::ResourceUpdated { uri, params };

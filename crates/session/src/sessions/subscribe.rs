@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, GatewayError, SessionId, StoreError};
+use shoal_ports::{CallFailure, Caller, GatewayError, Grant, SessionId, StoreError};
 use shoal_protocol::{RequestId, RpcError, error_response};
 use tokio::time::{sleep, timeout};
 
@@ -19,14 +19,23 @@ use crate::state::{Input, empty_result};
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// Subscribes at the backend for a session whose record says so already.
+    /// Subscribes at the backend for a session whose record says so already. `grant` is what its client showed with the request.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
+        grant: Option<&Arc<Grant>>,
         request: &RequestId,
         uri: String,
     ) -> Result<Bytes, GatewayError> {
-        let granted = self.ask_backend(live, &uri).await;
+        let granted = match live.caller() {
+            Some(mut caller) => {
+                if let Some(grant) = grant {
+                    Arc::make_mut(&mut caller).grant = Some(Arc::clone(grant));
+                }
+                self.ask_backend(live, Some(&caller), &uri).await
+            }
+            None => None,
+        };
         if granted != Some(Ok(())) {
             live.note(Input::SubscriptionFailed(uri));
         }
@@ -46,17 +55,18 @@ impl Node {
     }
 
     /// Asks the backend for a subscription: no longer than a call may take, nor than the session is there, since whoever ends
-    /// it waits for this. `None` where it is over before.
+    /// it waits for this. `None` where it is over before. `caller` is who asks for it anew.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,
+        caller: Option<&Caller>,
         uri: &str,
     ) -> Option<Result<(), RpcError>> {
         // Before the backend knows, so that nothing that it says is missed.
         self.subscribers.add(uri, &live.id);
         let limit = self.config.call_timeout;
         let granted = tokio::select! {
-            granted = self.driver.dispatcher.subscribe(uri) => Some(granted),
+            granted = self.driver.dispatcher.subscribe(caller, uri) => Some(granted),
             () = live.until_over() => None,
             () = sleep(limit) => Some(Err(CallFailure::DeadlineExceeded { limit }.to_rpc())),
         };

@@ -112,6 +112,18 @@ impl SessionState {
         self.task.unstored = false;
     }
 
+    /// Its status in a word, if it is a task.
+    pub(crate) fn task_status(&self) -> Option<&'static str> {
+        self.record.task.as_ref()?;
+        Some(match self.task_now().state {
+            Now::Working => "working",
+            Now::Asking(_) => "input_required",
+            Now::Ended(TaskEnd::Completed(_)) => "completed",
+            Now::Ended(TaskEnd::Cancelled) => "cancelled",
+            Now::Ended(TaskEnd::Failed(_)) | Now::Lost => "failed",
+        })
+    }
+
     fn task_now(&self) -> TaskNow<'_> {
         let record = self.record.task.as_ref();
         let created_at = self.record.opened_at.unwrap_or_default();
@@ -124,12 +136,16 @@ impl SessionState {
                 None if self.task.questions.is_empty() => (Now::Working, self.task.changed_at),
                 None => (Now::Asking(&self.task.questions), self.task.changed_at),
             };
+        let updated_at = updated_at.max(created_at);
+        let limits = self.limits.task;
         TaskNow {
             id: self.session.as_str(),
             state,
             created_at,
-            updated_at: updated_at.max(created_at),
-            limits: self.limits.task,
+            updated_at,
+            // It is said from the creation on (the extension, Tasks), and counts from the last change at the earliest.
+            ttl: (updated_at - created_at).saturating_add(limits.ttl),
+            limits,
         }
     }
 
@@ -176,6 +192,7 @@ struct TaskNow<'a> {
     state: Now<'a>,
     created_at: u64,
     updated_at: u64,
+    ttl: u64,
     limits: TaskTimes,
 }
 
@@ -197,7 +214,7 @@ impl TaskNow<'_> {
             state,
             created_at: self.created_at,
             updated_at: self.updated_at,
-            ttl_ms: self.limits.ttl,
+            ttl_ms: self.ttl,
             poll_interval_ms: self.limits.poll_interval,
         };
         task.to_result()

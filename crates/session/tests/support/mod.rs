@@ -22,7 +22,7 @@ use futures::FutureExt as _;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
-    CallOutcome, CallPlan, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
+    CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
     OpenSession, Planning, Post, Principal, RequestPlan, Route, RunningCall, ServerFacts,
     SessionGateway, SessionId, SessionRef, SessionTransport, Starting, StreamItem, WorkerId,
     answered, at_once, later,
@@ -359,6 +359,7 @@ impl Dispatcher for Script {
 
     fn check_param_headers(
         &self,
+        _: &Caller,
         _: Option<&RawJson>,
         _: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError> {
@@ -454,7 +455,7 @@ impl Dispatcher for Script {
         self.acknowledged.lock().push((worker.clone(), call));
     }
 
-    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+    async fn subscribe(&self, _: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
         self.asked.lock().push(uri.to_owned());
         assert!(!uri.starts_with("panic"), "this panic is part of the test");
         // As a backend that is asked over a link.

@@ -2,7 +2,9 @@
 
 use shoal_store_redis::{ConnectError, RedisStore};
 
-use crate::fixture::{config, keeps_the_contract};
+use crate::fixture::{config, connect, keeps_the_contract};
+use crate::lists::keeps_lists;
+use crate::quotas::counts_cells;
 use crate::server::Server;
 
 /// What is documented as enough.
@@ -22,6 +24,8 @@ async fn a_user_with_few_rights_is_enough() {
     .await;
     let url = format!("redis://shoal:s3cret%40%2F@127.0.0.1:{port}");
     keeps_the_contract(|| config(&url)).await;
+    counts_cells(&connect(config(&url)).await.0).await;
+    keeps_lists(&connect(config(&url)).await.1).await;
 
     let wrong = format!("redis://shoal:hunter2@127.0.0.1:{port}");
     let Err(ConnectError::Unreachable(why)) = RedisStore::connect(config(&wrong)).await else {

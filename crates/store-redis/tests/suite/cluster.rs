@@ -7,6 +7,7 @@ use crate::fixture::{
     LONG, append, begin, config, connect, eventually, keeps_the_contract, new_session,
     once_available, session,
 };
+use crate::quotas::counts_cells;
 use crate::server::{Directory, Server, free_ports};
 
 struct Cluster {
@@ -106,6 +107,7 @@ async fn a_cluster_keeps_the_contract_and_loses_a_node_for_a_while() {
     let mut cluster = Cluster::start().await;
     let url = cluster.url();
     keeps_the_contract(|| config(&url)).await;
+    counts_cells(&connect(config(&url)).await.0).await;
 
     let one_of_many = config(&format!("redis://127.0.0.1:{}", cluster.ports[0]));
     let (_, mistaken) = connect(one_of_many).await;

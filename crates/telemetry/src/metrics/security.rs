@@ -20,6 +20,9 @@ area! {
         /// A request was counted.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
             = "shoal.quota.checks", "{request}", "Requests that were counted against a quota.";
+        /// More of a quota was asked for, for requests to come.
+        pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
+            = "shoal.quota.leases", "{lease}", "Times that an edge asked the store for more of a quota, or gave it back.";
     }
 }
 
@@ -82,6 +85,20 @@ labels! {
         Allowed = "allowed",
         /// It is used up.
         Refused = "refused",
+    }
+}
+
+labels! {
+    /// What became of asking the store for more of a quota.
+    QuotaLeaseOutcome: OUTCOME {
+        /// There was some.
+        Taken = "taken",
+        /// It is used up.
+        Empty = "empty",
+        /// The store is away: the edge counts its own share.
+        Local = "local",
+        /// What was not used went back.
+        Returned = "returned",
     }
 }
 

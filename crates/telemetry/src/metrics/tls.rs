@@ -1,18 +1,48 @@
-//! The certificate that this process shows to the others of its cluster.
+//! TLS: the certificates that this process shows, and to whom.
 
 use std::sync::Arc;
 
 use super::Registration;
 use super::area::area;
+use super::labels::{KIND, OUTCOME, labels};
 
 area! {
-    /// The certificate that this process shows.
+    /// TLS of this process.
     TlsMetrics {
-        expiry: Gauge(u64) []
+        expiry: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.expiry", "s",
-            "When the certificate that this process shows to the others expires, since the epoch; only with `cluster.tls`.";
-        lifetime: Gauge(u64) []
+            "When the certificate that this process shows expires, since the epoch; only where there is TLS.";
+        lifetime: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.lifetime", "s", "How long that certificate is valid in all.";
+        /// Somebody came to agree on TLS.
+        pub handshake: Counter [port: TlsPort, outcome: HandshakeOutcome]
+            = "shoal.tls.handshakes", "{handshake}", "TLS handshakes of those who connected, by how they ended.";
+    }
+}
+
+labels! {
+    /// Whom a certificate is shown to.
+    TlsPort: KIND {
+        /// Other processes of the cluster.
+        Cluster = "cluster",
+        /// Those who call.
+        Clients = "clients",
+        /// Those who use the admin port.
+        Operators = "operators",
+    }
+}
+
+labels! {
+    /// How a handshake ended.
+    HandshakeOutcome: OUTCOME {
+        /// With TLS.
+        Agreed = "agreed",
+        /// Not agreed: versions, ciphers, or certificates.
+        Failed = "failed",
+        /// Its time was over.
+        TooSlow = "too_slow",
+        /// The client spoke plain HTTP.
+        Plaintext = "plaintext",
     }
 }
 
@@ -29,15 +59,16 @@ impl TlsMetrics {
     /// When the certificate in use is valid.
     pub fn observe_certificate(
         &self,
+        port: TlsPort,
         read: impl Fn() -> CertificateValidity + Send + Sync + 'static,
     ) -> [Registration; 2] {
         let read = Arc::new(read);
         let lasting = Arc::clone(&read);
         [
-            self.expiry(move || read().not_after),
-            self.lifetime(move || {
+            self.expiry(move |to| to(port, read().not_after)),
+            self.lifetime(move |to| {
                 let validity = lasting();
-                validity.not_after.saturating_sub(validity.not_before)
+                to(port, validity.not_after.saturating_sub(validity.not_before));
             }),
         ]
     }

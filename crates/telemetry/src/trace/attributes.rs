@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use opentelemetry::Value;
+use serde::Serialize;
 
 /// An attribute's name and the type of its value.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl<T: ?Sized> Clone for Key<T> {
 impl<T: ?Sized> Copy for Key<T> {}
 
 impl<T: ?Sized> Key<T> {
-    const fn new(name: &'static str) -> Self {
+    pub(crate) const fn new(name: &'static str) -> Self {
         Self {
             name,
             value: PhantomData,
@@ -61,10 +62,14 @@ pub(super) fn cut_name(mut name: Cow<'static, str>) -> Cow<'static, str> {
 /// What an attribute can hold. Texts are cut off at [`LONGEST_TEXT`].
 pub trait Recorded {
     /// What a caller passes for it.
-    type Given<'a>;
+    type Given<'a>: Copy;
 
     #[doc(hidden)]
     fn to_value(given: Self::Given<'_>) -> Value;
+
+    /// Writes the same value as JSON.
+    #[doc(hidden)]
+    fn write(given: Self::Given<'_>, json: &mut Vec<u8>);
 }
 
 impl Recorded for str {
@@ -72,6 +77,10 @@ impl Recorded for str {
 
     fn to_value(given: &str) -> Value {
         cut(given).to_owned().into()
+    }
+
+    fn write(given: &str, json: &mut Vec<u8>) {
+        write_text(cut(given), json);
     }
 }
 
@@ -81,6 +90,22 @@ impl Recorded for i64 {
     fn to_value(given: i64) -> Value {
         given.into()
     }
+
+    fn write(given: i64, json: &mut Vec<u8>) {
+        write_json(&given, json);
+    }
+}
+
+impl Recorded for f64 {
+    type Given<'a> = f64;
+
+    fn to_value(given: f64) -> Value {
+        given.into()
+    }
+
+    fn write(given: f64, json: &mut Vec<u8>) {
+        write_json(&given, json);
+    }
 }
 
 impl Recorded for bool {
@@ -89,6 +114,31 @@ impl Recorded for bool {
     fn to_value(given: bool) -> Value {
         given.into()
     }
+
+    fn write(given: bool, json: &mut Vec<u8>) {
+        write_json(&given, json);
+    }
+}
+
+/// Writes a text as JSON. Most need no escapes, and are copied.
+pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
+    // All bytes are looked at, without a branch for each, so that many are looked at in one step.
+    let is_plain = text.bytes().fold(true, |plain, byte| {
+        plain & (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
+    });
+    if is_plain {
+        json.push(b'"');
+        json.extend_from_slice(text.as_bytes());
+        json.push(b'"');
+    } else {
+        write_json(text, json);
+    }
+}
+
+/// Writes a text, a number or a boolean as JSON.
+fn write_json<T: Serialize + ?Sized>(value: &T, json: &mut Vec<u8>) {
+    // None of them fails, and memory takes all of it.
+    let _ = serde_json::to_writer(json, value);
 }
 
 macro_rules! keys {

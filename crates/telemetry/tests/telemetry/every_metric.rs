@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use shoal_telemetry::metrics::{
-    ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, AuthServerOutcome, AuthServerRequest,
-    BeginOutcome, Body, CertificateValidity, CircuitState, ClaimOutcome, ClaimReason,
-    CountedOutcome, Direction, EndReason, EntryKind, Failure, HandOverOutcome, HttpRequest,
-    HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState, Operation, QueueOutcome,
-    QuotaOutcome, RefusalReason, ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState,
-    ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
+    ActorKind, AppendOutcome, ApprovalOutcome, AttachOutcome, AuthOutcome, AuthServerOutcome,
+    AuthServerRequest, BeginOutcome, Body, CertificateValidity, CircuitState, ClaimOutcome,
+    ClaimReason, CountedOutcome, Direction, EndReason, EntryKind, Failure, HandOverOutcome,
+    HandshakeOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState,
+    Operation, PolicyOutcome, QueueOutcome, QuotaLeaseOutcome, QuotaOutcome, RefusalReason,
+    ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState, ShedReason, StoreOutcome,
+    StreamKind, TakeOver, TlsPort, Transport, WorkerState, metrics,
 };
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);
@@ -72,6 +73,11 @@ pub(crate) fn record_all() {
     all.security
         .asked_server(AuthServerRequest::Keys, AuthServerOutcome::Answered);
     all.security.quota("free", QuotaOutcome::Allowed);
+    (all.security).quota_lease("free", QuotaLeaseOutcome::Taken);
+    all.policy.decided(PolicyOutcome::Denied);
+    all.policy.approved(ApprovalOutcome::Declined);
+    all.policy.failed();
+    all.policy.reloaded(ReloadOutcome::Changed);
     all.store
         .operated(MOMENT, "journal.begin", StoreOutcome::Done);
     all.store.reconnected();
@@ -86,6 +92,7 @@ pub(crate) fn record_all() {
     all.routes.relayed();
     all.routes.given_up();
     all.rpc.connected(LinkKind::Worker);
+    (all.tls).handshake(TlsPort::Clients, HandshakeOutcome::Agreed);
     all.rpc.disconnected(LinkKind::Worker);
     all.rpc.stalled(LinkKind::Worker);
     all.rpc.frame(LinkKind::Worker, Direction::Out, 100);
@@ -135,7 +142,7 @@ pub(crate) fn observe_all() {
         not_before: 22,
         not_after: 45,
     };
-    for registration in all.tls.observe_certificate(validity) {
+    for registration in all.tls.observe_certificate(TlsPort::Cluster, validity) {
         registration.forever();
     }
 }

@@ -27,6 +27,9 @@ struct Arguments {
     /// Clients of 2026-07-28.
     #[arg(long, default_value_t = 50)]
     modern: usize,
+    /// Clients of 2026-07-28 whose calls become tasks.
+    #[arg(long, default_value_t = 0)]
+    tasks: usize,
     /// Fixes every decision; drawn unless given.
     #[arg(long)]
     seed: Option<u64>,
@@ -89,6 +92,7 @@ impl Arguments {
             silence: Duration::from_millis(self.silence_ms),
             sessions: self.sessions,
             modern: self.modern,
+            tasks: self.tasks,
             thinking: Duration::from_millis(self.thinking_ms),
             edges: self.edges,
             session_nodes: self.sessions_nodes,

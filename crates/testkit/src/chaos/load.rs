@@ -55,9 +55,14 @@ impl Load {
         let clients = (0..options.sessions)
             .map(|number| Client::new(cluster.url(), Recorder::new(number, began)))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let modern = (options.sessions..options.sessions + options.modern)
+        let mut modern = (options.sessions..options.sessions + options.modern)
             .map(|number| ModernClient::new(cluster.url(), Recorder::new(number, began)))
             .collect::<anyhow::Result<Vec<_>>>()?;
+        let first = options.sessions + options.modern;
+        for number in first..first + options.tasks {
+            let recorder = Recorder::new(number, began);
+            modern.push(ModernClient::with_tasks(cluster.url(), recorder)?);
+        }
         let legacy = clients.iter().cloned().map(Caller::Legacy);
         let callers = legacy
             .flat_map(|caller| std::iter::repeat_n(caller, LANES))

@@ -92,6 +92,7 @@ impl fmt::Display for Report {
             seed,
             sessions,
             modern,
+            tasks,
             edges,
             session_nodes,
             workers,
@@ -101,14 +102,15 @@ impl fmt::Display for Report {
         let (name, times) = (fault.name(), self.injected.len());
         writeln!(
             out,
-            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {edges} edges, {session_nodes} session nodes, {workers} workers, seed {seed}",
+            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {tasks} with tasks, {edges} edges, {session_nodes} session nodes, {workers} workers, seed {seed}",
             self.took.as_secs(),
             self.disturbed
         )?;
         write!(
             out,
-            "  calls {}, answers {}: {} results",
+            "  calls {} ({} tasks), answers {}: {} results",
             counts.calls,
+            counts.tasks,
             counts.answers(),
             counts.results
         )?;

@@ -12,6 +12,8 @@ pub(super) struct Attempt {
     pub(super) answers: Vec<Answer>,
     pub(super) steps: Vec<u64>,
     pub(super) questions: usize,
+    /// How its task stood, each time that its client asked.
+    pub(super) statuses: Vec<String>,
     pub(super) has_id: bool,
     /// What came that does not belong to the request.
     pub(super) strays: Vec<String>,
@@ -47,6 +49,7 @@ impl Attempt {
             answers: Vec::new(),
             steps: Vec::new(),
             questions: 0,
+            statuses: Vec::new(),
             has_id: false,
             strays: Vec::new(),
             end: Unanswered::Open,
@@ -103,6 +106,9 @@ impl Attempt {
                 self.steps.push(*value);
             }
             Message::Question { .. } => self.questions += 1,
+            Message::Task { request, status } if *request == self.request => {
+                self.statuses.push(status.clone());
+            }
             Message::Prime | Message::Request { .. } | Message::Notification { .. } => {}
             stray => self.strays.push(format!("{stray:?}")),
         }

@@ -55,6 +55,7 @@ impl CallRecord {
         findings.verdict.counts.calls += 1;
         for attempt in &self.attempts {
             self.check_answers(attempt, findings);
+            self.check_statuses(attempt, findings);
         }
         let Some(last) = self.attempts.last() else {
             return;
@@ -82,6 +83,18 @@ impl CallRecord {
         if attempt.questions > 1 {
             let detail = format!("asked {} times", attempt.questions);
             findings.find(Violation::Duplicated, self.told(&detail));
+        }
+    }
+
+    /// A task that has ended stays as it is.
+    fn check_statuses(&self, attempt: &Attempt, findings: &mut Findings<'_>) {
+        findings.verdict.counts.tasks += u64::from(!attempt.statuses.is_empty());
+        for pair in attempt.statuses.windows(2) {
+            let has_ended = !matches!(pair[0].as_str(), "working" | "input_required");
+            if has_ended && pair[0] != pair[1] {
+                let detail = format!("its task was {}, and then {}", pair[0], pair[1]);
+                findings.find(Violation::OutOfOrder, self.told(&detail));
+            }
         }
     }
 
@@ -196,6 +209,10 @@ impl CallRecord {
         let Work { tool, steps, .. } = &self.work;
         if *tool == Tool::Ask && attempt.questions == 0 {
             findings.find(Violation::Lost, self.told("the question"));
+        }
+        // A task tells no progress.
+        if !attempt.statuses.is_empty() {
+            return;
         }
         let expected = match tool {
             Tool::Steps | Tool::StepsOnce | Tool::Job => u64::from(*steps),

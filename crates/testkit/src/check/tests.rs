@@ -336,3 +336,21 @@ fn sessions_number_their_streams_by_themselves() {
         .result(1)
         .shows_nothing(&[NONCE]);
 }
+
+#[test]
+fn a_task_that_has_ended_stays_as_it_is() {
+    let seen = |statuses: &[&str], answers: usize| {
+        let mut story = Story::begin().calls(Tool::Record);
+        for status in statuses {
+            let status = (*status).to_owned();
+            story = story.receives(None, Message::Task { request: 1, status });
+        }
+        (0..answers).fold(story, |story, _| story.receives(None, result(NONCE)))
+    };
+    seen(&["working", "input_required", "working", "completed"], 1).shows_nothing(&[NONCE]);
+    seen(&["completed", "completed"], 1).shows_nothing(&[NONCE]);
+    for after in ["working", "failed"] {
+        seen(&["working", "completed", after], 1).shows(&[NONCE], Violation::OutOfOrder);
+    }
+    seen(&["completed", "completed"], 2).shows(&[NONCE], Violation::Duplicated);
+}

@@ -52,6 +52,8 @@ pub struct Counts {
     pub calls: u64,
     /// Requests sent for them.
     pub requests: u64,
+    /// Calls that became tasks.
+    pub tasks: u64,
     /// Calls answered with their result.
     pub results: u64,
     /// Calls answered with an error, by code.

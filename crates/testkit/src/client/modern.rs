@@ -2,7 +2,7 @@
 //!
 //! It has no session and no way back into a stream: a request whose connection breaks is over, and is repeated only if its
 //! tool is safe to repeat. What a tool asks comes as a result, and is answered by sending the request again. All requests of
-//! a call stand in the history under the first one's id.
+//! a call stand in the history under the first one's id. A client with tasks follows what has become one to its end (`task`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::reply::{reply_to, thinking};
-use super::wire::{Exchange, Outcome, Wire, describe};
+use super::wire::{Exchange, Outcome, Refusal, Wire, describe};
 use super::works::Works;
 use super::{End, PAUSE};
 use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work};
@@ -33,10 +33,12 @@ struct ModernShared {
     recorder: Recorder,
     works: Works,
     requests: AtomicU64,
+    /// Whether its calls may become tasks.
+    tasks: bool,
 }
 
 /// What became of a request.
-enum Became {
+pub(super) enum Became {
     Over(End),
     /// It is as if it had not been sent: again, after a pause.
     Nothing(Duration),
@@ -47,6 +49,8 @@ enum Round {
     Ended(Became),
     /// The tool asks its user.
     Asks(Question),
+    /// The call has become the task of this id.
+    Task(String),
 }
 
 /// What a tool asks, and under which key; its state goes back with the answer.
@@ -62,6 +66,18 @@ impl ModernClient {
     /// # Errors
     /// When no HTTP client can be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
+        Self::start(url, recorder, false)
+    }
+
+    /// One whose calls may become tasks.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built.
+    pub fn with_tasks(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
+        Self::start(url, recorder, true)
+    }
+
+    fn start(url: &str, recorder: Recorder, tasks: bool) -> anyhow::Result<Self> {
         let number = recorder.history().client;
         Ok(Self {
             shared: Arc::new(ModernShared {
@@ -69,6 +85,7 @@ impl ModernClient {
                 recorder,
                 works: Works::of(number),
                 requests: AtomicU64::new(1),
+                tasks,
             }),
         })
     }
@@ -113,7 +130,7 @@ impl ModernClient {
 }
 
 /// A call from its first request to its answer.
-struct Request<'a> {
+pub(super) struct Request<'a> {
     shared: &'a ModernShared,
     work: &'a Work,
     first: u64,
@@ -128,12 +145,11 @@ impl Request<'_> {
             match self.round(id, input.as_ref()).await {
                 Round::Asks(question) => {
                     sleep(thinking(&question.text)).await;
-                    let content = json!({ "text": reply_to(&question.text) });
-                    let answers =
-                        json!({ question.key: { "action": "accept", "content": content } });
+                    let answers = json!({ question.key: accepted(&question.text) });
                     input = Some((answers, question.state));
                     id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
                 }
+                Round::Task(task) => return self.follow(&task).await,
                 // What the tool was asked to do has begun: only this round may be sent again.
                 Round::Ended(Became::Nothing(pause)) if input.is_some() => sleep(pause).await,
                 Round::Ended(became) => return became,
@@ -143,7 +159,8 @@ impl Request<'_> {
 
     async fn round(&self, id: u64, input: Option<&(Value, Value)>) -> Round {
         let message = self.message(id, input);
-        let posted = (self.shared.wire).post_modern(self.work.tool.name(), &message);
+        let name = self.work.tool.name();
+        let posted = (self.shared.wire).post_modern("tools/call", name, &message);
         let exchange = match self.hang_up {
             Some(after) => timeout(after, posted).await.ok(),
             None => Some(posted.await),
@@ -187,12 +204,9 @@ impl Request<'_> {
         let mut params = json!({
             "name": self.work.tool.name(),
             "arguments": self.work.arguments(),
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": REVISION,
-                "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
-                "progressToken": self.first,
-            },
+            "_meta": self.meta(),
         });
+        params["_meta"]["progressToken"] = json!(self.first);
         if let Some((answers, state)) = input {
             params["inputResponses"] = answers.clone();
             params["requestState"] = state.clone();
@@ -200,9 +214,54 @@ impl Request<'_> {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
     }
 
+    /// What every request says of its client.
+    fn meta(&self) -> Value {
+        let mut capabilities = json!({ "elicitation": { "form": {} } });
+        if self.shared.tasks {
+            capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+        }
+        json!({
+            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        })
+    }
+
+    /// Sends a request of the task of this id.
+    pub(super) async fn ask_for(
+        &self,
+        method: &str,
+        task: &str,
+        answers: Option<&Value>,
+    ) -> Exchange {
+        let mut params = json!({ "taskId": task, "_meta": self.meta() });
+        if let Some(answers) = answers {
+            params["inputResponses"] = answers.clone();
+        }
+        let id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.shared.wire.post_modern(method, task, &message).await
+    }
+
+    /// Notes what a task says, in the words of the request that made it.
+    pub(super) fn note(&self, say: impl FnOnce(u64) -> Message) {
+        self.shared.recorder.note(Step::Received {
+            channel: self.channel(),
+            id: None,
+            message: say(self.first),
+        });
+    }
+
+    pub(super) fn note_refusal(&self, refusal: &Refusal) {
+        self.shared.recorder.note(refusal.step(self.channel()));
+    }
+
     /// Takes a message in; what it makes of the round, if it is over.
     fn received(&self, id: u64, data: &str) -> Option<Round> {
         let mut message: Value = serde_json::from_str(data).unwrap_or_default();
+        if message["result"]["resultType"] == "task" {
+            let task = message["result"]["taskId"].as_str().unwrap_or_default();
+            return Some(Round::Task(task.to_owned()));
+        }
         let question = question(&message["result"]);
         if message.get("id") == Some(&json!(id)) && message.get("method").is_none() {
             message["id"] = json!(self.first);
@@ -248,6 +307,11 @@ impl Request<'_> {
     fn channel(&self) -> Channel {
         Channel::Request(self.first)
     }
+}
+
+/// The answer of this client's user to a question.
+pub(super) fn accepted(question: &str) -> Value {
+    json!({ "action": "accept", "content": { "text": reply_to(question) } })
 }
 
 /// What a result asks, if it is no final one.

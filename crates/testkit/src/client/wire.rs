@@ -94,16 +94,16 @@ impl Wire {
         self.send(request, session).await
     }
 
-    /// Posts a call of a tool in 2026-07-28.
-    pub(super) async fn post_modern(&self, tool: &str, message: &Value) -> Exchange {
+    /// Posts a request of 2026-07-28: its method, and what it names.
+    pub(super) async fn post_modern(&self, method: &str, name: &str, message: &Value) -> Exchange {
         let request = self
             .http
             .post(&self.url)
             .header(header::ACCEPT, "application/json, text/event-stream")
             .header(header::CONTENT_TYPE, "application/json")
             .header(VERSION, super::modern::REVISION)
-            .header("mcp-method", "tools/call")
-            .header("mcp-name", tool)
+            .header("mcp-method", method)
+            .header("mcp-name", name)
             .body(message.to_string());
         self.send(request, None).await
     }

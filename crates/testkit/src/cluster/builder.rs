@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use futures::future::try_join_all;
 
 use super::plan::Plan;
-use super::{Certificates, Cluster, Member, Role, Tools};
+use super::{Certificates, Cluster, Issued, Member, Role, Tools};
 use crate::clock::WrongClock;
 use crate::dialers::Dialers;
 use crate::directory::Directory;
@@ -192,7 +192,8 @@ impl Builder {
         let certificates = self.tls.then(|| Certificates::create(&directory));
         let certificates = certificates.transpose()?;
         let mut settings = self.settings.clone();
-        settings.extend(certificates.iter().flat_map(Certificates::settings));
+        let of_members = certificates.as_ref().map(Certificates::of_members);
+        settings.extend(of_members.iter().flat_map(Issued::settings));
         let plan = Plan {
             program,
             directory: directory.clone(),

@@ -1,6 +1,7 @@
 //! The certificate that all members of a cluster show one another.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rcgen::{
@@ -21,9 +22,39 @@ pub struct Certificates {
     directory: Directory,
 }
 
+/// A certificate with its key, and the authority that its holder trusts, in files.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The authority of those whom its holder speaks to.
+    pub authority: PathBuf,
+}
+
+impl Issued {
+    /// The settings that name the files.
+    #[must_use]
+    pub fn settings(&self) -> [(String, String); 3] {
+        [
+            ("certificate", &self.certificate),
+            ("key", &self.key),
+            ("authority", &self.authority),
+        ]
+        .map(|(setting, path)| {
+            let path = path.display().to_string();
+            (format!("cluster.tls.{setting}"), path)
+        })
+    }
+}
+
 impl Certificates {
     /// Makes an authority and a first certificate, in files of `directory`.
-    pub(super) fn create(directory: &Directory) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// When they cannot be made or written.
+    pub fn create(directory: &Directory) -> anyhow::Result<Self> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificates = Self {
@@ -40,29 +71,42 @@ impl Certificates {
     /// # Errors
     /// When it cannot be made or written.
     pub fn renew(&self, times: u16) -> anyhow::Result<()> {
-        let mut params = CertificateParams::new(vec![NAME.to_owned()])?;
+        let until = UNTIL + i32::from(times);
+        self.issue("tls", &[NAME], until).map(drop)
+    }
+
+    /// Writes a certificate with these names, which lasts until this year begins, to `FILE.crt` and `FILE.key`.
+    ///
+    /// # Errors
+    /// When it cannot be made or written.
+    pub fn issue(&self, file: &str, names: &[&str], until: i32) -> anyhow::Result<Issued> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names)?;
         params.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
             ExtendedKeyUsagePurpose::ClientAuth,
         ];
-        params.not_after = date_time_ymd(UNTIL + i32::from(times), 1, 1);
+        params.not_after = date_time_ymd(until, 1, 1);
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.authority)?;
-        self.write("tls.crt", &certificate.pem())?;
-        self.write("tls.key", &key.serialize_pem())
+        let issued = self.named(file);
+        self.write(&format!("{file}.crt"), &certificate.pem())?;
+        self.write(&format!("{file}.key"), &key.serialize_pem())?;
+        Ok(issued)
     }
 
-    /// The settings that name the files.
-    pub(super) fn settings(&self) -> [(String, String); 3] {
-        [
-            ("certificate", "tls.crt"),
-            ("key", "tls.key"),
-            ("authority", "ca.crt"),
-        ]
-        .map(|(setting, file)| {
-            let path = self.directory.file(file).display().to_string();
-            (format!("cluster.tls.{setting}"), path)
-        })
+    /// The files that all members have.
+    #[must_use]
+    pub fn of_members(&self) -> Issued {
+        self.named("tls")
+    }
+
+    fn named(&self, file: &str) -> Issued {
+        Issued {
+            certificate: self.directory.file(&format!("{file}.crt")),
+            key: self.directory.file(&format!("{file}.key")),
+            authority: self.directory.file("ca.crt"),
+        }
     }
 
     fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {

@@ -30,6 +30,13 @@ pub enum Message {
         /// Its method.
         method: String,
     },
+    /// How the task of a call stands.
+    Task {
+        /// The request that made it.
+        request: u64,
+        /// Its status.
+        status: String,
+    },
     /// A response.
     Response {
         /// The request that it answers.

@@ -18,6 +18,7 @@ mod hold;
 mod learning;
 mod lists;
 mod planning;
+mod questions;
 mod redis;
 mod resets;
 mod session;

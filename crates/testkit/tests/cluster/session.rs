@@ -62,6 +62,30 @@ async fn a_question_is_answered_after_its_owner_was_killed() {
 }
 
 #[tokio::test]
+async fn a_call_that_nobody_has_agreed_to_does_not_run_after_its_owner_was_killed() {
+    let rules = "[{ name = 'all', effect = 'allow' }, { name = 'ask', effect = 'ask', tools = ['record'] }]";
+    let cluster = start(small().setting("policy.rules", rules)).await;
+    let client = Client::open(cluster.url()).await;
+    let ran = || std::fs::read_to_string(cluster.ledger()).unwrap_or_default();
+    let arguments = json!({ "nonce": "agreed", "ms": 1 });
+    let mut events = client.stream(1, "record", &arguments).await;
+    let question = events.next().await.unwrap();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    owner(&cluster).await.kill().await.unwrap();
+    // The next owner asks again, under the same id.
+    let again = events.next().await.unwrap();
+    assert_eq!((&again["id"], ran().as_str()), (&question["id"], ""));
+
+    let result = json!({ "action": "accept" });
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+    let accepted = client.post(&answer).await;
+    assert_eq!(accepted.status, 202, "{accepted:?}");
+    let rest = events.rest().await;
+    assert!(rest.last().unwrap()["result"].is_object(), "{rest:?}");
+    assert_eq!(ran().lines().count(), 1, "executed once: {}", ran());
+}
+
+#[tokio::test]
 async fn a_paused_owner_that_comes_back_does_no_harm() {
     let cluster = start(small()).await;
     let client = Client::open(cluster.url()).await;

@@ -17,7 +17,12 @@ fn hurried() -> Builder {
 }
 
 /// A request of a client that declares tasks, at this edge.
-async fn request(url: &str, method: &str, name: &str, mut params: Value) -> Value {
+async fn request(url: &str, method: &str, name: &str, params: Value) -> Value {
+    let answer = send(url, method, name, params).await;
+    answer.json().await.unwrap()
+}
+
+async fn send(url: &str, method: &str, name: &str, mut params: Value) -> reqwest::Response {
     params["_meta"] = json!({
         format!("{META}/protocolVersion"): "2026-07-28",
         format!("{META}/clientCapabilities"): {
@@ -26,7 +31,7 @@ async fn request(url: &str, method: &str, name: &str, mut params: Value) -> Valu
         },
     });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let answer = reqwest::Client::new()
+    reqwest::Client::new()
         .post(url)
         .header("Accept", "application/json, text/event-stream")
         .header("MCP-Protocol-Version", "2026-07-28")
@@ -35,8 +40,7 @@ async fn request(url: &str, method: &str, name: &str, mut params: Value) -> Valu
         .json(&body)
         .send()
         .await
-        .unwrap();
-    answer.json().await.unwrap()
+        .unwrap()
 }
 
 /// Begins a call that must not run twice, and becomes a task; the task's id.
@@ -67,6 +71,95 @@ async fn ended(url: &str, task: &str) -> Value {
         }
     })
     .await
+}
+
+/// A stream that tells of tasks, after its acknowledgement.
+struct Told {
+    answer: reqwest::Response,
+    read: String,
+}
+
+impl Told {
+    async fn of(url: &str, tasks: &[&str]) -> Self {
+        let params = json!({ "notifications": { "taskIds": tasks } });
+        let answer = send(url, "subscriptions/listen", "", params).await;
+        let read = String::new();
+        let mut told = Self { answer, read };
+        let first = told.next().await;
+        let honoured = &first["params"]["notifications"]["taskIds"];
+        assert_eq!(*honoured, json!(tasks), "{first}");
+        told
+    }
+
+    async fn next(&mut self) -> Value {
+        within(async {
+            loop {
+                if let Some((event, rest)) = self.read.split_once("\n\n") {
+                    let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                    let message = data.map(|data| serde_json::from_str(data).unwrap());
+                    self.read = rest.to_owned();
+                    match message {
+                        Some(message) => return message,
+                        None => continue,
+                    }
+                }
+                let chunk = self.answer.chunk().await.unwrap().expect("it goes on");
+                self.read.push_str(std::str::from_utf8(&chunk).unwrap());
+            }
+        })
+        .await
+    }
+
+    async fn next_status(&mut self) -> String {
+        let told = self.next().await;
+        assert_eq!(told["method"], "notifications/tasks", "{told}");
+        told["params"]["status"].as_str().unwrap().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_listener_at_any_edge_is_told_of_a_task_whose_session_node_is_lost() {
+    let cluster = start(hurried()).await;
+    let url = cluster.edges()[0].mcp_url().unwrap();
+    let other = cluster.edges()[1].mcp_url().unwrap();
+    let task = begin(url, "told", 4_000).await;
+    let mut told = Told::of(other, &[&task]).await;
+    assert_eq!(told.next_status().await, "working");
+    owner(&cluster).await.kill().await.unwrap();
+    // Nobody asks for it meanwhile.
+    assert_eq!(told.next_status().await, "completed");
+    assert_eq!(ledger(&cluster), "told\n", "executed once");
+}
+
+/// Waits until the node that is left has taken a task over and ended its call, which nobody asks for.
+async fn ended_unasked(cluster: &Cluster, lost: &str) {
+    within(async {
+        loop {
+            for node in cluster.sessions().iter().filter(|node| node.name() != lost) {
+                let status = node.admin().status().await.unwrap();
+                let held = &status["sessions"];
+                if held["taken_over"] == 1 && held["journaled"] == 0 {
+                    return;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_whose_session_node_is_lost_ends_though_nobody_asks_for_it() {
+    let cluster = start(hurried()).await;
+    let url = cluster.edges()[0].mcp_url().unwrap();
+    let task = begin(url, "unasked", 4_000).await;
+    let lost = owner(&cluster).await;
+    lost.kill().await.unwrap();
+    ended_unasked(&cluster, lost.name()).await;
+    let done = get(url, &task).await["result"].clone();
+    assert_eq!(done["status"], "completed", "{done}");
+    assert_eq!(done["result"]["content"][0]["text"], "unasked", "{done}");
+    assert_eq!(ledger(&cluster), "unasked\n", "executed once");
 }
 
 fn ledger(cluster: &Cluster) -> String {

@@ -28,7 +28,8 @@ const QUIET: &[(&str, &str)] = &[
         "no request failed by Shoal's fault, or none has to",
     ),
     ("shoal_auth_attempts", "nobody is asked who he is"),
-    ("shoal_quota_checks", "there are no quotas"),
+    ("shoal_quota_", "there are no quotas"),
+    ("shoal_audit_", "there is no audit trail"),
     (
         "shoal_clock_skew",
         "a link that is always busy measures nothing",

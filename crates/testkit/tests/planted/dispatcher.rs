@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use shoal_ports::{
-    Binding, Call, CallEventKind, CallEvents, CallFailure, CallId, CallPlan, Dispatcher, Planning,
-    RunningCall, ServerFacts, SessionId, Starting, WorkerId, later,
+    Binding, Call, CallEventKind, CallEvents, CallFailure, CallId, CallPlan, Caller, Dispatcher,
+    Planning, RunningCall, ServerFacts, SessionId, Starting, WorkerId, later,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
@@ -53,10 +53,11 @@ impl Dispatcher for Resuming {
 
     fn check_param_headers(
         &self,
+        caller: &Caller,
         params: Option<&RawJson>,
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError> {
-        self.inner.check_param_headers(params, header)
+        self.inner.check_param_headers(caller, params, header)
     }
 
     fn plan(&self, call: Call) -> Planning {
@@ -88,8 +89,8 @@ impl Dispatcher for Resuming {
         })
     }
 
-    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        self.inner.subscribe(uri).await
+    async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
+        self.inner.subscribe(caller, uri).await
     }
 
     async fn unsubscribe(&self, uri: &str) {

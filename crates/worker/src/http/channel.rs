@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, StatusCode, header};
 use parking_lot::Mutex;
-use reqwest::{Client, Response};
+use reqwest::Response;
+use shoal_outbound::Client;
 use shoal_ports::Caller;
 use shoal_protocol::{
     Era, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method,
@@ -35,7 +36,7 @@ pub(super) struct Channel {
     pub(super) stopping: CancellationToken,
     client: Client,
     tools: Arc<Tools>,
-    presence: Arc<Presence>,
+    pub(super) presence: Arc<Presence>,
     ended: CancellationToken,
     /// What `initialize` has settled.
     session: OnceLock<HeaderValue>,

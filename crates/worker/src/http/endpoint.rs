@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use reqwest::{Client, Response, Url};
+use reqwest::{Response, Url};
+use shoal_outbound::{Client, Named, Outbound};
 use shoal_ports::Caller;
 
 use super::config::HttpConfig;
@@ -23,10 +24,15 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// Nothing is sent yet.
-    pub(super) fn new(url: &str, config: Arc<HttpConfig>) -> Result<Self, String> {
+    pub(super) fn new(
+        url: &str,
+        config: Arc<HttpConfig>,
+        outbound: &Outbound,
+    ) -> Result<Self, String> {
+        let url = check_url(url, WHAT)?;
         Ok(Self {
-            url: check_url(url, WHAT)?,
-            http: HttpClient::new(config.client())?,
+            http: HttpClient::new(config.client(), outbound, Named::These(vec![url.clone()]))?,
+            url,
             config,
         })
     }
@@ -58,7 +64,8 @@ impl Endpoint {
                 all.insert(name, value);
             }
         }
-        let request = client.request(method, self.url.clone());
+        let request = client.request(method, &self.url);
+        let request = request.map_err(Unanswered::NotSent)?;
         send(request.headers(all).body(body)).await
     }
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method as HttpMethod;
+use shoal_outbound::{Broken, collect};
 use shoal_ports::Backoff;
 use shoal_protocol::{Era, Message, Method, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
 use super::stream::{Cursor, Events, is_event_stream};
-use crate::http_client::{Broken, Unanswered, collect};
+use crate::http_client::Unanswered;
 use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome};
 
 /// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.
@@ -122,13 +123,28 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
+                        // Not so a stream that its server ends, to be asked for the rest later: this one broke.
+                        self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
                     }
                 }
             }
-            let answer = self.resume(&cursor, &why).await?;
+            let answer = tokio::select! {
+                resumed = self.resume(&cursor, &why) => resumed?,
+                () = self.better_elsewhere(id) => {
+                    return Err(lost(&format!("{why}, and its server is away, but others are there")));
+                }
+            };
             events = Events::of(answer, limit, idle);
+        }
+    }
+
+    /// Waits until the server is away that has taken the request, and another one can run it at once and may.
+    async fn better_elsewhere(&self, id: u64) {
+        self.presence.reachability.left_to_others().await;
+        if !self.link.pending.may_be_repeated(id) {
+            std::future::pending().await
         }
     }
 

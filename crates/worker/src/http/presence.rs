@@ -27,10 +27,10 @@ struct State {
 
 impl Presence {
     /// Nothing is known.
-    pub(super) fn new(interval: Duration, alone: bool) -> Self {
+    pub(super) fn new(interval: Duration, reachability: Reachability) -> Self {
         Self {
             lead: Mutex::default(),
-            reachability: Reachability::new(alone),
+            reachability,
             interval,
         }
     }

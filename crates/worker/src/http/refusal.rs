@@ -5,10 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
+use shoal_outbound::collect;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
 
-use crate::http_client::{LATER, collect, redirect_target, retry_after};
+use crate::http_client::{LATER, redirect_target, retry_after};
 use crate::upstream::RequestOutcome;
 
 /// Bytes of a refusal that are read.

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use reqwest::Response;
+use shoal_outbound::Broken;
 use shoal_protocol::{SseEvent, SseParser};
-
-use crate::http_client::Broken;
 
 /// Whether the answer is an event stream.
 pub(super) fn is_event_stream(answer: &Response) -> bool {

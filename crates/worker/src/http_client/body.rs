@@ -11,28 +11,6 @@ pub(crate) const LATER: Duration = Duration::from_secs(1);
 /// The longest time after which a caller is told to come back.
 const LATEST: Duration = Duration::from_secs(3600);
 
-/// Why a body cannot be read on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
-    /// It ended too early.
-    Connection(String),
-    /// A message in it is larger than one may be.
-    TooLarge,
-}
-
-/// Reads a body that is not a stream.
-pub(crate) async fn collect(mut answer: Response, limit: usize) -> Result<Bytes, Broken> {
-    let mut whole = BytesMut::new();
-    loop {
-        match answer.chunk().await {
-            Ok(Some(bytes)) if whole.len() + bytes.len() > limit => return Err(Broken::TooLarge),
-            Ok(Some(bytes)) => whole.extend_from_slice(&bytes),
-            Ok(None) => return Ok(whole.freeze()),
-            Err(_) => return Err(Broken::Connection("its answer broke off".to_owned())),
-        }
-    }
-}
-
 /// The beginning of a body, as far as it comes: what is said of a failure matters less than that it is one.
 pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     let mut whole = BytesMut::new();

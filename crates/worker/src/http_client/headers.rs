@@ -4,17 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Caller, Secret};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::HttpClientConfig;
+use super::{HttpClientConfig, LOOK};
 
-/// How often a file is looked at.
-const LOOK: Duration = Duration::from_secs(1);
 /// Bytes of the file at most.
 const FILE_BYTES: u64 = 64 * 1024;
 /// Headers of clients that are passed on at most.

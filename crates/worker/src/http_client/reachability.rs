@@ -1,5 +1,6 @@
-//! Whether a server is there, as far as is known.
+//! Whether servers are there, as far as is known.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -10,58 +11,137 @@ use tokio::time::Instant;
 const LISTED: Duration = Duration::from_secs(15);
 
 /// What was heard of a server last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Heard {
+    #[default]
+    Nothing,
+    There,
+    /// Somebody could not reach it, and it is asked.
+    Doubted,
+    /// It was asked, and did not answer.
+    Away,
+}
+
+/// Servers of which any takes the calls of any other.
+#[derive(Clone)]
+pub(crate) struct EqualServers(Arc<watch::Sender<Vec<Heard>>>);
+
+/// What is known of one server.
 pub(crate) struct Reachability {
-    there: watch::Sender<bool>,
+    all: EqualServers,
+    own: usize,
     away_since: Mutex<Option<Instant>>,
-    /// Whether no other server takes its calls.
-    alone: bool,
+}
+
+impl EqualServers {
+    /// So many, of which nothing is known.
+    pub(crate) fn of(count: usize) -> Self {
+        Self(Arc::new(watch::Sender::new(vec![Heard::default(); count])))
+    }
+
+    /// The one at this place.
+    pub(crate) fn at(&self, place: usize) -> Reachability {
+        Reachability {
+            all: self.clone(),
+            own: place,
+            away_since: Mutex::default(),
+        }
+    }
 }
 
 impl Reachability {
-    /// Nothing is known.
-    pub(crate) fn new(alone: bool) -> Self {
-        Self {
-            there: watch::Sender::new(false),
-            away_since: Mutex::default(),
-            alone,
-        }
+    /// Whether there is no other server to take its calls.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.all.0.borrow().len() == 1
     }
 
     /// It is there.
     pub(crate) fn found(&self) {
         *self.away_since.lock() = None;
-        self.there.send_replace(true);
+        self.hear(Heard::There);
     }
 
     /// It is away. Returns whether nobody can take calls meanwhile.
     pub(crate) fn missed(&self) -> bool {
-        self.there.send_replace(false);
+        self.hear(Heard::Away);
         let mut away_since = self.away_since.lock();
         let away_since = *away_since.get_or_insert_with(Instant::now);
-        !self.alone || away_since.elapsed() >= LISTED
+        !self.is_alone() || away_since.elapsed() >= LISTED
     }
 
     /// Somebody could not reach it.
     pub(crate) fn doubt(&self) {
-        self.there.send_replace(false);
+        if self.heard() == Heard::There {
+            self.hear(Heard::Doubted);
+        }
     }
 
     /// Whether calls are to wait for it: it is away, and no other server takes them.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.alone && !*self.there.borrow()
+        self.is_alone() && self.heard() != Heard::There
     }
 
-    /// Waits until it is there.
+    /// Waits until it is there. Cancellation safe, as the following are.
     pub(crate) async fn back(&self) {
-        let mut there = self.there.subscribe();
-        // Whoever waits holds the sender.
-        let _ = there.wait_for(|there| *there).await;
+        self.until(|own, _| own == Heard::There).await;
+    }
+
+    /// Waits until it is away, and another one is there.
+    pub(crate) async fn left_to_others(&self) {
+        self.until(|own, all| own == Heard::Away && all.contains(&Heard::There))
+            .await;
     }
 
     /// Waits until it is to be asked: after `interval`, or at once when it is doubted.
     pub(crate) async fn ask_again(&self, interval: Duration) {
-        let mut there = self.there.subscribe();
-        // As above: it ends by the time or by a doubt.
-        let _ = tokio::time::timeout(interval, there.wait_for(|there| !there)).await;
+        let doubted = self.until(|own, _| own != Heard::There);
+        // It ends by the time or by a doubt.
+        let _ = tokio::time::timeout(interval, doubted).await;
+    }
+
+    fn heard(&self) -> Heard {
+        self.all.0.borrow()[self.own]
+    }
+
+    fn hear(&self, heard: Heard) {
+        self.all.0.send_if_modified(|all| {
+            let before = std::mem::replace(&mut all[self.own], heard);
+            before != heard
+        });
+    }
+
+    async fn until(&self, is_so: impl Fn(Heard, &[Heard]) -> bool) {
+        let mut all = self.all.0.subscribe();
+        // Whoever waits holds the sender.
+        let _ = all.wait_for(|all| is_so(all[self.own], all)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::EqualServers;
+
+    #[test]
+    fn only_one_that_is_away_is_left_to_others_that_are_there() {
+        let all = EqualServers::of(2);
+        let [first, second] = [0, 1].map(|place| all.at(place));
+        let left = || first.left_to_others().now_or_never().is_some();
+        first.found();
+        second.found();
+        assert!(!left(), "it is there");
+        first.doubt();
+        assert!(!left(), "nobody knows");
+        first.missed();
+        assert!(left());
+        second.doubt();
+        assert!(!left(), "the other may be away too");
+        second.missed();
+        assert!(!left(), "there is no other");
+        second.found();
+        assert!(left());
+        first.found();
+        assert!(!left(), "it came back");
     }
 }

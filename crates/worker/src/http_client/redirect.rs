@@ -2,29 +2,11 @@
 //! credentials, or its requests, to others.
 
 use http::{HeaderMap, Method, StatusCode, header};
-use reqwest::redirect::{Action, Attempt};
 use reqwest::{Response, Url};
 use shoal_ports::shown;
 
-/// Redirects of each kind that are followed, one after the other.
-pub(super) const MOST: usize = 3;
 /// Characters of a target that are shown.
 const SHOWN: usize = 300;
-
-/// For the client itself: those that keep any request.
-pub(super) fn followed(attempt: Attempt<'_>) -> Action {
-    let keeps = matches!(
-        attempt.status(),
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-    );
-    let first = attempt.previous().first();
-    let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= MOST {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
-}
 
 /// Whether 301 and 302 keep a request of this method; the client cannot tell while it decides.
 pub(super) fn may_move(method: &Method) -> bool {

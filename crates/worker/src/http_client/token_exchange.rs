@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
-use reqwest::{Client, RequestBuilder, Url};
+use http::{HeaderValue, Method, StatusCode, header};
+use reqwest::{RequestBuilder, Url};
 use serde::Deserialize;
+use shoal_outbound::{Client, collect};
 use shoal_ports::{CallFailure, CallOutcome, Caller, shown};
 use shoal_protocol::{Outcome, RpcError};
 
 use super::tokens::{Token, Tokens};
-use super::{TokenExchangeConfig, check_url, collect};
+use super::{TokenExchangeConfig, check_url};
 use crate::upstream::RequestOutcome;
 
 /// What a token endpoint is called.
@@ -80,6 +81,11 @@ impl TokenExchange {
             within,
             tokens: Tokens::default(),
         })
+    }
+
+    /// Where tokens are traded.
+    pub(super) fn endpoint(&self) -> &Url {
+        &self.endpoint
     }
 
     /// The `Authorization` of a caller's requests to the server.
@@ -153,8 +159,9 @@ impl TokenExchange {
                 members.push((name, value));
             }
         }
-        let mut request = client
-            .post(self.endpoint.clone())
+        let request = client.request(Method::POST, &self.endpoint);
+        let mut request = request
+            .map_err(NoToken::Away)?
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         match &config.client_secret_file {

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Response;
 use serde_json::{Value, json};
+use shoal_outbound::{Broken, collect};
 use shoal_ports::{CallFailure, CallOutcome};
 use shoal_protocol::{RawJson, RawObject, RpcError};
 
 use super::body::{BodyKind, essence};
 use super::document::beginning;
 use super::operation::CompiledOperation;
-use crate::http_client::{Broken, LATER, beginning_of, collect, redirect_target, retry_after};
+use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 
 /// Bytes of an answer that is no success.
 const REFUSAL: usize = 64 * 1024;

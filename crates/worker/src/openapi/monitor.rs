@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use http::Method;
 use parking_lot::RwLock;
 use reqwest::Url;
+use shoal_outbound::{Named, Outbound};
 use shoal_ports::Backoff;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +17,9 @@ use super::config::{BASE, OpenApiConfig};
 use super::document::Document;
 use super::source::{DocumentSource, Unread};
 use crate::BackendState;
-use crate::http_client::{HttpClient, NoToken, Reachability, Unanswered, check_url, send};
+use crate::http_client::{
+    EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, send,
+};
 
 /// One service, and what is known of it.
 pub(super) struct OpenApiService {
@@ -32,13 +36,24 @@ pub(super) struct OpenApiService {
 
 impl OpenApiService {
     /// Nothing is known yet.
-    pub(super) fn new(config: OpenApiConfig, base: Option<&str>) -> Result<Self, String> {
-        let alone = config.bases()?.len() == 1;
+    pub(super) fn new(
+        config: OpenApiConfig,
+        base: Option<&str>,
+        outbound: &Outbound,
+    ) -> Result<Self, String> {
+        let others = EqualServers::of(config.bases()?.len());
+        let source = DocumentSource::of(&config.document)?;
+        let base = base.map(|base| check_url(base, BASE)).transpose()?;
+        let named = match &source {
+            // It is the operator's own: it may name any server.
+            DocumentSource::File(_) => Named::All,
+            DocumentSource::Url(url) => Named::These(base.iter().chain([url]).cloned().collect()),
+        };
         Ok(Self {
-            source: DocumentSource::of(&config.document)?,
-            base: base.map(|base| check_url(base, BASE)).transpose()?,
-            http: HttpClient::new(config.client())?,
-            reachability: Reachability::new(alone),
+            http: HttpClient::new(config.client(), outbound, named)?,
+            source,
+            base,
+            reachability: others.at(0),
             closing: CancellationToken::new(),
             restarts: AtomicU64::new(0),
             api: RwLock::default(),
@@ -72,12 +87,9 @@ impl OpenApiService {
         let client = self.http.prepare()?;
         let asking = async {
             let headers = self.http.headers(&client, None).await;
-            send(
-                client
-                    .head(base.clone())
-                    .headers(headers.unwrap_or_default()),
-            )
-            .await
+            let request = client.request(Method::HEAD, base);
+            let request = request.map_err(Unanswered::NotSent)?;
+            send(request.headers(headers.unwrap_or_default())).await
         };
         match tokio::time::timeout(self.config.request_timeout.get(), asking).await {
             Ok(Ok(_)) => Ok(()),

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header;
+use http::{Method, header};
 use reqwest::Url;
+use shoal_outbound::{Broken, collect};
 use tokio::io::AsyncReadExt as _;
 
 use super::config::OpenApiConfig;
-use crate::http_client::{Broken, HttpClient, Unanswered, check_url, collect, modified, send};
+use crate::http_client::{HttpClient, Unanswered, check_url, modified, send};
 
 /// What the document's URL is called.
 const WHAT: &str = "an OpenAPI document";
@@ -99,7 +100,8 @@ async fn fetch(
     limit: usize,
 ) -> Result<Bytes, Unread> {
     let client = http.prepare().map_err(Unread::Wrong)?;
-    let mut request = client.get(url.clone());
+    let request = client.request(Method::GET, url);
+    let mut request = request.map_err(Unread::Wrong)?;
     if with_headers {
         let headers = http.headers(&client, None).await;
         request = request.headers(headers.unwrap_or_default());

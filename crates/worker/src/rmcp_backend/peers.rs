@@ -248,6 +248,7 @@ mod tests {
             client_info: Some(part(0..12)),
             capabilities: part(12..14),
             headers: ForwardedHeaders::default(),
+            grant: None,
         };
         let owner = PeerOwner::of(&caller);
         assert!(owner.is(&caller));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use shoal_ports::{Call, CallFailure, CallOutcome};
-use shoal_protocol::Method;
+use shoal_protocol::{Method, RpcError};
 use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{self, InSpan as _, Span, attributes as key, names};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -121,6 +121,9 @@ fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
-    // What it said stays in the log: it was not written for the client.
-    CallOutcome::Failed(CallFailure::outcome_unknown("the tool panicked"))
+    // The tool's own error, whose process lives: a failure would be held against the worker, and one client's bad arguments
+    // would keep everybody from it. What the panic said stays in the log: it was not written for the client.
+    CallOutcome::Error(RpcError::internal(
+        "the tool panicked, and may have done a part of its work; check before you repeat it",
+    ))
 }

@@ -1,5 +1,6 @@
 //! Carrying one call over a connection, from its queue to its outcome.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::task::Poll;
 use futures::future::{AbortHandle, AbortRegistration, Abortable};
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, poll};
-use shoal_ports::{Call, CallFailure, CallOutcome, LogFilter};
+use shoal_ports::{Call, CallFailure, CallOutcome, Durability, LogFilter};
 use shoal_protocol::{Outcome, RequestId, RpcError};
 use tokio::sync::mpsc;
 
@@ -53,6 +54,7 @@ pub(crate) async fn carry(
         askable: share.is_some_and(ConnectionShare::is_alone),
         wants_log: call.log != LogFilter::Off,
         session: call.caller.session.clone(),
+        repeatable: Cell::new(call.durability == Durability::Repeatable),
     };
     let mut handle = match link.register(Some(pending)) {
         Ok(handle) => handle,

@@ -267,6 +267,7 @@ impl Client {
             client_info: Some(RawJson::of(&json!({ "name": name, "version": "1" }))),
             capabilities: RawJson::from_static(capabilities),
             headers: ForwardedHeaders::default(),
+            grant: None,
         };
         Self {
             caller: Arc::new(caller),
@@ -336,6 +337,7 @@ impl Client {
             worker: None,
             ledger: None,
             attach_only: false,
+            asks_first: false,
             epoch: None,
             durability: Durability::Journaled,
         }

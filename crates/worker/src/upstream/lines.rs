@@ -34,8 +34,10 @@ impl Lines {
     }
 
     fn finish(&mut self, mut line: BytesMut) -> Line {
-        while matches!(line.last(), Some(b'\n' | b'\r')) {
-            line.truncate(line.len() - 1);
+        for end in [b'\n', b'\r'] {
+            if line.last() == Some(&end) {
+                line.truncate(line.len() - 1);
+            }
         }
         let mut overlong = match self.overlong.take() {
             Some(overlong) => overlong,
@@ -59,8 +61,9 @@ impl Decoder for Lines {
         }
         // One byte more than the limit may still be the `\r` of a line that fits.
         if text.len() > self.limit + 1 || self.overlong.is_some() {
-            self.overlong.get_or_insert_default().pass(text);
-            text.clear();
+            // A `\r` may be the end of the line's end.
+            let passed = text.len() - usize::from(text.last() == Some(&b'\r'));
+            (self.overlong.get_or_insert_default()).pass(&text.split_to(passed));
         }
         self.searched = text.len();
         Ok(None)
@@ -121,6 +124,17 @@ mod tests {
             let found = decode(100, &[first, second, "\nnext\n"]);
             let ends = Ends::of(long.as_bytes());
             assert_eq!(found, [Line::TooLong(ends), whole("next")], "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_overlong_line_is_told_the_same_however_it_arrives() {
+        let line = "xxxx\r\r\r\n";
+        let all = decode(2, &[line]);
+        assert_eq!(all, [Line::TooLong(Ends::of(b"xxxx\r\r"))]);
+        for cut in 1..line.len() {
+            let (first, second) = line.split_at(cut);
+            assert_eq!(decode(2, &[first, second]), all, "cut at {cut}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The requests that one server has not answered, and which of them a message belongs to.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,6 +51,20 @@ pub(crate) struct PendingCall {
     pub(crate) wants_log: bool,
     /// The caller's session.
     pub(crate) session: Option<SessionId>,
+    /// Whether it may be run again: it is safe to repeat, and its client was asked nothing.
+    pub(crate) repeatable: Cell<bool>,
+}
+
+impl PendingCall {
+    /// Hands it a question, or gives it back.
+    fn ask(&self, question: ServerRequest) -> Result<(), ServerRequest> {
+        let Ok(place) = self.inbox.try_reserve() else {
+            return Err(question);
+        };
+        place.send(CallMessage::Ask(question));
+        self.repeatable.set(false);
+        Ok(())
+    }
 }
 
 /// Something that a server sent during a call.
@@ -174,7 +189,7 @@ impl PendingRequests {
             state.had_calls = true;
             for question in state.held.drain(..) {
                 // The inbox is new and has room for more than can be held back.
-                let _ = call.inbox.try_send(CallMessage::Ask(question));
+                let _ = call.ask(question);
             }
         }
         let (sender, outcome) = oneshot::channel();
@@ -251,6 +266,13 @@ impl PendingRequests {
         self.state.lock().open.contains_key(&id)
     }
 
+    /// Whether a request is a call that may be run again elsewhere.
+    pub(crate) fn may_be_repeated(&self, id: u64) -> bool {
+        let state = self.state.lock();
+        let call = state.open.get(&id).and_then(|open| open.call.as_ref());
+        call.is_some_and(|call| call.repeatable.get())
+    }
+
     /// How the server ended, if it has.
     pub(crate) fn ended(&self) -> Option<Arc<str>> {
         self.state.lock().ended.clone()
@@ -302,16 +324,15 @@ impl PendingRequests {
         association: Association,
     ) -> Result<(), ServerRequest> {
         let mut state = self.state.lock();
+        let mut question = question;
         let is_session = association == Association::NewestCall;
         let is_certain = is_session || matches!(association, Association::Call(_));
         let call = state.associated(association);
-        if let Some(call) = call.filter(|call| is_certain || call.askable)
-            && call
-                .inbox
-                .try_send(CallMessage::Ask(question.clone()))
-                .is_ok()
-        {
-            return Ok(());
+        if let Some(call) = call.filter(|call| is_certain || call.askable) {
+            question = match call.ask(question) {
+                Ok(()) => return Ok(()),
+                Err(returned) => returned,
+            };
         }
         // A session's server is started for a call, and may ask before that call reaches it. Roots
         // are not about a call at all.

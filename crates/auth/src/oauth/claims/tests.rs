@@ -43,7 +43,7 @@ fn a_sound_token_names_its_principal_and_scopes() {
     let verified = read(&sound()).unwrap();
     assert_eq!(verified.principal.as_str(), "alice");
     assert!(verified.grant.has("a") && verified.grant.has("b") && !verified.grant.has("a b"));
-    assert_eq!(verified.key, None);
+    assert_eq!(verified.binding, None);
     let text = sound().to_string();
     let several = rules(true).read_at(text.as_bytes(), Told::ByToken, NOW);
     let several = several.unwrap().principal;
@@ -86,18 +86,16 @@ fn whatever_is_missing_or_wrong_is_told_apart() {
             json!("x".repeat(super::CLAIMS)),
             Some(TokenFault::TooLong),
         ),
-        (
-            "cnf",
-            json!({ "x5t#S256": "abc" }),
-            Some(TokenFault::Binding),
-        ),
+        ("cnf", json!({ "x5t#S256": 7 }), Some(TokenFault::Binding)),
         (
             "cnf",
             json!({ "jkt": "a", "x5t#S256": "b" }),
             Some(TokenFault::Binding),
         ),
         ("cnf", json!({}), Some(TokenFault::Binding)),
+        ("cnf", json!({ "kid": "a" }), Some(TokenFault::Binding)),
         ("cnf", json!({ "jkt": "a" }), None),
+        ("cnf", json!({ "x5t#S256": "a" }), None),
     ] {
         let mut claims = sound();
         claims[claim] = value.clone();
@@ -114,7 +112,10 @@ fn what_the_issuer_itself_tells_need_not_be_repeated() {
     claims.as_object_mut().unwrap().remove("exp");
     claims.as_object_mut().unwrap().remove("iss");
     let told = rules(false).read_at(claims.to_string().as_bytes(), Told::ByIssuer, NOW);
-    assert_eq!(told.unwrap().grant.until, None);
+    let grant = told.unwrap().grant;
+    assert_eq!(grant.until, None);
+    let issuer = grant.claims.member("iss").unwrap();
+    assert_eq!(issuer.string().as_deref(), Some(ISSUER));
     claims["iss"] = json!("https://other.example.com");
     let told = rules(false).read_at(claims.to_string().as_bytes(), Told::ByIssuer, NOW);
     assert_eq!(told.err(), Some(TokenFault::Issuer));

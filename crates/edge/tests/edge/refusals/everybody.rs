@@ -10,7 +10,7 @@ use shoal_auth::{StaticTokens, TokenHash};
 use shoal_edge::EdgeConfig;
 use shoal_ports::{
     AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, Principal, ProofFault,
-    ResourceMetadata, TokenFault,
+    QuotaConfig, QuotaPer, ResourceMetadata, TokenFault,
 };
 use shoal_protocol::RawJson;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -200,7 +200,44 @@ fn alice() -> Arc<StaticTokens> {
     Arc::new(StaticTokens::new([token]))
 }
 
+/// Quotas: one that is used up, one of calls under way, and a batch that fits into none.
+async fn quotas(page: &mut Page) {
+    let quota = |name: &str| QuotaConfig {
+        name: name.to_owned(),
+        per: QuotaPer::All,
+        tools: Vec::new(),
+        rate: None,
+        burst: None,
+        concurrent: None,
+    };
+    let slow = Server::with(|config| {
+        config.quotas.push(QuotaConfig {
+            rate: "1/h".parse().ok(),
+            ..quota("slow")
+        });
+    })
+    .await;
+    let batch = format!("[{},{}]", ping(), ping());
+    page.check("batch larger than a quota", slow.post(batch))
+        .await;
+    assert_ne!(slow.post(ping()).send().await.unwrap().status(), 429);
+    let told = page.check("quota used up", slow.post(ping())).await;
+    assert_eq!(told["id"], 7);
+    assert_eq!(told["error"]["data"]["quota"], "slow");
+    let narrow = Server::with(|config| {
+        config.quotas.push(QuotaConfig {
+            concurrent: Some(1),
+            ..quota("narrow")
+        });
+    })
+    .await;
+    let batch = format!("[{},{}]", ping(), ping());
+    page.check("too much under way of a quota", narrow.post(batch))
+        .await;
+}
+
 pub(super) async fn limits(page: &mut Page) {
+    quotas(page).await;
     let full = Server::with(|config| {
         config.limits.requests = 0;
         config.limits.streams = 0;

@@ -103,7 +103,7 @@ pub(super) async fn requests(page: &mut Page) {
     page.check_id("subscriptions/listen without a filter", no_filter)
         .await;
     let many = listen(json!({"notifications": {"resourceSubscriptions": ["a:1", "a:2"]}}));
-    page.check_id("subscriptions/listen to too many resources", many)
+    page.check_id("subscriptions/listen to too many resources or tasks", many)
         .await;
 }
 

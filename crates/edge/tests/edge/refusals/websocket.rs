@@ -14,9 +14,24 @@ pub(super) async fn handshakes(page: &mut Page) {
     let offer = |protocols: &str| handshake(&server, protocols);
     let version = asking(&server, "mcp").header("sec-websocket-version", "8");
     page.check("WebSocket of another version", version).await;
-    let keyless = asking(&server, "mcp").header("sec-websocket-version", "13");
-    page.check("malformed handshake", keyless).await;
+    page.check("malformed handshake", keyless(&server, "mcp"))
+        .await;
+    let key = "sec-websocket-key";
     for (what, request) in [
+        (
+            "key twice",
+            offer("mcp").header(key, "dGhlIHNhbXBsZSBub25jZQ=="),
+        ),
+        (
+            "version twice",
+            offer("mcp").header("sec-websocket-version", "13"),
+        ),
+        (
+            "no key of 16 bytes",
+            keyless(&server, "mcp").header(key, "x"),
+        ),
+        ("handshake with a body", offer("mcp").body("x")),
+        ("token twice", offer("mcp, mcp.auth.one, mcp.auth.other")),
         ("no subprotocol of MCP", offer("graphql")),
         ("session without mcp.resume", offer("mcp, mcp.session.live")),
         (
@@ -41,9 +56,11 @@ pub(super) async fn handshakes(page: &mut Page) {
 }
 
 fn handshake(server: &Server, protocols: &str) -> RequestBuilder {
-    asking(server, protocols)
-        .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+    keyless(server, protocols).header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+}
+
+fn keyless(server: &Server, protocols: &str) -> RequestBuilder {
+    asking(server, protocols).header("sec-websocket-version", "13")
 }
 
 fn asking(server: &Server, protocols: &str) -> RequestBuilder {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt as _;
 use shoal_ports::StreamItem;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::client::{Client, SOON, server};
@@ -23,6 +25,26 @@ async fn a_drained_client_with_ids_is_sent_away_at_once() {
     assert_eq!(idle.closed().await.0, CloseCode::Away);
     stream.closed().await;
     assert!(server.gateway.closed.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_client_said_before_it_heard_that_it_is_sent_away_arrives() {
+    let server = server(|config| config.timing.reconnect_after = Duration::ZERO).await;
+    let mut client = Client::opened(&server, &["mcp.resume"]).await;
+    let stream = server.gateway.stream().await;
+    server.drain.cancel();
+    // The close frame is there, and the client has not read it.
+    let peek = async { client.socket.get_mut().peek(&mut [0]).await.unwrap() };
+    timeout(SOON, peek).await.unwrap();
+    stream.closed().await;
+    client.send(PING).await;
+    client.send(PING).await;
+    assert_eq!(client.closed().await.0, CloseCode::Away);
+    let hung_up = async { while let Some(Ok(_)) = client.socket.next().await {} };
+    timeout(SOON, hung_up).await.unwrap();
+    let delivered = server.gateway.delivered.lock();
+    let to: Vec<&str> = delivered.iter().map(|(to, _)| to.as_str()).collect();
+    assert_eq!(to, [LIVE, LIVE]);
 }
 
 #[tokio::test]
@@ -116,6 +138,34 @@ async fn a_client_that_does_not_read_makes_nothing_pile_up() {
     }
     drop(client);
     stream.closed().await;
+}
+
+#[tokio::test]
+async fn answers_to_pings_that_nobody_reads_do_not_pile_up() {
+    const PINGS: usize = 1 << 18;
+    const AT_ONCE: usize = 1 << 10;
+    let server = server(|_| {}).await;
+    let mut client = Client::opened(&server, &["mcp.resume"]).await;
+    let _stream = server.gateway.stream().await;
+    // A masked ping with 125 bytes.
+    let mut ping = vec![0x89, 0x80 | 125];
+    ping.resize(6 + 125, 0);
+    let pings = ping.repeat(AT_ONCE);
+    for _ in 0..PINGS / AT_ONCE {
+        let writing = client.socket.get_mut().write_all(&pings);
+        timeout(SOON, writing).await.unwrap().unwrap();
+    }
+    client.send(PING).await;
+    let mut pongs = 0;
+    loop {
+        match timeout(SOON, client.socket.next()).await.unwrap() {
+            Some(Ok(Message::Pong(_))) => pongs += 1,
+            Some(Ok(Message::Text(_))) => break,
+            other => panic!("no answer: {other:?}"),
+        }
+    }
+    // The buffers of both sockets hold some of them.
+    assert!(pongs < PINGS / 2, "{pongs} answers were kept");
 }
 
 #[tokio::test]

@@ -44,8 +44,23 @@ async fn what_a_client_offers_must_fit_together() {
             "name the session once",
         ),
         (
+            &["mcp.resume", "mcp.session.live", "mcp.session.other"],
+            &[],
+            "name the session once",
+        ),
+        (
             &["mcp.resume", "mcp.session.live", "mcp.after.1-2-3"],
             &[("last-event-id", "1-2-3")],
+            "name the last event once",
+        ),
+        (
+            &[
+                "mcp.resume",
+                "mcp.session.live",
+                "mcp.after.1-2-3",
+                "mcp.after.1-2-4",
+            ],
+            &[],
             "name the last event once",
         ),
         (
@@ -58,11 +73,25 @@ async fn what_a_client_offers_must_fit_together() {
             &[],
             "the history after",
         ),
+        (&["mcp"], &[("connection", "close")], "WebSocket:"),
+        (
+            &["mcp", "mcp.auth.one", "mcp.auth.other"],
+            &[],
+            "give the token once",
+        ),
+        (&["mcp"], &[("sec-websocket-key", "x")], "16 bytes"),
         (
             &["mcp"],
-            &[("sec-websocket-key", "x"), ("connection", "close")],
-            "WebSocket:",
+            &[("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZR==")],
+            "16 bytes",
         ),
+        (
+            &["mcp"],
+            &[("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZSE=")],
+            "16 bytes",
+        ),
+        (&["mcp"], &[("content-length", "1")], "no body"),
+        (&["mcp"], &[("transfer-encoding", "chunked")], "no body"),
     ] {
         let (status, said) = refused(&server, protocols, headers).await;
         assert_eq!(status, 400, "{protocols:?}: {said}");

@@ -94,20 +94,20 @@ async fn errors(State(fleet): State<Arc<Fleet>>, Query(asked): Query<Asked>) -> 
 
 async fn end_session(
     State(fleet): State<Arc<Fleet>>,
-    Extension(By(by)): Extension<By>,
+    Extension(by): Extension<By>,
     Path(id): Path<String>,
 ) -> Response {
     let Some(session) = session_id(&id) else {
         return no_session();
     };
     let ended = fleet.end_session(&session).await;
-    tracing::info!(%session, by, outcome = ?ended, "console: end a session");
+    tracing::info!(%session, by = &*by.name, outcome = ?ended, "console: end a session");
     acted(ended, no_session)
 }
 
 async fn cancel_call(
     State(fleet): State<Arc<Fleet>>,
-    Extension(By(by)): Extension<By>,
+    Extension(by): Extension<By>,
     Path(id): Path<String>,
     body: String,
 ) -> Response {
@@ -129,7 +129,7 @@ async fn cancel_call(
         given => format!("{REASON}: {given}"),
     };
     let cancelled = fleet.cancel_call(call, &reason).await;
-    tracing::info!(%call, by, reason, outcome = ?cancelled, "console: cancel a call");
+    tracing::info!(%call, by = &*by.name, reason, outcome = ?cancelled, "console: cancel a call");
     acted(cancelled, no_call)
 }
 

@@ -1,5 +1,6 @@
 //! Who may use the console.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -7,9 +8,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use shoal_auth::TokenHash;
+use shoal_telemetry::audit::{self, Kind, keys};
+use shoal_telemetry::trace::attributes;
 
 use super::super::refuse;
-use crate::config::Secret;
+use super::API;
+use crate::config::{Operator, OperatorRole, Secret};
 
 /// What changes something must carry: no form and no page of another origin can send it.
 pub(super) const ACTION: HeaderName = HeaderName::from_static("x-shoal-console");
@@ -22,37 +26,74 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 /// Decides who may use the console.
 pub(super) struct Guard {
-    token: Option<TokenHash>,
+    /// By their tokens. Hashes have one length, and say nothing of tokens to whoever measures how long they are looked for.
+    operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
 }
 
-/// In whose name something is done, for the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct By(pub(super) &'static str);
+/// In whose name something is done, and what that operator may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct By {
+    pub(super) name: Arc<str>,
+    role: OperatorRole,
+}
+
+impl By {
+    fn operator(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            role: OperatorRole::Operator,
+        }
+    }
+}
 
 impl Guard {
-    pub(super) fn new(token: Option<Secret>, on_this_machine: bool) -> Self {
+    pub(super) fn new(token: Option<Secret>, named: &[Operator], on_this_machine: bool) -> Self {
+        let token = token.map(|token| TokenHash::of(token.expose()));
+        let token = token.map(|token| (token, By::operator("the admin token")));
+        let named = named.iter().map(|operator| {
+            let by = By {
+                name: operator.name.as_str().into(),
+                role: operator.role,
+            };
+            (operator.sha256, by)
+        });
         Self {
-            token: token.map(|token| TokenHash::of(token.expose())),
+            operators: token.into_iter().chain(named).collect(),
             on_this_machine,
         }
     }
 
     /// Whether there is a console at all.
     fn is_open(&self) -> bool {
-        self.token.is_some() || self.on_this_machine
+        !self.operators.is_empty() || self.on_this_machine
     }
 
     fn admit(&self, headers: &HeaderMap) -> Option<By> {
-        let Some(token) = self.token else {
-            return self.on_this_machine.then_some(By("this machine"));
-        };
+        if self.operators.is_empty() {
+            return (self.on_this_machine).then(|| By::operator("this machine"));
+        }
         let sent = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
         let (scheme, sent) = sent.split_once(' ')?;
-        // Hashes have one length, so that a comparison does not tell the token's.
-        let right = TokenHash::of(sent.trim()) == token;
-        (scheme.eq_ignore_ascii_case("bearer") && right).then_some(By("the admin token"))
+        let known = self.operators.get(&TokenHash::of(sent.trim()));
+        known
+            .filter(|_| scheme.eq_ignore_ascii_case("bearer"))
+            .cloned()
     }
+}
+
+/// Tells the audit trail what somebody did here, or was not let do. `by` is `None` where nobody knows who that was.
+fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
+    audit::record(Kind::Admin, |event| {
+        event
+            .set_some(keys::ENDUSER_ID, by.map(|by| &*by.name))
+            .set(attributes::HTTP_REQUEST_METHOD, method.as_str())
+            .set(keys::URL_PATH, path)
+            .set(
+                attributes::HTTP_RESPONSE_STATUS_CODE,
+                i64::from(status.as_u16()),
+            );
+    });
 }
 
 /// For the page and the API: closed where there is no protection, and strict about what a browser may do.
@@ -66,7 +107,7 @@ pub(super) async fn around_all(
         false => refuse(
             StatusCode::FORBIDDEN,
             "the console is closed: the admin port can be reached by other machines and no token is set; set \
-             server.admin_token (SHOAL_SERVER__ADMIN_TOKEN='{ file = \"…\" }'), or let the admin port \
+             server.operators, or server.admin_token (SHOAL_SERVER__ADMIN_TOKEN='{ file = \"…\" }'), or let the admin port \
              listen on 127.0.0.1 with no server.admin_hosts",
         ),
     };
@@ -90,16 +131,32 @@ pub(super) async fn around_all(
     response
 }
 
-/// For the API: asks for the token, and for the header that only the page sends.
+/// For the API: asks for a token, and for the header that only the page sends. What changes something, and what is refused, is
+/// told to the audit trail.
 pub(super) async fn around_api(
     State(guard): State<Arc<Guard>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    let Some(by) = guard.admit(request.headers()) else {
+    let by = guard.admit(request.headers());
+    // The router has taken the beginning away.
+    let path = format!("{API}{}", request.uri().path());
+    let method = request.method().clone();
+    let changes = method != Method::GET && method != Method::HEAD;
+    let response = admitted(by.clone(), changes, request, next).await;
+    let status = response.status();
+    let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if changes || refused {
+        tell(by.as_ref(), &method, &path, status);
+    }
+    response
+}
+
+async fn admitted(by: Option<By>, changes: bool, mut request: Request, next: Next) -> Response {
+    let Some(by) = by else {
         let mut response = refuse(
             StatusCode::UNAUTHORIZED,
-            "send Authorization: Bearer with the token of server.admin_token",
+            "send Authorization: Bearer with the token of server.admin_token, or of one of server.operators",
         );
         let bearer = HeaderValue::from_static("Bearer");
         response
@@ -107,7 +164,12 @@ pub(super) async fn around_api(
             .insert(header::WWW_AUTHENTICATE, bearer);
         return response;
     };
-    let changes = request.method() != Method::GET && request.method() != Method::HEAD;
+    if changes && by.role == OperatorRole::Viewer {
+        return refuse(
+            StatusCode::FORBIDDEN,
+            "a viewer changes nothing: that takes the role operator (server.operators)",
+        );
+    }
     if changes && !request.headers().contains_key(&ACTION) {
         return refuse(
             StatusCode::FORBIDDEN,

@@ -5,8 +5,10 @@ mod tools;
 
 use http::{Method, StatusCode};
 use serde_json::Value;
+use shoal_auth::TokenHash;
 use shoal_ports::CallId;
 
+use crate::config::{Operator, OperatorRole};
 use setting::{HOSTILE, Port, here, text};
 
 const TOKEN: &str = "correct-horse-battery-staple";
@@ -53,6 +55,65 @@ async fn a_token_that_is_set_is_asked_for() {
             .get("/console/api/overview", &[("authorization", &right)])
             .await;
         assert_eq!(status, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn operators_do_what_their_roles_let_them() {
+    let operator = |name: &str, role| Operator {
+        name: name.to_owned(),
+        sha256: TokenHash::of(&format!("{name}'s token")),
+        role,
+    };
+    let port = Port::of(&[
+        operator("vera", OperatorRole::Viewer),
+        operator("olaf", OperatorRole::Operator),
+    ]);
+    let seen = [
+        "overview",
+        "sessions",
+        "sessions/s1",
+        "calls",
+        "errors",
+        "tools",
+        "tools/echo",
+    ];
+    let done = [
+        "sessions/s1/end",
+        "calls/019a0000-0000-7000-8000-000000000000/cancel",
+        "tools/echo/call",
+    ];
+    for (token, sees, does) in [
+        ("Bearer vera's token", true, false),
+        ("Bearer olaf's token", true, true),
+        ("Bearer vera", false, false),
+        ("", false, false),
+    ] {
+        let sent = [("authorization", token), ("x-shoal-console", "1")];
+        for path in seen {
+            let path = format!("/console/api/{path}");
+            let status = port.send(Method::GET, &path, &sent).await.status();
+            assert_eq!(status != StatusCode::UNAUTHORIZED, sees, "{token} {path}");
+            assert_ne!(status, StatusCode::FORBIDDEN, "{token} {path}");
+        }
+        let before = port.node.deeds.lock().len();
+        for path in done {
+            let path = format!("/console/api/{path}");
+            let answer = port.send(Method::POST, &path, &sent).await;
+            let status = answer.status();
+            if does {
+                assert!(
+                    status != StatusCode::UNAUTHORIZED && status != StatusCode::FORBIDDEN,
+                    "{path} {status}"
+                );
+            } else if sees {
+                assert_eq!(status, StatusCode::FORBIDDEN, "{token} {path}");
+                assert!(text(answer).await.contains("viewer"));
+            } else {
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{token} {path}");
+            }
+        }
+        assert_eq!(port.node.deeds.lock().len() > before, does, "{token}");
     }
 }
 

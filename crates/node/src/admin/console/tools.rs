@@ -71,7 +71,7 @@ async fn tool(State(tools): State<Arc<ToolRoutes>>, Path(name): Path<String>) ->
 /// What the edge answers: JSON, or a stream.
 async fn call(
     State(tools): State<Arc<ToolRoutes>>,
-    Extension(By(by)): Extension<By>,
+    Extension(by): Extension<By>,
     Path(name): Path<String>,
     body: Bytes,
 ) -> Response {
@@ -92,6 +92,10 @@ async fn call(
     };
     let known = tools.fleet.tool(&name).await;
     // Before it runs: whatever becomes of the answer, it may have.
-    tracing::info!(tool = shown(&name, SHOWN_NAME), by, "console: call a tool");
+    tracing::info!(
+        tool = shown(&name, SHOWN_NAME),
+        by = &*by.name,
+        "console: call a tool"
+    );
     edge.call(&name, &call, known.as_ref()).await
 }

@@ -28,7 +28,7 @@ those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left
 Tables are merged key by key; a list is replaced as a whole. A setting that does not exist, or a value that
 it cannot have, ends the start with exit code 2 and a message that names the setting and who set it.
 
-`shoal config check` reads everything, except for the files of `[cluster.tls]`, and starts nothing. `shoal config
+`shoal config check` reads everything, except for the files of `[cluster.tls]` and `policy.file`, and starts nothing. `shoal config
 show` prints what is in force, without secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
 (`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`).
 
@@ -52,7 +52,13 @@ pub fn markdown() -> String {
     let mut page = HEAD.to_owned();
     let root = inlined();
     for (name, schema) in members(&root) {
-        section(&mut page, &[name], schema);
+        match schema.get("items").filter(|item| is_table(item)) {
+            Some(item) => {
+                heading(&mut page, &format!("[[{name}]]"), schema);
+                rows(&mut page, item);
+            }
+            None => section(&mut page, &[name], schema),
+        }
     }
     page
 }

@@ -16,7 +16,7 @@ fn defaults_are_not_dangerous() {
 
 #[test]
 fn a_cluster_port_that_others_reach_wants_tls() {
-    let open = "[cluster]\nlisten = '0.0.0.0:7001'\nadvertise = 'a:7001'\n";
+    let open = "[cluster]\ninsecure = true\nlisten = '0.0.0.0:7001'\nadvertise = 'a:7001'\n";
     let [said] = &warned(open)[..] else {
         panic!("{:?}", warned(open))
     };
@@ -32,6 +32,27 @@ fn a_cluster_port_that_others_reach_wants_tls() {
     assert!(warned(&half)[0].contains("cluster.tls.allow_plaintext"));
     assert!(warned(&format!("{open}{TLS}")).is_empty());
     assert!(warned("[cluster]\nlisten = '127.0.0.1:7001'\n").is_empty());
+}
+
+#[test]
+fn a_cluster_port_without_tls_that_others_reach_needs_a_word() {
+    let open = "[cluster]\nlisten = '10.0.0.1:7001'\n";
+    let refused = operator().file(open).load().unwrap_err().to_string();
+    for part in [
+        "cluster.listen",
+        "10.0.0.1:7001",
+        "[cluster.tls]",
+        "cluster.insecure = true",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    for fine in [
+        format!("{open}{TLS}"),
+        format!("{open}insecure = true\n"),
+        "[cluster]\nlisten = '[::1]:7001'\n".to_owned(),
+    ] {
+        assert!(operator().file(&fine).load().is_ok(), "{fine}");
+    }
 }
 
 #[test]
@@ -59,5 +80,34 @@ fn a_setting_of_an_earlier_release_is_read_and_said_to_be_of_no_effect() {
     };
     for part in ["session.doze_after", "no effect", "take it out"] {
         assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn places_that_one_of_several_principals_may_have_alone_are_worth_a_warning() {
+    let token =
+        |name: &str, digit: &str| format!("{{ name = '{name}', sha256 = '{}' }}", digit.repeat(64));
+    let (one, other) = (token("a", "1"), token("b", "2"));
+    let pool = "[pools.slow]\nbackend = 'demo'\n";
+    let of = |tokens: &str, pool: &str| {
+        warned(&format!(
+            "[auth]\nmode = 'tokens'\ntokens = [{tokens}]\n{pool}"
+        ))
+    };
+    let both = format!("{one}, {other}");
+    let said = of(&both, pool);
+    assert!(
+        matches!(&said[..], [said] if said.contains("slow") && said.contains("concurrency_per_principal")),
+        "{said:?}"
+    );
+    let shared = format!("{pool}concurrency_per_principal = 96\n");
+    let single = format!("{pool}concurrency = 1\n");
+    for fine in [
+        of(&one, pool),
+        of(&both, &shared),
+        of(&both, &single),
+        warned(pool),
+    ] {
+        assert_eq!(fine, Vec::<String>::new());
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::stdio) struct RemoteExchange {
 
 /// Why a URL or token cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::stdio) enum InvalidUrl {
+pub(crate) enum InvalidUrl {
     /// Not a URL of an MCP endpoint.
     #[error("{0:?} is no URL of an MCP endpoint: use http://HOST:PORT/mcp or https://HOST/mcp")]
     Url(String),
@@ -40,11 +40,7 @@ pub(in crate::stdio) enum InvalidUrl {
 
 impl RemoteExchange {
     pub(in crate::stdio) fn new(url: &str, token: Option<&str>) -> Result<Self, InvalidUrl> {
-        let url: Url = url
-            .parse()
-            .ok()
-            .filter(|url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or_else(|| InvalidUrl::Url(url.to_owned()))?;
+        let url = endpoint(url)?;
         let authorization = token.map(bearer).transpose()?;
         if authorization.is_some() && url.scheme() == "http" && !is_loopback(&url) {
             tracing::warn!(%url, "the token travels unencrypted: use https");
@@ -64,6 +60,16 @@ impl RemoteExchange {
             authorization,
         })
     }
+}
+
+/// The URL of an MCP endpoint.
+///
+/// # Errors
+/// A text that is none.
+pub(crate) fn endpoint(text: &str) -> Result<Url, InvalidUrl> {
+    let url = text.parse::<Url>().ok();
+    url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| InvalidUrl::Url(text.to_owned()))
 }
 
 fn bearer(token: &str) -> Result<HeaderValue, InvalidUrl> {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use shoal_protocol::Era;
 
 use super::script::{Act, End, accepted, answered, refused, server};
-use crate::stdio::client::{Client, ClientError, ClientHandler};
+use crate::stdio::client::{Client, ClientError, ClientHandler, Followed};
 use crate::stdio::exchange::{Exchange, Prompt};
 
 /// Answers every question with its text, and notes how far calls are.
@@ -214,4 +214,95 @@ async fn a_request_that_takes_too_long_is_given_up() {
     assert!(matches!(error, Err(ClientError::TimedOut)), "{error:?}");
     assert_eq!(*seen.0.lock(), [json!(3)]);
     client.finish().await;
+}
+
+fn offers_tasks() -> Act {
+    let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+    answered(1, json!({ "capabilities": { "extensions": extensions } }))
+}
+
+fn task(id: u64, status: &str, more: Value) -> Act {
+    let mut task = json!({ "taskId": "t", "status": status, "pollIntervalMs": 500 });
+    task.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().cloned().unwrap());
+    answered(id, task)
+}
+
+/// The task that was followed to its end.
+async fn followed(client: &mut Client) -> Value {
+    assert!(client.declare_tasks());
+    match client.follow("t").await.unwrap() {
+        Followed::Ended(task) => task,
+        Followed::Asks => panic!("it asks"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_polled_where_nobody_tells_of_it_and_each_question_answered_once() {
+    let asks = json!({ "inputRequests": {
+        "who": { "method": "elicitation/create", "params": { "message": "Who?" } } } });
+    let server = server([
+        offers_tasks(),
+        task(2, "input_required", asks.clone()),
+        answered(3, json!({ "resultType": "complete" })),
+        refused(400, -32601),
+        // The answer is on its way.
+        task(5, "input_required", asks),
+        task(6, "completed", json!({ "result": { "content": [] } })),
+    ]);
+    let mut client = connected(server.exchange(), None).await.unwrap();
+    assert_eq!(followed(&mut client).await["result"]["content"], json!([]));
+    let posted = server.posted();
+    let methods: Vec<&str> = posted
+        .iter()
+        .map(|it| it["method"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "server/discover",
+        "tasks/get",
+        "tasks/update",
+        "subscriptions/listen",
+        "tasks/get",
+        "tasks/get",
+    ];
+    assert_eq!(methods, expected);
+    assert_eq!(
+        posted[2]["params"]["inputResponses"],
+        json!({ "who": { "said": "Who?" } })
+    );
+    let declared = &posted[1]["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert!(
+        declared["extensions"]["io.modelcontextprotocol/tasks"].is_object(),
+        "{declared}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_told_of_is_not_polled_until_its_subscription_ends() {
+    let told = Act::Stream(
+        vec![
+            r#"data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"taskIds":["t"]}}}"#,
+            r#"data: {"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"t","status":"working"}}"#,
+            r#"data: {"jsonrpc":"2.0","id":3,"result":{}}"#,
+        ],
+        End::Clean,
+    );
+    let server = server([
+        offers_tasks(),
+        task(2, "working", json!({})),
+        told,
+        task(4, "working", json!({})),
+        task(5, "cancelled", json!({})),
+    ]);
+    let mut client = connected(server.exchange(), None).await.unwrap();
+    assert_eq!(followed(&mut client).await["status"], "cancelled");
+    assert_eq!(server.posted().len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_nothing_of_tasks_is_not_asked_for_any() {
+    let server = server([answered(1, json!({ "capabilities": {} }))]);
+    let mut client = connected(server.exchange(), None).await.unwrap();
+    assert!(!client.declare_tasks());
 }

@@ -11,7 +11,7 @@ use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::process::{Server, shoal};
 
 /// A Redis of the test's own; its URL.
-async fn redis() -> (Child, String) {
+pub(crate) async fn redis() -> (Child, String) {
     let port = {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         free.local_addr().unwrap().port()

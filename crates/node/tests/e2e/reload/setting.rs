@@ -12,7 +12,7 @@ use crate::process::{SOON, Server};
 use crate::serve::FIXTURE;
 
 /// A configuration file that changes.
-pub(super) struct ConfigFile {
+pub(crate) struct ConfigFile {
     directory: PathBuf,
     file: String,
 }
@@ -24,7 +24,7 @@ impl Drop for ConfigFile {
 }
 
 impl ConfigFile {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("shoal-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir(&directory).unwrap();
         let file = directory.join("shoal.toml").to_str().unwrap().to_owned();
@@ -33,17 +33,17 @@ impl ConfigFile {
         config
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.file
     }
 
     /// A file beside it, which is not there yet.
-    pub(super) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// Puts another file in its place.
-    pub(super) fn write(&self, text: &str) {
+    pub(crate) fn write(&self, text: &str) {
         let next = self.beside("next");
         std::fs::write(&next, text).unwrap();
         std::fs::rename(next, &self.file).unwrap();
@@ -51,7 +51,7 @@ impl ConfigFile {
 }
 
 /// A pool of the fixture, with its name for a prefix, and `more` said of its server.
-pub(super) fn fixture(name: &str, more: &str) -> String {
+pub(crate) fn fixture(name: &str, more: &str) -> String {
     let more = match more {
         "" => String::new(),
         more => format!(", {more}"),
@@ -62,7 +62,7 @@ pub(super) fn fixture(name: &str, more: &str) -> String {
 }
 
 /// Waits until it is so.
-pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let so = async {
         while !is_so().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -72,13 +72,13 @@ pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// A server as a client sees it, in one session.
-pub(super) struct Seen {
-    pub(super) session: Session,
+pub(crate) struct Seen {
+    pub(crate) session: Session,
     last: AtomicU64,
 }
 
 impl Seen {
-    pub(super) async fn of(server: &Server) -> Self {
+    pub(crate) async fn of(server: &Server) -> Self {
         Self {
             session: Session::open(&server.mcp).await,
             last: AtomicU64::new(1_000_000_000),
@@ -90,20 +90,20 @@ impl Seen {
     }
 
     /// What a tool answers.
-    pub(super) async fn call(&self, tool: &str, said: &str) -> String {
+    pub(crate) async fn call(&self, tool: &str, said: &str) -> String {
         let call = call(self.id(), tool, json!({ "text": said }));
         text(&self.session.ask(&call).await).to_owned()
     }
 
     /// The code of the error that a call of a tool is refused with.
-    pub(super) async fn refusal(&self, tool: &str) -> i64 {
+    pub(crate) async fn refusal(&self, tool: &str) -> i64 {
         let call = call(self.id(), tool, json!({ "text": "" }));
         let answer = self.session.ask(&call).await;
         answer["error"]["code"].as_i64().expect("an error")
     }
 
     /// Waits until a tool is offered, or is not.
-    pub(super) async fn offers(&self, tool: &str, is_offered: bool) {
+    pub(crate) async fn offers(&self, tool: &str, is_offered: bool) {
         until(async || {
             let list = request(self.id(), "tools/list", json!({}));
             let list = self.session.ask(&list).await;

@@ -7,9 +7,9 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, LedgerNumber, LogFilter, NodeId,
-    PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest,
-    StreamItem, WorkerId,
+    Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, LogFilter,
+    NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId,
+    SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -35,6 +35,14 @@ pub(super) fn json() -> impl Strategy<Value = RawJson> {
 
 pub(super) fn millis() -> impl Strategy<Value = Duration> {
     (0..10_000_000_u64).prop_map(Duration::from_millis)
+}
+
+pub(super) fn transport() -> impl Strategy<Value = SessionTransport> {
+    prop_oneof![
+        Just(SessionTransport::Streamable),
+        Just(SessionTransport::SingleStream),
+        Just(SessionTransport::Task),
+    ]
 }
 
 pub(super) fn method() -> impl Strategy<Value = Method> {
@@ -137,8 +145,20 @@ pub(super) fn caller() -> impl Strategy<Value = Caller> {
                 client_info,
                 capabilities,
                 headers,
+                grant: None,
             },
         )
+}
+
+pub(super) fn grant() -> impl Strategy<Value = Arc<Grant>> {
+    let scopes = collection::vec(text().prop_map(Arc::from), 0..3);
+    (scopes, json()).prop_map(|(scopes, claims)| {
+        Arc::new(Grant {
+            scopes: scopes.into(),
+            claims,
+            until: None,
+        })
+    })
 }
 
 pub(super) fn headers() -> impl Strategy<Value = ForwardedHeaders> {
@@ -197,6 +217,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
                 number,
             }),
             attach_only: bound.2,
+            asks_first: false,
             epoch: bound.3.map(Epoch),
         },
     )

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
-use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, SessionRef};
+use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Grant, SessionRef};
 use shoal_protocol::{
     InvalidMessage, Message, Revision, RpcError, batch, error_response, error_response_without_id,
 };
@@ -35,6 +35,7 @@ impl Node {
         let begin = |reply| SessionMsg::Batch {
             members: members.clone(),
             repeated,
+            grant: to.grant.clone(),
             reply,
         };
         let Some(begun) = self.ask_for_change(to, begin).await? else {
@@ -77,6 +78,7 @@ impl Node {
         live: &Arc<LiveSession>,
         members: Vec<Result<Message, InvalidMessage>>,
         repeated: bool,
+        grant: Option<&Arc<Grant>>,
     ) -> Result<Result<Option<Begun>, GatewayError>, Closed> {
         let allowed = live.revision().is_some_and(Revision::allows_batches);
         if !allowed {
@@ -106,7 +108,7 @@ impl Node {
                             .to_rpc();
                             answers.extend(request.map(|id| error_response(&id, &error)));
                         }
-                        effect => match self.settle(live, effect).await {
+                        effect => match self.settle(live, effect, grant).await {
                             Ok(answer) => answers.extend(answer),
                             Err(error) => return Ok(Err(error)),
                         },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Delivered, GatewayError, SessionRef};
+use shoal_ports::{Delivered, GatewayError, Grant, SessionRef};
 use shoal_protocol::{Message, Method, Request};
 
 use super::super::Node;
@@ -52,10 +52,11 @@ impl Node {
         live: &Arc<LiveSession>,
         message: Message,
         repeated: bool,
+        grant: Option<&Arc<Grant>>,
     ) -> Result<Result<Delivered, GatewayError>, Closed> {
         let effect = live.apply(input(message))?;
         let settled = match self.initialized_again(live, effect, repeated).await {
-            Ok(Some(effect)) => self.settle(live, effect).await,
+            Ok(Some(effect)) => self.settle(live, effect, grant).await,
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };

@@ -7,7 +7,6 @@ use shoal_protocol::Request;
 
 use super::super::Node;
 use super::ATTEMPTS;
-use crate::clock::unix_millis;
 use crate::live::Closed;
 use crate::state::{Effect, Input};
 
@@ -37,7 +36,7 @@ impl Node {
                             self.driver.check_ownership(&live).await?;
                         }
                         live.note(Input::TaskAnswered(answer.key));
-                        live.note(Input::TaskChanged(unix_millis()));
+                        live.task_changed();
                     }
                     acknowledgement
                 }

@@ -7,8 +7,8 @@ use shoal_ports::{CallFailure, CallOutcome, Secret};
 use shoal_protocol::Method;
 
 use super::harness::{Client, TestBackend, error, failure, text};
-use super::server::Server;
-use crate::{EraChoice, HttpBackend, HttpIsolation};
+use super::server::{Server, started};
+use crate::{EraChoice, HttpIsolation};
 
 #[tokio::test]
 async fn every_kind_of_server_is_called() {
@@ -52,7 +52,7 @@ async fn the_era_can_be_chosen() {
     let server = Server::start(&["--era", "modern"]).await;
     let mut config = server.config();
     config.era = EraChoice::Legacy;
-    let backend = HttpBackend::start(config, &server.url).unwrap();
+    let backend = started(config);
     let running = TestBackend(std::sync::Arc::new(backend));
     let state = running.state_where(|state| {
         state

@@ -3,12 +3,19 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shoal_outbound::Outbound;
 use tokio::process::Child;
 
 use super::harness::{TestBackend, served};
 use crate::{HttpBackend, HttpConfig};
 
 const SCRIPT: &str = "streamable.py";
+
+/// The backend of the first server that is configured.
+pub(super) fn started(config: HttpConfig) -> HttpBackend {
+    let mut started = HttpBackend::start(config, &Outbound::default()).unwrap();
+    started.swap_remove(0)
+}
 
 /// A running server, which is killed when dropped.
 pub(super) struct Server {
@@ -70,7 +77,7 @@ impl Server {
 
     /// One with these settings.
     pub(super) async fn backend_of(&self, config: HttpConfig) -> TestBackend {
-        TestBackend::of(HttpBackend::start(config, &self.url).unwrap()).await
+        TestBackend::of(started(config)).await
     }
 
     /// What it has seen.

@@ -6,8 +6,8 @@ use serde_json::json;
 use shoal_ports::{CallFailure, SessionId};
 
 use super::harness::{Client, TestBackend, eventually, failure, text};
-use super::server::Server;
-use crate::{HttpBackend, HttpIsolation};
+use super::server::{Server, started};
+use crate::HttpIsolation;
 
 #[tokio::test]
 async fn each_session_has_one_of_its_own_and_it_ends_with_it() {
@@ -136,7 +136,7 @@ async fn where_there_is_another_server_a_call_does_not_wait() {
 async fn a_server_that_chooses_an_unknown_version_is_not_used() {
     for version in ["9999-01-01", "2026-07-28"] {
         let server = Server::start(&["--version", version]).await;
-        let backend = HttpBackend::start(server.config(), &server.url).unwrap();
+        let backend = started(server.config());
         let running = TestBackend(std::sync::Arc::new(backend));
         let told = format!("it speaks protocol version {version}, which Shoal does not");
         let says = |detail: &String| detail.contains(&told) && detail.contains("2025-11-25");
@@ -153,7 +153,7 @@ async fn a_server_whose_lists_cannot_be_read_says_so() {
         (r#"{"tools":{}}"#, "`tools` is not an array"),
     ] {
         let server = Server::start(&["--lists", lists]).await;
-        let backend = HttpBackend::start(server.config(), &server.url).unwrap();
+        let backend = started(server.config());
         let running = TestBackend(std::sync::Arc::new(backend));
         let says = |detail: &String| detail.contains("tools/list") && detail.contains(told);
         let state = running.state_where(|state| state.detail.as_ref().is_some_and(says));

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use shoal_ports::{BusEvent, CallFailure};
 
 use super::harness::{Client, error, failure, text};
-use super::server::Server;
-use crate::{Backend as _, HttpBackend, HttpIsolation};
+use super::server::{Server, started};
+use crate::{Backend as _, HttpIsolation};
 
 #[tokio::test]
 async fn everybody_gets_their_own_question_also_in_one_session() {
@@ -184,7 +184,7 @@ async fn a_server_without_a_stream_of_its_own_is_used_all_the_same() {
 #[tokio::test]
 async fn lists_have_a_limit_in_bytes() {
     let server = Server::start(&["--endless-lists"]).await;
-    let backend = HttpBackend::start(server.config(), &server.url).unwrap();
+    let backend = started(server.config());
     let mut state = backend.state();
     let told = state.wait_for(|state| {
         let detail = state.detail.as_ref();

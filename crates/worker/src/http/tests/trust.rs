@@ -9,8 +9,8 @@ use rcgen::{
 use serde_json::json;
 
 use super::harness::{Client, Scratch, TestBackend, error, scratch, text};
-use super::server::Server;
-use crate::{HttpBackend, HttpTls};
+use super::server::{Server, started};
+use crate::HttpTls;
 
 /// An authority, and certificates of it, as files.
 struct Files(Scratch);
@@ -90,7 +90,7 @@ async fn a_private_authority_and_a_certificate_of_ones_own() {
         (missing, "/does/not/exist.pem"),
     ] {
         config.tls = tls;
-        let backend = HttpBackend::start(config.clone(), &server.url).unwrap();
+        let backend = started(config.clone());
         let running = TestBackend(std::sync::Arc::new(backend));
         let says = |detail: &String| detail.starts_with("restarting") && detail.contains(told);
         let state = running.state_where(|state| state.detail.as_ref().is_some_and(says));

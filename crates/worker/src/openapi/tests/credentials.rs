@@ -6,6 +6,7 @@ use shoal_ports::Secret;
 use super::harness::{Client, Scratch, TestBackend, scratch};
 use super::service::{Petstore, result};
 use crate::{CredentialConfig, OpenApiBackend};
+use shoal_outbound::Outbound;
 
 fn secret(value: &str) -> CredentialConfig {
     CredentialConfig {
@@ -107,7 +108,7 @@ async fn credentials_go_only_where_the_operator_says() {
     std::fs::write(&*other, document.to_string()).unwrap();
     let mut config = monitor.config();
     config.security.insert("nobody".to_owned(), secret("x"));
-    let backend = OpenApiBackend::start(config, None).unwrap();
+    let backend = OpenApiBackend::start(config, None, &Outbound::default()).unwrap();
     let running = TestBackend(std::sync::Arc::new(backend));
     let told = |part: &'static str| {
         move |state: &crate::BackendState| {
@@ -123,7 +124,7 @@ async fn credentials_go_only_where_the_operator_says() {
     let mut config = monitor.config();
     config.document = other.to_str().unwrap().to_owned();
     config.headers.insert("x-key".into(), Secret::new("x"));
-    let backend = OpenApiBackend::start(config, None).unwrap();
+    let backend = OpenApiBackend::start(config, None, &Outbound::default()).unwrap();
     let running = TestBackend(std::sync::Arc::new(backend));
     running.state_where(told("cannot be reached")).await;
 }

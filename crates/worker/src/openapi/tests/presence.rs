@@ -6,6 +6,7 @@ use shoal_ports::{CallFailure, CallOutcome};
 use super::harness::{Client, TestBackend, failure, scratch, text};
 use super::service::{Petstore, result};
 use crate::OpenApiBackend;
+use shoal_outbound::Outbound;
 
 #[tokio::test]
 async fn calls_wait_for_a_service_that_is_restarted() {
@@ -42,7 +43,9 @@ async fn one_of_several_is_left_at_once() {
     let bases = config.clone();
     let bases: Vec<Option<&str>> = bases.bases().unwrap();
     config.document = format!("{}/openapi.json", other.url);
-    let running = TestBackend::of(OpenApiBackend::start(config, bases[0]).unwrap()).await;
+    let running =
+        TestBackend::of(OpenApiBackend::start(config, bases[0], &Outbound::default()).unwrap())
+            .await;
     let client = Client::named("a");
     result(running.call(&client, "listPets", json!({})).await);
     assert_eq!(other.seen().await["runs"], json!({}));

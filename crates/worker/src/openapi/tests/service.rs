@@ -8,6 +8,7 @@ use tokio::process::Child;
 
 use super::harness::{TestBackend, served};
 use crate::{OpenApiBackend, OpenApiConfig};
+use shoal_outbound::Outbound;
 
 const SCRIPT: &str = "petstore.py";
 
@@ -53,7 +54,7 @@ impl Petstore {
 
     /// One with these settings.
     pub(super) async fn backend_of(&self, config: OpenApiConfig) -> TestBackend {
-        TestBackend::of(OpenApiBackend::start(config, None).unwrap()).await
+        TestBackend::of(OpenApiBackend::start(config, None, &Outbound::default()).unwrap()).await
     }
 
     /// What it has seen.

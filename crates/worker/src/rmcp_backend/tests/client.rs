@@ -76,6 +76,7 @@ impl<H: ServerHandler> Client<H> {
                 client_info: Some(RawJson::from_static(r#"{"name":"tester","version":"7"}"#)),
                 capabilities: self.capabilities.clone(),
                 headers: ForwardedHeaders::default(),
+                grant: None,
             }),
             progress_token: None,
             log: LogFilter::AtLeast(LogLevel::Debug),
@@ -85,6 +86,7 @@ impl<H: ServerHandler> Client<H> {
             worker: None,
             ledger: None,
             attach_only: false,
+            asks_first: false,
             epoch: None,
         }
     }

@@ -15,6 +15,7 @@ fn caller(principal: &str, session: usize) -> Caller {
         client_info: None,
         capabilities: RawJson::from_static("{}"),
         headers: shoal_ports::ForwardedHeaders::default(),
+        grant: None,
     }
 }
 

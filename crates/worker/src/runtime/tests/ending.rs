@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, SessionId, Worker};
+use shoal_protocol::code;
 use tokio::time::Instant;
 
 use super::script::{Script, call, done, is_done, outcome, small, until};
@@ -119,12 +120,12 @@ async fn panic_ends_one_call_and_nothing_else() {
     let worker = script.worker(small()).await;
     for _ in 0..3 {
         let mut running = worker.start(call()).await.unwrap();
-        let CallOutcome::Failed(CallFailure::OutcomeUnknown { reason }) =
-            outcome(&mut running).await
-        else {
-            panic!("expected an unknown outcome");
+        // Not a failure of the worker, which would be held against it.
+        let CallOutcome::Error(error) = outcome(&mut running).await else {
+            panic!("expected the tool's own error");
         };
-        assert!(!reason.contains("a bug in the tool"), "{reason}");
+        assert_eq!(error.code, code::INTERNAL_ERROR);
+        assert!(!error.message.contains("a bug in the tool"), "{error}");
         until(|| worker.load().running == 0).await;
     }
 }

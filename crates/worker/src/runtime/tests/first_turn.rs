@@ -155,7 +155,7 @@ async fn call_that_says_something_and_ends_is_read_and_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn panic_in_the_first_turn_is_one_like_any_other() {
-    let mut failures = Vec::new();
+    let mut errors = Vec::new();
     for waits in [false, true] {
         let panicked = AtomicBool::new(false);
         let script = Script::new(move |_| {
@@ -171,17 +171,16 @@ async fn panic_in_the_first_turn_is_one_like_any_other() {
         let worker = script.worker(small()).await;
         let mut running = worker.start_now(call()).unwrap();
         assert_eq!(has_ended(&running), !waits);
-        let CallOutcome::Failed(failure) = outcome(&mut running).await else {
-            panic!("expected a failure");
+        let CallOutcome::Error(error) = outcome(&mut running).await else {
+            panic!("expected an error");
         };
-        failures.push(failure);
+        errors.push(error);
         until(|| load(&worker) == (0, 0)).await;
         let mut next = worker.start_now(call()).unwrap();
         assert_eq!(has_ended(&next), !waits);
         assert!(is_done(&outcome(&mut next).await));
     }
-    assert!(matches!(&failures[0], CallFailure::OutcomeUnknown { .. }));
-    assert_eq!(failures[0], failures[1]);
+    assert_eq!(errors[0], errors[1]);
 }
 
 #[tokio::test(start_paused = true)]

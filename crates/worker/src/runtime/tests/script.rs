@@ -152,6 +152,7 @@ pub(in crate::runtime) fn call() -> Call {
             client_info: None,
             capabilities: RawJson::from_static(r#"{"sampling":{},"elicitation":{},"roots":{}}"#),
             headers: ForwardedHeaders::default(),
+            grant: None,
         }),
         progress_token: None,
         log: LogFilter::AtLeast(LogLevel::Warning),
@@ -161,6 +162,7 @@ pub(in crate::runtime) fn call() -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
     }
 }

@@ -17,6 +17,7 @@ fn call(params: Option<&'static str>) -> Call {
             client_info: None,
             capabilities: RawJson::from_static(r#"{"roots":{}}"#),
             headers: ForwardedHeaders::default(),
+            grant: None,
         }),
         progress_token: None,
         log: LogFilter::Off,
@@ -25,6 +26,7 @@ fn call(params: Option<&'static str>) -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        asks_first: false,
         epoch: None,
         durability: Durability::Journaled,
     }

@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, Outcome, RawJson, RequestId};
 use tokio::sync::mpsc;
@@ -15,6 +17,7 @@ fn call(session: &str, askable: bool) -> (PendingCall, mpsc::Receiver<CallMessag
         askable,
         wants_log: true,
         session: Some(SessionId::new(session)),
+        repeatable: Cell::new(true),
     };
     (call, received)
 }

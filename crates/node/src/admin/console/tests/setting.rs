@@ -19,7 +19,7 @@ use tower::ServiceExt as _;
 
 use super::super::super::refusal::in_json;
 use super::super::{Console, OperatorCalls, OperatorEdge};
-use crate::config::Secret;
+use crate::config::{Operator, Secret};
 
 pub(super) const HOSTILE: &str = "<script>alert(1)</script>";
 
@@ -38,6 +38,7 @@ fn report() -> SessionReport {
         revision: None,
         single_stream: false,
         live: true,
+        task: None,
         in_flight: 0,
         streams: 0,
         idle_ms: 1,
@@ -140,18 +141,26 @@ impl Port {
     pub(super) fn listening(listen: &str, hosts: &[&str], token: Option<&str>) -> Self {
         let edge = Arc::default();
         let calls = OperatorEdge::new(scripted_edge(&edge), "/mcp");
-        Self::with_calls(Ok(calls), edge, (listen, hosts, token))
+        Self::with_calls(Ok(calls), edge, (listen, hosts, token), &[])
+    }
+
+    /// One with operators who have names, on any address.
+    pub(super) fn of(operators: &[Operator]) -> Self {
+        let edge = Arc::default();
+        let calls = OperatorEdge::new(scripted_edge(&edge), "/mcp");
+        Self::with_calls(Ok(calls), edge, ("0.0.0.0:8081", &[], None), operators)
     }
 
     /// One where no tool is called.
     pub(super) fn without_calls(why: &'static str) -> Self {
-        Self::with_calls(Err(why), Arc::default(), ("127.0.0.1:8081", &[], None))
+        Self::with_calls(Err(why), Arc::default(), ("127.0.0.1:8081", &[], None), &[])
     }
 
     fn with_calls(
         calls: OperatorCalls,
         edge: Arc<Mutex<Vec<Came>>>,
         (listen, hosts, token): (&str, &[&str], Option<&str>),
+        operators: &[Operator],
     ) -> Self {
         let node = Arc::new(Scripted::default());
         let config = shoal_rpc::LinkConfig::default();
@@ -165,7 +174,7 @@ impl Port {
         let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
         let token = token.map(Secret::new);
         let listen = listen.parse().unwrap();
-        let console = Console::new(Arc::new(fleet), calls, token, listen, &hosts);
+        let console = Console::new(Arc::new(fleet), calls, token, operators, listen, &hosts);
         Self {
             router: console
                 .router()

@@ -1,0 +1,78 @@
+//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use shoal_ports::{Credentials, Scheme};
+use url::Url;
+
+use super::claims::{ClaimRules, Told};
+use super::dpop::Possession;
+use super::jws::Jws;
+use super::keys::KeySet;
+use super::scopes::Scopes;
+use crate::config::{Auth, Dpop, Issuer, SigningAlgorithm};
+
+const ISSUER: &str = "https://a";
+const RESOURCE: &str = "https://b/mcp";
+
+static RULES: LazyLock<ClaimRules> = LazyLock::new(|| {
+    let issuer = Issuer {
+        issuer: ISSUER.to_owned(),
+        ..Issuer::default()
+    };
+    let scopes = Arc::new(Scopes::new(&Auth::default()));
+    let minute = Duration::from_secs(60);
+    ClaimRules::new(
+        &issuer,
+        true,
+        vec![RESOURCE.to_owned()],
+        minute,
+        minute,
+        scopes,
+    )
+});
+
+static POSSESSION: LazyLock<Possession> = LazyLock::new(|| {
+    let resource = Url::parse(RESOURCE).expect("it is a URL");
+    Possession::new(
+        Dpop::Accepted,
+        resource,
+        "/mcp".to_owned(),
+        Duration::from_secs(60),
+    )
+});
+
+/// A token, before and after its signature is checked.
+pub fn token(text: &str) {
+    let Some(jws) = Jws::of(text) else {
+        return;
+    };
+    jws.algorithm(&SigningAlgorithm::ALL);
+    jws.is_of_type(&["at+jwt", "jwt"]);
+    let _ = RULES.read(jws.payload(), Told::ByToken);
+}
+
+/// The claims of a token, or what its issuer says of it.
+pub fn claims(text: &[u8]) {
+    for told in [Told::ByToken, Told::ByIssuer] {
+        if let Ok(verified) = RULES.read(text, told) {
+            assert!(verified.principal.as_str().starts_with(ISSUER));
+        }
+    }
+}
+
+/// A proof of possession.
+pub fn dpop_proof(text: &str) {
+    let shown = Credentials {
+        token: Some((Scheme::Dpop, "token")),
+        proof: Some(text),
+        ..Credentials::none()
+    };
+    assert!(POSSESSION.read("key", &[0; 32], &shown, 0.0).is_err());
+}
+
+/// The document with an issuer's keys.
+pub fn key_set(text: &[u8]) {
+    let _ = KeySet::read(text).map(|keys| keys.len());
+}

@@ -1,0 +1,234 @@
+//! What a caller may use: the one place where policy rules are asked.
+//!
+//! What a caller may not use is not there for it: lists leave it out, and a request for it is answered as one for something
+//! unknown.
+
+use std::sync::Arc;
+
+use shoal_policy::{Decision, KnownSubject, Policy, Subject, Target, TargetKind};
+use shoal_ports::Caller;
+use shoal_protocol::RawJson;
+use shoal_telemetry::audit::{self, Kind, keys};
+use shoal_telemetry::metrics::{PolicyOutcome, metrics};
+use shoal_telemetry::trace::{self, attributes};
+
+use crate::catalog::{Catalog, OfferedTool, Readings};
+use crate::config::Config;
+
+/// What a caller may use.
+pub(crate) struct Access(Option<Asked>);
+
+/// Whether a tool may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MayCall {
+    No,
+    Yes,
+    /// Once a person agrees to the call.
+    OnceAgreed,
+}
+
+/// The rules, and who asks.
+struct Asked {
+    policy: Arc<Policy>,
+    subject: Arc<KnownSubject>,
+}
+
+/// What is to be used, by its kind and name.
+type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
+
+impl Access {
+    /// What the rules in force let a caller use. Without rules it costs nothing to know that that is everything.
+    pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
+        let Some(policy) = config.policies.as_ref().map(|it| it.current()) else {
+            return Self(None);
+        };
+        let subject = policy.subject(&subject_of(caller));
+        Self(Some(Asked { policy, subject }))
+    }
+
+    /// Everything: what is done was allowed when it was asked for.
+    pub(crate) fn granted() -> Self {
+        Self(None)
+    }
+
+    /// The number of who asks, where there are rules.
+    pub(crate) fn subject(&self) -> Option<u64> {
+        self.0.as_ref().map(|asked| asked.subject.number())
+    }
+
+    /// Whether a tool may be called.
+    pub(crate) fn tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> MayCall {
+        let Some(asked) = &self.0 else {
+            return MayCall::Yes;
+        };
+        let item = Some(&offered.tool.raw);
+        let named = (TargetKind::Tool, name, &*offered.pool, item);
+        let decision = asked.decide(named, catalog.number());
+        asked.told(named, decision);
+        match (decision.allowed, decision.asks) {
+            (false, _) => MayCall::No,
+            (true, false) => MayCall::Yes,
+            (true, true) => MayCall::OnceAgreed,
+        }
+    }
+
+    /// Whether a tool may be seen; nobody counts that.
+    pub(crate) fn shows_tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> bool {
+        let number = catalog.number();
+        self.shows(
+            number,
+            TargetKind::Tool,
+            name,
+            &offered.pool,
+            &offered.tool.raw,
+        )
+    }
+
+    /// Whether a prompt may be had.
+    pub(crate) fn prompt(&self, catalog: &Catalog, name: &str, pool: &str) -> bool {
+        self.answer((TargetKind::Prompt, name, pool, None), catalog)
+    }
+
+    /// Whether a template may be completed.
+    pub(crate) fn template(&self, catalog: &Catalog, template: &str, pool: &str) -> bool {
+        self.answer(
+            (TargetKind::ResourceTemplate, template, pool, None),
+            catalog,
+        )
+    }
+
+    /// Whether a resource may be read.
+    ///
+    /// What its backend lists has one name. Anything else a client names as it likes: that must be allowed in each way in
+    /// which servers may read it, and denied in none.
+    pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
+        let Some(asked) = &self.0 else {
+            return true;
+        };
+        let named = (TargetKind::Resource, uri, pool, None);
+        if catalog.is_listed(uri) {
+            return self.answer(named, catalog);
+        }
+        let mut decision = asked.decide(named, catalog.number());
+        if decision.allowed
+            && let Some(against) = asked.against_other_readings(uri, pool, catalog)
+        {
+            decision = against;
+        }
+        asked.told(named, decision);
+        decision.allowed
+    }
+
+    /// Whether an item may be seen in a list of the catalog with this number.
+    pub(crate) fn shows(
+        &self,
+        catalog: u64,
+        kind: TargetKind,
+        name: &str,
+        pool: &str,
+        item: &RawJson,
+    ) -> bool {
+        let Some(asked) = &self.0 else {
+            return true;
+        };
+        // Nothing else has annotations that rules look at.
+        let item = (kind == TargetKind::Tool).then_some(item);
+        asked.decide((kind, name, pool, item), catalog).allowed
+    }
+
+    fn answer(&self, named: Named<'_>, catalog: &Catalog) -> bool {
+        let Some(asked) = &self.0 else {
+            return true;
+        };
+        let decision = asked.decide(named, catalog.number());
+        asked.told(named, decision);
+        decision.allowed
+    }
+}
+
+impl Asked {
+    /// What keeps a URI from being read, by another way in which a server may read it.
+    fn against_other_readings(&self, uri: &str, pool: &str, catalog: &Catalog) -> Option<Decision> {
+        let decide = |uri: &str| {
+            let named = (TargetKind::Resource, uri, pool, None);
+            self.policy
+                .decide(&self.subject, &target(named, catalog.number()))
+        };
+        let Some(Readings { whole, loose }) = Catalog::readings(uri) else {
+            return Some(Decision::NO_RULE_ALLOWS);
+        };
+        let mut whole = whole.iter().map(|uri| decide(uri));
+        let mut loose = loose.iter().map(|uri| decide(uri));
+        let denied = |decision: &Decision| !decision.allowed;
+        let by_a_rule =
+            |decision: &Decision| denied(decision) && self.policy.rule(*decision).is_some();
+        whole.find(denied).or_else(|| loose.find(by_a_rule))
+    }
+
+    fn decide(&self, named: Named<'_>, catalog: u64) -> Decision {
+        let decision = self.policy.decide(&self.subject, &target(named, catalog));
+        if !decision.allowed {
+            let (kind, name, ..) = named;
+            let rule = self.policy.rule(decision);
+            tracing::trace!(kind = kind.as_str(), name, rule, "policy hides something");
+        }
+        decision
+    }
+
+    /// Counts the answer to a request.
+    fn told(&self, (kind, name, pool, _): Named<'_>, decision: Decision) {
+        let outcome = match (decision.allowed, decision.asks) {
+            (true, false) => PolicyOutcome::Allowed,
+            (true, true) => PolicyOutcome::Asked,
+            (false, _) => PolicyOutcome::Denied,
+        };
+        metrics().policy.decided(outcome);
+        audit::record(Kind::Policy, |event| {
+            event.set(attributes::OUTCOME, outcome.as_str());
+            event.set(keys::ENDUSER_ID, self.subject.principal());
+            event.set_some(keys::POLICY_RULE, self.policy.rule(decision));
+            event.set(
+                match kind {
+                    TargetKind::Tool => attributes::GEN_AI_TOOL_NAME,
+                    TargetKind::Prompt => attributes::GEN_AI_PROMPT_NAME,
+                    TargetKind::Resource => attributes::MCP_RESOURCE_URI,
+                    TargetKind::ResourceTemplate => keys::RESOURCE_TEMPLATE,
+                },
+                name,
+            );
+            event.set(attributes::POOL, pool);
+            event.trace(trace::current().as_ref());
+        });
+        if !decision.allowed {
+            let principal = self.subject.principal();
+            tracing::debug!(
+                principal,
+                kind = kind.as_str(),
+                name,
+                pool,
+                "policy denies a request"
+            );
+        }
+    }
+}
+
+fn target((kind, name, pool, item): Named<'_>, catalog: u64) -> Target<'_> {
+    Target {
+        kind,
+        name,
+        pool,
+        item,
+        catalog,
+    }
+}
+
+/// A caller as rules see it.
+fn subject_of(caller: &Caller) -> Subject<'_> {
+    let grant = caller.grant.as_deref();
+    Subject {
+        principal: caller.principal.as_str(),
+        scopes: grant.map_or(&[], |grant| &grant.scopes),
+        claims: grant.map(|grant| &grant.claims),
+        client: caller.client_info.as_ref(),
+    }
+}

@@ -1,0 +1,165 @@
+//! What a person must agree to before a tool runs: the question, and what comes of its answer.
+//!
+//! | who calls | how the question goes out |
+//! |---|---|
+//! | legacy | [`asking`]: as a request on the call's stream, before anything of the call is started |
+//! | modern | [`retry`]: as an `InputRequiredResult`; its state fits this call alone |
+
+mod arguments;
+mod asking;
+mod retry;
+
+use serde_json::json;
+use shoal_ports::{Call, CallOutcome};
+use shoal_protocol::{
+    ClientCapability, Era, Outcome, RawJson, RawObject, RpcError, declares, shown,
+};
+use shoal_telemetry::metrics::{ApprovalOutcome, metrics};
+
+use crate::audit;
+use crate::pools::View;
+
+pub(crate) use asking::Next;
+pub(crate) use retry::{Approved, input_required, read_retry};
+
+/// Characters of a name or title in a question.
+const LONGEST_NAME: usize = 200;
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Accepted,
+    Declined,
+    /// The person has closed the question without a decision.
+    Dismissed,
+    /// Nobody answered in time.
+    Late,
+    /// The client could not put the question, and why.
+    NotPut(String),
+}
+
+impl Answer {
+    /// Reads a client's answer.
+    pub(crate) fn of(said: &Outcome) -> Self {
+        match said {
+            Outcome::Result(result) => Self::of_result(result),
+            Outcome::Error(error) => Self::NotPut(shown(&error.message, LONGEST_NAME)),
+        }
+    }
+
+    /// Reads an `ElicitResult`.
+    pub(crate) fn of_result(result: &RawJson) -> Self {
+        let action = result.member("action").and_then(|action| action.string());
+        match action.as_deref() {
+            Some("accept") => Self::Accepted,
+            Some("decline") => Self::Declined,
+            Some("cancel") => Self::Dismissed,
+            _ => Self::NotPut("its answer has no action that MCP knows".to_owned()),
+        }
+    }
+
+    /// Tells that it came.
+    pub(crate) fn tell(&self, call: &Call) {
+        let outcome = match self {
+            Self::Accepted => ApprovalOutcome::Accepted,
+            Self::Declined => ApprovalOutcome::Declined,
+            Self::Dismissed => ApprovalOutcome::Cancelled,
+            Self::Late => ApprovalOutcome::TimedOut,
+            Self::NotPut(_) => ApprovalOutcome::Unable,
+        };
+        asked(call, outcome);
+    }
+
+    /// What the caller of a tool that does not run is told: a result of the tool, so that the model reads it.
+    pub(crate) fn refusal(&self) -> CallOutcome {
+        let why = match self {
+            Self::Accepted | Self::Declined => "The person who was asked declined this call.",
+            Self::Dismissed => "The person who was asked did not agree to this call.",
+            Self::Late => "Nobody agreed to this call in time.",
+            Self::NotPut(_) => "The client could not ask a person whether to agree to this call",
+        };
+        let why = match self {
+            Self::NotPut(reason) => format!("{why}: {reason}."),
+            _ => why.to_owned(),
+        };
+        let text = format!("{why} The tool was not run.");
+        CallOutcome::Result(RawJson::of(
+            &json!({ "content": [{ "type": "text", "text": text }], "isError": true }),
+        ))
+    }
+}
+
+/// A person was asked whether a call may begin, or could not be, and this came of it.
+fn asked(call: &Call, outcome: ApprovalOutcome) {
+    metrics().policy.approved(outcome);
+    audit::asked(&audit::Subject::of(call), outcome);
+}
+
+/// The parameters of the `elicitation/create` that asks for a call of a pool's tool.
+///
+/// # Errors
+/// The answer to a call that nobody can be asked about.
+pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, CallOutcome> {
+    let caller = &call.caller;
+    if !declares(&caller.capabilities, ClientCapability::ElicitationForm) {
+        asked(call, ApprovalOutcome::Unable);
+        return Err(CallOutcome::Error(unable(caller.revision.era())));
+    }
+    let params = call.params.as_ref().and_then(RawObject::of);
+    let member = |name: &str| params.as_ref()?.get(name);
+    let name = member("name").and_then(|name| name.string());
+    let name = name.unwrap_or_default();
+    let arguments = arguments::pretty(member("arguments").as_ref());
+    let arguments = arguments.map_err(|error| CallOutcome::Refused(error.to_rpc()))?;
+    let title = view.catalog.title_of_tool(&name);
+    let title = title.map_or_else(String::new, |title| {
+        format!(" ({})", shown(&title, LONGEST_NAME))
+    });
+    let server = view.catalog.title_of_pool(pool).unwrap_or(pool);
+    let (name, server) = (shown(&name, LONGEST_NAME), shown(server, LONGEST_NAME));
+    let message = format!("Allow one call of the tool {name}{title} of {server}?\n\n{arguments}");
+    Ok(RawJson::of(&json!({
+        "message": message,
+        // To accept is the answer: there is nothing to fill in.
+        "requestedSchema": { "type": "object", "properties": {} },
+    })))
+}
+
+/// The error for a client that cannot ask a person.
+fn unable(era: Era) -> RpcError {
+    let needed = ClientCapability::ElicitationForm;
+    let mut error = match era {
+        Era::Legacy => RpcError::invalid_request(String::new()),
+        Era::Modern => needed.missing(),
+    };
+    error.message = format!(
+        "a person must agree to each call of this tool, and the client cannot ask one: it has not declared the capability {needed}"
+    );
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_protocol::{Outcome, RawJson, RpcError};
+
+    use super::Answer;
+
+    #[test]
+    fn only_accept_accepts() {
+        let of = |text: &'static str| Answer::of(&Outcome::Result(RawJson::from_static(text)));
+        assert_eq!(of(r#"{"action":"accept"}"#), Answer::Accepted);
+        assert_eq!(of(r#"{"action":"decline"}"#), Answer::Declined);
+        assert_eq!(of(r#"{"action":"cancel"}"#), Answer::Dismissed);
+        for text in [
+            "{}",
+            r#"{"action":"Accept"}"#,
+            r#"{"action":true}"#,
+            r#"{"content":{"action":"accept"}}"#,
+            r#"["accept"]"#,
+        ] {
+            assert!(matches!(of(text), Answer::NotPut(_)), "{text}");
+        }
+        let failed = Answer::of(&Outcome::Error(RpcError::internal("no\nscreen")));
+        assert_eq!(failed, Answer::NotPut("noscreen".to_owned()));
+    }
+}

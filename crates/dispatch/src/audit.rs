@@ -1,0 +1,100 @@
+//! What the audit trail has of calls.
+
+use std::time::Duration;
+
+use shoal_ports::{Call, CallId, CallOutcome, Caller, client_name};
+use shoal_protocol::{Method, RawJson, TraceContext};
+use shoal_telemetry::audit::{self, Event, Kind, keys};
+use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome};
+use shoal_telemetry::trace::attributes;
+
+/// Whose call it is, and what it does.
+pub(crate) struct Subject<'a> {
+    pub(crate) id: CallId,
+    pub(crate) method: &'a Method,
+    pub(crate) params: Option<&'a RawJson>,
+    pub(crate) caller: &'a Caller,
+    pub(crate) trace: Option<&'a TraceContext>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(call: &'a Call) -> Self {
+        Self {
+            id: call.id,
+            method: &call.method,
+            params: call.params.as_ref(),
+            caller: &call.caller,
+            trace: call.trace.as_ref(),
+        }
+    }
+}
+
+/// A call has ended for whoever follows it here.
+pub(crate) fn ended(call: &Subject<'_>, took: Duration, outcome: &CallOutcome) {
+    audit::record(Kind::Call, |event| {
+        let counted = CountedOutcome::of(outcome);
+        event.set(attributes::OUTCOME, counted.as_str());
+        event.set(keys::DURATION, took.as_secs_f64());
+        if let CallOutcome::Error(error) | CallOutcome::Refused(error) = outcome {
+            event.set(attributes::ERROR_TYPE, &error.code.to_string());
+        }
+        if let CallOutcome::Failed(failure) = outcome {
+            event.set(attributes::ERROR_TYPE, &failure.to_rpc().code.to_string());
+        }
+        describe(event, call);
+    });
+}
+
+/// Nobody follows a call here any more: it goes on where its session's next owner is, or its reader has left.
+pub(crate) fn left(call: &Subject<'_>, took: Duration) {
+    audit::record(Kind::Call, |event| {
+        event.set(attributes::OUTCOME, "left");
+        event.set(keys::DURATION, took.as_secs_f64());
+        describe(event, call);
+    });
+}
+
+/// A person was asked whether a call may begin, and this came of it.
+pub(crate) fn asked(call: &Subject<'_>, outcome: ApprovalOutcome) {
+    audit::record(Kind::Approval, |event| {
+        event.set(attributes::OUTCOME, outcome.as_str());
+        describe(event, call);
+    });
+}
+
+fn describe(event: &mut Event<'_>, call: &Subject<'_>) {
+    let caller = call.caller;
+    event
+        .set(keys::ENDUSER_ID, caller.principal.as_str())
+        .set_some(
+            keys::CLIENT_NAME,
+            caller.client_info.as_ref().map(client_name).as_deref(),
+        )
+        .set(attributes::MCP_METHOD_NAME, call.method.as_str())
+        .set_some(
+            attributes::MCP_SESSION_ID,
+            caller.session.as_ref().map(|session| session.as_str()),
+        )
+        .set(attributes::MCP_PROTOCOL_VERSION, caller.revision.as_str())
+        .set(attributes::CALL_ID, call.id.write_to(&mut [0; 32]))
+        .trace(call.trace);
+    let named = call.method.named().zip(call.params);
+    let Some(name) = named.and_then(|(named, params)| params.member(named.as_str())?.string())
+    else {
+        return;
+    };
+    match call.method {
+        Method::ToolsCall => {
+            event.set(attributes::GEN_AI_TOOL_NAME, &name);
+            if let Some(params) = call.params {
+                event.arguments(&name, params);
+            }
+        }
+        Method::PromptsGet => {
+            event.set(attributes::GEN_AI_PROMPT_NAME, &name);
+        }
+        _ => {
+            event.set(attributes::MCP_RESOURCE_URI, &name);
+        }
+    }
+}

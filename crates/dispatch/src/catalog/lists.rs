@@ -1,0 +1,150 @@
+//! A list, whole and as each caller may see it.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use shoal_policy::TargetKind;
+use shoal_protocol::RawJson;
+
+use super::{Pages, Pool};
+use crate::access::Access;
+use crate::shape::Shaping;
+
+/// Bytes that are kept of the pages of one list, but for the whole one.
+const FILTERED_BYTES: u64 = 32 << 20;
+/// Bytes that are kept of which caller may see which of its items.
+const SEEN_BYTES: u64 = 4 << 20;
+
+/// A list: its items in their order, and its pages.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) kind: TargetKind,
+    pub(super) member: &'static str,
+    pub(super) items: Box<[Item]>,
+    /// Places of items that modern clients do not get.
+    pub(super) legacy_only: Box<[usize]>,
+    pub(super) page_size: usize,
+    pub(super) ttl: Option<u64>,
+    pub(super) shaping: Arc<Shaping>,
+    pub(super) all: Arc<Pages>,
+    pub(super) filtered: Filtered,
+}
+
+/// An item of a list.
+#[derive(Debug)]
+pub(super) struct Item {
+    name: Box<str>,
+    pool: Arc<str>,
+    pub(super) raw: RawJson,
+}
+
+/// Which items of a list somebody may see, a bit for each.
+type Seen = Arc<[u64]>;
+
+/// What callers see who may not see all. It is kept by what they see, since many see the same.
+#[derive(Debug)]
+pub(super) struct Filtered {
+    /// By the caller's number.
+    seen: Cache<u64, Seen, SeenWeight, RandomState>,
+    pages: Cache<Seen, Arc<Pages>, PagesWeight, RandomState>,
+}
+
+impl Item {
+    pub(super) fn new(name: &str, pool: &Pool, raw: RawJson) -> Self {
+        Self {
+            name: name.into(),
+            pool: pool.name.clone(),
+            raw,
+        }
+    }
+}
+
+impl List {
+    /// The list with its pages written.
+    pub(super) fn new(mut list: Self) -> Self {
+        list.all = Arc::new(list.write(|_| true));
+        list
+    }
+
+    /// The pages that a caller may see.
+    pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<Pages> {
+        let Some(subject) = access.subject() else {
+            return self.all.clone();
+        };
+        let seen = match self.filtered.seen.get(&subject) {
+            Some(seen) => seen,
+            None => {
+                let seen = self.seen(access, catalog);
+                self.filtered.seen.insert(subject, seen.clone());
+                seen
+            }
+        };
+        let bits: u32 = seen.iter().map(|word| word.count_ones()).sum();
+        if bits as usize == self.items.len() {
+            return self.all.clone();
+        }
+        if let Some(pages) = self.filtered.pages.get(&seen) {
+            return pages;
+        }
+        let pages = Arc::new(self.write(|at| seen[at / 64] & (1 << (at % 64)) != 0));
+        self.filtered.pages.insert(seen, pages.clone());
+        pages
+    }
+
+    fn seen(&self, access: &Access, catalog: u64) -> Seen {
+        let mut seen = vec![0; self.items.len().div_ceil(64)];
+        for (at, item) in self.items.iter().enumerate() {
+            let Item { name, pool, raw } = item;
+            if access.shows(catalog, self.kind, name, pool, raw) {
+                seen[at / 64] |= 1 << (at % 64);
+            }
+        }
+        seen.into()
+    }
+
+    fn write(&self, shows: impl Fn(usize) -> bool) -> Pages {
+        let items = self.items.iter().enumerate();
+        let shown: Vec<(usize, &RawJson)> = items
+            .filter(|(at, _)| shows(*at))
+            .map(|(at, item)| (at, &item.raw))
+            .collect();
+        let page = |page: &RawJson| self.shaping.list(page, self.ttl);
+        Pages::write(self.member, &shown, &self.legacy_only, self.page_size, page)
+    }
+}
+
+impl Default for Filtered {
+    fn default() -> Self {
+        let (state, lifecycle) = (RandomState::default, DefaultLifecycle::default);
+        Self {
+            seen: Cache::with(1024, SEEN_BYTES, SeenWeight, state(), lifecycle()),
+            pages: Cache::with(
+                16,
+                FILTERED_BYTES,
+                PagesWeight,
+                state(),
+                DefaultLifecycle::default(),
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct SeenWeight;
+
+impl Weighter<u64, Seen> for SeenWeight {
+    fn weight(&self, _: &u64, seen: &Seen) -> u64 {
+        8 * seen.len() as u64 + 64
+    }
+}
+
+#[derive(Clone, Debug)]
+struct PagesWeight;
+
+impl Weighter<Seen, Arc<Pages>> for PagesWeight {
+    fn weight(&self, seen: &Seen, pages: &Arc<Pages>) -> u64 {
+        8 * seen.len() as u64 + pages.bytes() as u64 + 256
+    }
+}

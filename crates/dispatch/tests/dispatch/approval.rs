@@ -1,0 +1,319 @@
+//! Tools that a person must agree to, before callers of both eras.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_dispatch::Config;
+use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
+use shoal_ports::{
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, LedgerNumber,
+    RunningCall, WorkerId,
+};
+use shoal_protocol::{Method, Outcome, RawJson, RpcError, code};
+
+use crate::fake_worker::FakeWorker;
+use crate::policy::TestFile;
+use crate::setting::{CallExt as _, Setting, configured, finish, legacy, modern, result, tools};
+
+const ASK: &str = r#"
+    [[rules]]
+    name = "all"
+    effect = "allow"
+
+    [[rules]]
+    name = "ask first"
+    effect = "ask"
+    tools = ["pay"]
+"#;
+
+fn config() -> Config {
+    let file: RulesFile = toml::from_str(ASK).unwrap();
+    let policy = PolicyConfig {
+        rules: file.rules,
+        ..PolicyConfig::default()
+    };
+    Config {
+        policies: RulesInForce::open(&policy).unwrap().map(Arc::new),
+        ..Config::default()
+    }
+}
+
+fn worker() -> FakeWorker {
+    let worker = FakeWorker::new("w1", "till", tools(&["pay", "see"]));
+    *worker.ledger.lock() = Some(LedgerNumber {
+        incarnation: 7,
+        number: 3,
+    });
+    worker
+}
+
+fn paying() -> (Setting, Arc<FakeWorker>) {
+    let setting = configured(config());
+    let worker = setting.add(worker());
+    (setting, worker)
+}
+
+fn amount() -> Value {
+    json!({ "amount": 100, "to": "bob" })
+}
+
+/// The question that a call begins with.
+async fn asked(running: &mut RunningCall) -> (AskId, String) {
+    let event = running.events.next().await.expect("it asks");
+    let CallEventKind::Ask {
+        ask,
+        method: Method::Elicit,
+        params,
+    } = event.kind
+    else {
+        panic!("no question");
+    };
+    // Whoever resumes there gets it again.
+    assert_eq!(event.sequence, 0);
+    let params: Value = params.unwrap().read().unwrap();
+    (ask, params["message"].as_str().unwrap().to_owned())
+}
+
+fn said(action: &str) -> Outcome {
+    Outcome::Result(RawJson::of(&json!({ "action": action })))
+}
+
+/// Why a tool was not run, as its caller is told.
+fn why_not(outcome: CallOutcome) -> String {
+    let result = result(outcome);
+    assert_eq!(result["isError"], true, "{result}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with("The tool was not run."), "{text}");
+    text.to_owned()
+}
+
+#[tokio::test]
+async fn a_tool_that_is_denied_while_the_person_thinks_does_not_run() {
+    let name = format!("shoal-dispatch-approval-{}.toml", std::process::id());
+    let file = TestFile(std::env::temp_dir().join(name));
+    std::fs::write(&file.0, ASK).unwrap();
+    let policy = PolicyConfig {
+        file: Some(file.0.clone()),
+        ..PolicyConfig::default()
+    };
+    let rules = Arc::new(RulesInForce::open(&policy).unwrap().unwrap());
+    let setting = configured(Config {
+        policies: Some(rules.clone()),
+        ..Config::default()
+    });
+    let worker = setting.add(worker());
+    let mut running = setting.start(legacy("pay", amount())).await.unwrap();
+    let (ask, _) = asked(&mut running).await;
+    let denied = format!("{ASK}\n[[rules]]\nname = \"no\"\neffect = \"deny\"\ntools = [\"pay\"]\n");
+    std::fs::write(&file.0, denied).unwrap();
+    assert!(rules.reread());
+    assert!(running.control.answer(ask, said("accept")).await);
+    let (_, outcome) = finish(&mut running).await;
+    let CallOutcome::Refused(error) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(error.message, "unknown tool: pay");
+    assert_eq!(worker.calls(), 0);
+    drop(running);
+    assert_eq!(setting.dispatch.in_flight(), 0);
+}
+
+#[tokio::test]
+async fn a_call_runs_once_and_only_after_the_yes() {
+    let (setting, worker) = paying();
+    let mut running = setting.start(legacy("pay", amount())).await.unwrap();
+    let (ask, message) = asked(&mut running).await;
+    assert_eq!(
+        message,
+        "Allow one call of the tool pay of till?\n\nArguments:\n{\n  \"amount\": 100,\n  \"to\": \"bob\"\n}"
+    );
+    assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 1));
+    assert!(!running.control.answer(AskId(1), said("accept")).await);
+    assert!(running.control.answer(ask, said("accept")).await);
+    // A second one changes nothing.
+    assert!(running.control.answer(ask, said("decline")).await);
+    let (before, outcome) = finish(&mut running).await;
+    assert!(before.is_empty());
+    assert_eq!(result(outcome)["content"], json!([]));
+    assert_eq!(worker.calls(), 1);
+    assert_eq!(worker.last_params()["arguments"], amount());
+    drop(running);
+    assert_eq!(setting.dispatch.in_flight(), 0);
+    // What no rule asks about begins at once.
+    setting.result(legacy("see", amount())).await;
+}
+
+#[tokio::test]
+async fn without_a_yes_nothing_runs() {
+    for (answer, why) in [
+        (said("decline"), "declined"),
+        (said("cancel"), "did not agree"),
+        (said("yes"), "no action"),
+        (Outcome::Error(RpcError::internal("no screen")), "no screen"),
+    ] {
+        let (setting, worker) = paying();
+        let mut running = setting.start(legacy("pay", amount())).await.unwrap();
+        let (ask, _) = asked(&mut running).await;
+        assert!(running.control.answer(ask, answer).await);
+        let told = why_not(finish(&mut running).await.1);
+        assert!(told.contains(why), "{told}");
+        assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_question_does_not_wait_for_ever_and_ends_with_its_call() {
+    let setting = configured(Config {
+        parking_time: Duration::from_millis(1),
+        ..config()
+    });
+    let worker = setting.add(worker());
+    let mut running = setting.start(legacy("pay", amount())).await.unwrap();
+    let (ask, _) = asked(&mut running).await;
+    let told = why_not(finish(&mut running).await.1);
+    assert!(told.contains("in time"), "{told}");
+    assert!(!running.control.answer(ask, said("accept")).await);
+
+    let (setting, other) = paying();
+    let call = legacy("pay", amount());
+    let id = call.id;
+    let mut running = setting.start(call).await.unwrap();
+    asked(&mut running).await;
+    assert!(setting.dispatch.cancel(id, "an operator"));
+    let ended = finish(&mut running).await.1;
+    assert!(matches!(ended, CallOutcome::Failed(CallFailure::Cancelled)));
+    assert_eq!((worker.calls(), other.calls()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_ask_is_told_so() {
+    let (setting, worker) = paying();
+    let error = setting.error(legacy("pay", amount()).able("{}")).await;
+    assert_eq!(error.code, code::INVALID_REQUEST);
+    assert!(error.message.contains("a person must agree"), "{error}");
+    let error = setting.error(modern("pay", amount()).able("{}")).await;
+    assert_eq!(error.code, code::MISSING_CLIENT_CAPABILITY);
+    assert!(error.data.unwrap().as_str().contains("elicitation"));
+    // Two servers may read two things in it.
+    let twice = RawJson::from_static(r#"{"name":"pay","arguments":{"to":"bob","to":"eve"}}"#);
+    for mut call in [legacy("pay", json!({})), modern("pay", json!({}))] {
+        call.params = Some(twice.clone());
+        let error = setting.error(call).await;
+        assert_eq!(error.code, code::INVALID_PARAMS);
+    }
+    assert_eq!(worker.calls(), 0);
+}
+
+#[tokio::test]
+async fn the_next_owner_of_a_session_asks_again_what_was_not_begun() {
+    let (setting, worker) = paying();
+    let resumed = async |call: Call| setting.dispatch.resume(call, 0).await.unwrap();
+    let mut call = legacy("pay", amount()).at("w1");
+    call.asks_first = true;
+    let mut first = resumed(call.clone()).await;
+    let mut second = resumed(call.clone()).await;
+    // An answer to the question of the one before fits.
+    let ((one, _), (ask, _)) = (asked(&mut first).await, asked(&mut second).await);
+    assert_eq!((one, worker.calls()), (ask, 0));
+    assert!(second.control.answer(ask, said("accept")).await);
+    result(finish(&mut second).await.1);
+    assert_eq!(worker.calls(), 1);
+    assert_eq!(worker.started.lock()[0].id, call.id);
+    // One that is safe to repeat is asked about as well.
+    let mut call = call.repeatable();
+    call.worker = None;
+    let mut running = resumed(call).await;
+    let (ask, _) = asked(&mut running).await;
+    assert!(running.control.answer(ask, said("decline")).await);
+    why_not(finish(&mut running).await.1);
+    assert_eq!(worker.calls(), 1);
+}
+
+#[tokio::test]
+async fn the_next_owner_goes_on_with_what_was_agreed_to() {
+    let setting = configured(config());
+    let worker = setting.add(worker().on_attach(|_, _, mut script| async move {
+        script.say("\"done\"").await;
+        true
+    }));
+    let mut call = legacy("pay", amount()).at("w1");
+    call.asks_first = true;
+    let mut running = setting.dispatch.resume(call, 0).await.unwrap();
+    let (before, outcome) = finish(&mut running).await;
+    assert!(before.is_empty());
+    result(outcome);
+    assert_eq!(worker.calls(), 0);
+}
+
+/// What a modern call asks, and the state to come back with.
+async fn modern_question(setting: &Setting, call: Call) -> (Value, Value) {
+    let asked = setting.result(call).await;
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let question = asked["inputRequests"]["approval"].clone();
+    assert_eq!(question["method"], "elicitation/create");
+    (question, asked["requestState"].clone())
+}
+
+fn retry(call: Call, state: &Value, action: &str) -> Call {
+    call.with("requestState", state.clone()).with(
+        "inputResponses",
+        json!({ "approval": { "action": action } }),
+    )
+}
+
+#[tokio::test]
+async fn a_modern_client_comes_back_with_the_yes() {
+    let (setting, worker) = paying();
+    let (question, state) = modern_question(&setting, modern("pay", amount())).await;
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(message.contains("\"amount\": 100"), "{message}");
+    assert_eq!(worker.calls(), 0);
+    let told = why_not(
+        setting
+            .outcome(retry(modern("pay", amount()), &state, "decline"))
+            .await,
+    );
+    assert!(told.contains("declined"), "{told}");
+    // Nothing else fits the state: neither other arguments, nor another tool, nor somebody else.
+    for other in [
+        modern("pay", json!({ "amount": 1000, "to": "bob" })),
+        modern("see", amount()),
+        modern("pay", amount()).from("eve"),
+    ] {
+        let error = setting.error(retry(other, &state, "accept")).await;
+        assert_eq!(error.code, code::INVALID_PARAMS);
+    }
+    // Without an answer, and without the state, the person is asked again.
+    let silent = modern("pay", amount()).with("requestState", state.clone());
+    modern_question(&setting, silent).await;
+    let forged = json!({ "approval": { "action": "accept" } });
+    let forged = modern("pay", amount()).with("inputResponses", forged);
+    modern_question(&setting, forged).await;
+    assert_eq!(worker.calls(), 0);
+    let done = setting
+        .result(retry(modern("pay", amount()), &state, "accept"))
+        .await;
+    assert_eq!(done["resultType"], "complete");
+    let ran = worker.last_params();
+    assert_eq!(ran["arguments"], amount());
+    assert!(ran.get("requestState").is_none() && ran.get("inputResponses").is_none());
+    // Whoever sends it again means the same call, which its worker runs once.
+    setting
+        .result(retry(modern("pay", amount()), &state, "accept"))
+        .await;
+    let started = worker.started.lock();
+    assert_eq!(started.len(), 2);
+    assert!(started.iter().all(|call| call.id == started[0].id));
+    assert_eq!(started[0].ledger.map(|ledger| ledger.number), Some(3));
+}
+
+#[tokio::test]
+async fn a_yes_is_for_a_worker_that_can_tell_whether_it_has_been_used() {
+    let (setting, worker) = paying();
+    let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+    let other = setting.add(FakeWorker::new("w2", "till", tools(&["pay", "see"])));
+    setting.dispatch.remove_worker(&WorkerId::new("w1"));
+    modern_question(&setting, retry(modern("pay", amount()), &state, "accept")).await;
+    assert_eq!((worker.calls(), other.calls()), (0, 0));
+}

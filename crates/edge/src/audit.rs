@@ -1,0 +1,92 @@
+//! What the audit trail has of a request before it is a call: who was let in, and who had used up a quota.
+
+use http::header;
+use http::request::Parts;
+use shoal_ports::{AuthError, Authenticated, Principal, QuotaSubject};
+use shoal_protocol::Request;
+use shoal_telemetry::audit::{self, Event, Kind, keys};
+use shoal_telemetry::trace::{self, attributes};
+
+use crate::measure;
+use crate::state::EdgeState;
+
+/// What authenticators are called that ask nobody.
+const ANONYMOUS: &str = "anonymous";
+
+/// Somebody was asked who is calling.
+pub(crate) fn authenticated(
+    edge: &EdgeState,
+    head: &Parts,
+    answer: &Result<Authenticated, AuthError>,
+) {
+    if edge.authenticator.method() == ANONYMOUS {
+        return;
+    }
+    audit::record(Kind::Authentication, |event| {
+        event.set(keys::AUTH_METHOD, edge.authenticator.method());
+        match answer {
+            Ok(known) => {
+                event.set(attributes::OUTCOME, "accepted");
+                event.set(keys::ENDUSER_ID, known.principal.as_str());
+            }
+            Err(why) => refused(event, why),
+        }
+        came(event, edge, head);
+    });
+}
+
+/// What was granted to a principal is not enough for a request.
+pub(crate) fn not_enough(
+    edge: &EdgeState,
+    head: &Parts,
+    principal: &Principal,
+    request: &Request,
+    why: &AuthError,
+) {
+    audit::record(Kind::Authentication, |event| {
+        event.set(keys::AUTH_METHOD, edge.authenticator.method());
+        refused(event, why);
+        event.set(keys::ENDUSER_ID, principal.as_str());
+        event.set(attributes::MCP_METHOD_NAME, request.method.as_str());
+        came(event, edge, head);
+    });
+}
+
+/// A request finds its quota used up.
+pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject) {
+    audit::record(Kind::Quota, |event| {
+        event.set(attributes::OUTCOME, "refused");
+        event.set(keys::QUOTA, quota);
+        match subject {
+            QuotaSubject::Everybody => {}
+            QuotaSubject::Address(address) => {
+                event.set(attributes::CLIENT_ADDRESS, &address.to_string());
+            }
+            QuotaSubject::Principal(principal) => {
+                event.set(keys::ENDUSER_ID, principal.as_str());
+            }
+        }
+        event.trace(trace::current().as_ref());
+    });
+}
+
+fn refused(event: &mut Event<'_>, why: &AuthError) {
+    let (outcome, reason) = measure::outcome(why);
+    event.set(attributes::OUTCOME, outcome.as_str());
+    event.set(attributes::REASON, reason);
+}
+
+/// How and from where a request came.
+fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
+    let address = edge.config.trusted_proxies.address_of(head);
+    let text = |name| head.headers.get(name)?.to_str().ok();
+    event
+        .set_some(
+            attributes::CLIENT_ADDRESS,
+            address.map(|address| address.to_string()).as_deref(),
+        )
+        .set(attributes::HTTP_REQUEST_METHOD, head.method.as_str())
+        .set_some(attributes::MCP_SESSION_ID, text(&crate::names::SESSION_ID))
+        .set_some(keys::USER_AGENT, text(&header::USER_AGENT))
+        .trace(measure::parent(&head.headers).as_ref());
+}

@@ -1,0 +1,387 @@
+//! Quotas: how much may be asked for, counted before any work is done.
+//!
+//! Most requests are counted without asking anybody (`leases.rs`): an edge takes cells of a rate for requests to come. Without
+//! quotas, nothing is done but to look at a flag.
+
+mod address;
+mod leases;
+mod places;
+mod rule;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use http::request::Parts;
+use parking_lot::{Mutex, RwLock};
+use shoal_ports::memory::MemoryQuotas;
+use shoal_ports::{
+    CellRate, Principal, QuotaCells, QuotaConfig, QuotaPer, QuotaSubject, StoreError, Taken,
+};
+use shoal_protocol::Body;
+use shoal_telemetry::metrics::{NameKind, QuotaLeaseOutcome, QuotaOutcome, metrics};
+use tokio::time::{Instant, interval, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+pub use self::address::TrustedProxies;
+use self::leases::{Asking, Step};
+pub(crate) use self::places::Places;
+use self::rule::Rule;
+use crate::refusal::Refusal;
+
+/// How long a request waits for the store before it is counted here.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How long the store is not asked after it did not answer. Then one asks for all.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often to look for cells that nobody used.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How long giving back everything may take, and how much is given back at once.
+const CLOSE: Duration = Duration::from_secs(2);
+const AT_ONCE: usize = 64;
+
+/// How many edges share the rates.
+type Edges = Box<dyn Fn() -> usize + Send + Sync>;
+
+/// The quotas of an edge; a cheap handle.
+#[derive(Clone)]
+pub struct Quotas(Arc<Shared>);
+
+struct Shared {
+    cells: Arc<dyn QuotaCells>,
+    /// What this edge lets through while the store is away.
+    own: MemoryQuotas,
+    edges: Edges,
+    rules: RwLock<Arc<Rules>>,
+    any_of_address: AtomicBool,
+    any_of_message: AtomicBool,
+    /// Until when the store is not asked, while it is away.
+    away: Mutex<Option<Instant>>,
+    sweeping: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Rules {
+    of_address: Vec<Arc<Rule>>,
+    of_message: Vec<Arc<Rule>>,
+    names_tools: bool,
+}
+
+impl Rules {
+    fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.of_address.iter().chain(&self.of_message)
+    }
+}
+
+impl Quotas {
+    /// Without a quota yet. `cells` is where all edges take theirs, and `edges` says how many they are.
+    pub fn new(
+        cells: Arc<dyn QuotaCells>,
+        edges: impl Fn() -> usize + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            cells,
+            own: MemoryQuotas::default(),
+            edges: Box::new(edges),
+            rules: RwLock::default(),
+            any_of_address: AtomicBool::new(false),
+            any_of_message: AtomicBool::new(false),
+            away: Mutex::new(None),
+            sweeping: Mutex::new(None),
+        }))
+    }
+
+    /// Of a process that is the whole server.
+    pub fn embedded() -> Self {
+        Self::new(Arc::new(MemoryQuotas::default()), || 1)
+    }
+
+    /// From now on these are the quotas. One that stays as it was keeps what it has counted.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime, if there are any.
+    pub fn set(&self, quotas: &[QuotaConfig]) {
+        let shared = &self.0;
+        let names = quotas.iter().map(|quota| &quota.name);
+        metrics().known.add(NameKind::Quota, names);
+        let before = shared.rules.read().clone();
+        let mut rules = Rules::default();
+        for config in quotas {
+            let known = before.all().find(|rule| rule.config == *config);
+            let rule = known.map_or_else(|| Arc::new(Rule::new(config)), Arc::clone);
+            rules.names_tools |= !config.tools.is_empty();
+            match config.per {
+                QuotaPer::Address => rules.of_address.push(rule),
+                QuotaPer::Principal | QuotaPer::All => rules.of_message.push(rule),
+            }
+        }
+        let any = |rules: &[Arc<Rule>]| !rules.is_empty();
+        let (address, message) = (any(&rules.of_address), any(&rules.of_message));
+        *shared.rules.write() = Arc::new(rules);
+        (shared.any_of_address).store(address, Ordering::Relaxed);
+        (shared.any_of_message).store(message, Ordering::Relaxed);
+        if address || message {
+            let mut sweeping = shared.sweeping.lock();
+            sweeping.get_or_insert_with(|| sweep(shared));
+        }
+    }
+
+    /// Whether it matters where clients come from.
+    pub fn count_addresses(&self) -> bool {
+        self.0.any_of_address.load(Ordering::Relaxed)
+    }
+
+    /// What is wrong, for operators.
+    pub fn trouble(&self) -> Option<String> {
+        let counting = self.count_addresses() || self.0.any_of_message.load(Ordering::Relaxed);
+        (counting && self.0.away.lock().is_some()).then(|| {
+            "quotas: Redis is away, and each edge counts its own share of the rates".to_owned()
+        })
+    }
+
+    /// Gives back what was taken for requests to come.
+    pub async fn close(&self) {
+        self.0.sweeping.lock().take();
+        let rules = self.0.rules.read().clone();
+        let unused = rules.all().flat_map(|rule| {
+            let unused = rule.leases.take_all().into_iter();
+            unused.map(move |(subject, cells)| self.0.give_back(rule, subject, cells))
+        });
+        let unused: Vec<_> = unused.collect();
+        let giving = futures::stream::iter(unused).buffer_unordered(AT_ONCE);
+        let _ = timeout(CLOSE, giving.collect::<Vec<()>>()).await;
+    }
+
+    /// Counts a request, or a message of a connection that has no requests, by where it comes from.
+    pub(crate) async fn arrive(
+        &self,
+        head: &Parts,
+        proxies: &TrustedProxies,
+    ) -> Result<Places, Refusal> {
+        if !self.count_addresses() {
+            return Ok(Places::default());
+        }
+        let Some(address) = proxies.address_of(head) else {
+            return Ok(Places::default());
+        };
+        let rules = self.0.rules.read().clone();
+        let subject = QuotaSubject::address(address);
+        let counted = rules
+            .of_address
+            .iter()
+            .map(|rule| (rule, subject.clone(), 1));
+        self.admit_all(counted).await
+    }
+
+    /// Counts the requests of a message of a client that is known.
+    pub(crate) async fn admit(
+        &self,
+        principal: &Principal,
+        body: &Body,
+    ) -> Result<Places, Refusal> {
+        if !self.0.any_of_message.load(Ordering::Relaxed) {
+            return Ok(Places::default());
+        }
+        let rules = self.0.rules.read().clone();
+        let counted = rules.of_message.iter().filter_map(|rule| {
+            let count = rule.count(body);
+            let subject = match rule.config.per {
+                QuotaPer::Principal => QuotaSubject::Principal(principal.clone()),
+                QuotaPer::Address | QuotaPer::All => QuotaSubject::Everybody,
+            };
+            (count > 0).then_some((rule, subject, count))
+        });
+        self.admit_all(counted).await
+    }
+
+    async fn admit_all<'a>(
+        &self,
+        counted: impl Iterator<Item = (&'a Arc<Rule>, QuotaSubject, u32)> + Clone,
+    ) -> Result<Places, Refusal> {
+        let mut places = Places::default();
+        let refused = |at| {
+            if let Some((rule, subject, _)) = counted.clone().nth(at) {
+                rule.refused(&subject);
+            }
+        };
+        for (at, (rule, subject, count)) in counted.clone().enumerate() {
+            if let Err(refusal) = rule.take_places(subject, count, &mut places) {
+                refused(at);
+                return Err(refusal);
+            }
+        }
+        for (at, (rule, subject, count)) in counted.clone().enumerate() {
+            if let Err(refusal) = self.spend(rule, subject, count).await {
+                refused(at);
+                // It was not let through: what it has taken of other quotas is there for others.
+                for (rule, subject, count) in counted.take(at) {
+                    rule.leases.put_back(&subject, count);
+                }
+                return Err(refusal);
+            }
+            rule.counted(QuotaOutcome::Allowed);
+        }
+        Ok(places)
+    }
+
+    async fn spend(
+        &self,
+        rule: &Arc<Rule>,
+        subject: QuotaSubject,
+        need: u32,
+    ) -> Result<(), Refusal> {
+        let Some(rate) = rule.rate else {
+            return Ok(());
+        };
+        if need > rate.burst() {
+            return Err(rule.never(need));
+        }
+        loop {
+            match rule.leases.spend(&subject, need, rate) {
+                Step::Spent => return Ok(()),
+                Step::Refused(wait) => return Err(rule.used_up(wait)),
+                Step::Wait(news) => news.await,
+                Step::Ask { want, unused } => {
+                    self.ask(
+                        Arc::clone(rule),
+                        rate,
+                        subject.clone(),
+                        (need, want),
+                        unused,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Asks for more in a task of its own: what comes belongs to all who wait, whoever hangs up meanwhile.
+    fn ask(
+        &self,
+        rule: Arc<Rule>,
+        rate: CellRate,
+        subject: QuotaSubject,
+        (need, want): (u32, u32),
+        unused: u32,
+    ) {
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let asking = Asking::new(&rule.leases, &subject);
+            if unused > 0 {
+                shared.give_back(&rule, subject.clone(), unused).await;
+            }
+            let taken = shared.take(&rule, rate, &subject, need, want).await;
+            asking.answered(need, taken);
+        });
+    }
+}
+
+impl Shared {
+    async fn take(
+        &self,
+        rule: &Rule,
+        rate: CellRate,
+        subject: &QuotaSubject,
+        need: u32,
+        want: u32,
+    ) -> Taken {
+        let key = rule.key(subject.clone());
+        if self.may_ask() {
+            let asked = timeout(PATIENCE, self.cells.take(&key, rate, need, want)).await;
+            match asked.unwrap_or_else(|_| Err(no_reply())) {
+                Ok(taken) => {
+                    self.is_back();
+                    rule.leased(match taken {
+                        Taken::Cells(_) => QuotaLeaseOutcome::Taken,
+                        Taken::Later(_) => QuotaLeaseOutcome::Empty,
+                    });
+                    return taken;
+                }
+                Err(error) => self.has_left(&error),
+            }
+        }
+        rule.leased(QuotaLeaseOutcome::Local);
+        let share = rate.share((self.edges)(), need);
+        self.own.take_now(&key, share, need, want)
+    }
+
+    async fn give_back(&self, rule: &Rule, subject: QuotaSubject, cells: u32) {
+        let Some(rate) = rule.rate.filter(|_| self.may_ask()) else {
+            return;
+        };
+        let key = rule.key(subject);
+        let given = timeout(PATIENCE, self.cells.give_back(&key, rate, cells)).await;
+        match given.unwrap_or_else(|_| Err(no_reply())) {
+            Ok(()) => {
+                self.is_back();
+                if cells > 0 {
+                    rule.leased(QuotaLeaseOutcome::Returned);
+                }
+            }
+            Err(error) => self.has_left(&error),
+        }
+    }
+
+    /// Finds out whether the store is back, so that requests need not, and operators hear of it when there are none.
+    async fn look(&self, rules: &Rules) {
+        if self.away.lock().is_none() {
+            return;
+        }
+        if let Some(rule) = rules.all().find(|rule| rule.rate.is_some()) {
+            self.give_back(rule, QuotaSubject::Everybody, 0).await;
+        }
+    }
+
+    /// Whether the store may be asked. While it is away, that is so for one in each pause: the others need not wait in vain too.
+    fn may_ask(&self) -> bool {
+        let now = Instant::now();
+        match &mut *self.away.lock() {
+            None => true,
+            Some(until) if now < *until => false,
+            Some(until) => {
+                *until = now + PAUSE;
+                true
+            }
+        }
+    }
+
+    fn has_left(&self, error: &StoreError) {
+        let until = Instant::now() + PAUSE;
+        if self.away.lock().replace(until).is_none() {
+            tracing::warn!(%error, "quotas: each edge counts its own share of the rates until Redis is back");
+        }
+    }
+
+    fn is_back(&self) {
+        if self.away.lock().take().is_some() {
+            tracing::info!("quotas: Redis is back, and all edges share the rates again");
+        }
+    }
+}
+
+fn no_reply() -> StoreError {
+    StoreError::Unavailable("no reply in time".to_owned())
+}
+
+/// Gives back what nobody used, until what is returned is dropped.
+fn sweep(shared: &Arc<Shared>) -> AbortOnDropHandle<()> {
+    let shared = Arc::downgrade(shared);
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let mut every = interval(SWEEP);
+        loop {
+            every.tick().await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let rules = shared.rules.read().clone();
+            shared.look(&rules).await;
+            for rule in rules.all() {
+                for (subject, cells) in rule.leases.take_unused() {
+                    shared.give_back(rule, subject, cells).await;
+                }
+            }
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Where a client comes from.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::ConnectInfo;
+use http::HeaderName;
+use http::request::Parts;
+
+/// A header that is looked up often: its name is not read each time.
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Proxies in a chain that are looked at.
+const LONGEST_CHAIN: usize = 32;
+
+/// Proxies whose `X-Forwarded-For` is believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedProxies(Vec<(IpAddr, u8)>);
+
+impl TrustedProxies {
+    /// Reads addresses and networks: `10.0.0.0/8`, `::1`.
+    ///
+    /// # Errors
+    /// The first that is neither.
+    pub fn parse<S: AsRef<str>>(networks: &[S]) -> Result<Self, String> {
+        let parse = |text: &str| {
+            let (address, bits) = match text.split_once('/') {
+                Some((address, bits)) => (address, Some(bits)),
+                None => (text, None),
+            };
+            let address: IpAddr = address.parse().ok()?;
+            let all = if address.is_ipv4() { 32 } else { 128 };
+            let bits = bits.map_or(Ok(all), str::parse).ok()?;
+            (bits <= all).then_some((address, bits))
+        };
+        let networks = networks.iter().map(AsRef::as_ref).map(|text| {
+            parse(text).ok_or_else(|| {
+                format!("{text:?} is no IP address and no network, such as 10.0.0.0/8")
+            })
+        });
+        networks.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        let within = |(network, bits): &(IpAddr, u8)| match (network, address) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                let differ = u32::from(*network) ^ u32::from(address);
+                differ.leading_zeros() >= u32::from(*bits)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                let differ = u128::from(*network) ^ u128::from(address);
+                differ.leading_zeros() >= u32::from(*bits)
+            }
+            _ => false,
+        };
+        self.0.iter().any(within)
+    }
+
+    /// The nearest address that is no trusted proxy's; none where no connection is known.
+    pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
+        let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
+        let mut nearest = peer.ip().to_canonical();
+        // Most come from no proxy that is trusted: then the header is not looked for.
+        if !self.trusts(nearest) {
+            return Some(nearest);
+        }
+        let lines = head.headers.get_all(FORWARDED_FOR).iter().rev();
+        let lines = lines.filter_map(|line| line.to_str().ok());
+        let mut before = lines.flat_map(|line| line.rsplit(',')).take(LONGEST_CHAIN);
+        while self.trusts(nearest) {
+            let Some(next) = before.next().and_then(|text| read(text.trim())) else {
+                break;
+            };
+            nearest = next.to_canonical();
+        }
+        Some(nearest)
+    }
+}
+
+/// An address, which some proxies write with a port.
+fn read(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());
+    text.parse().ok().or_else(with_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, SocketAddr};
+
+    use axum::extract::ConnectInfo;
+    use http::Request;
+
+    use super::TrustedProxies;
+
+    fn address(peer: &str, forwarded: &[&str]) -> String {
+        let proxies = TrustedProxies::parse(&["10.0.0.0/8", "::1"]).unwrap();
+        let mut request = Request::builder();
+        for line in forwarded {
+            request = request.header("x-forwarded-for", *line);
+        }
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        let peer = SocketAddr::new(peer.parse::<IpAddr>().unwrap(), 1);
+        head.extensions.insert(ConnectInfo(peer));
+        proxies.address_of(&head).unwrap().to_string()
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        assert_eq!(address("192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+        assert_eq!(address("10.1.1.1", &["198.51.100.7"]), "198.51.100.7");
+        assert_eq!(
+            address("10.1.1.1", &["1.1.1.1, 198.51.100.7", "10.2.2.2"]),
+            "198.51.100.7",
+            "what the client says of itself is not believed"
+        );
+        assert_eq!(address("::1", &["[2001:db8::1]:80"]), "2001:db8::1");
+        assert_eq!(
+            address("::ffff:10.1.1.1", &["198.51.100.7"]),
+            "198.51.100.7"
+        );
+        assert_eq!(address("10.1.1.1", &["unknown"]), "10.1.1.1");
+        assert_eq!(address("10.1.1.1", &[]), "10.1.1.1");
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for wrong in ["", "10.0.0.0/33", "10.0.0/8", "proxy", "::/129"] {
+            assert!(TrustedProxies::parse(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

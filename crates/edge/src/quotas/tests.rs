@@ -1,0 +1,268 @@
+//! What edges let through together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::{join_all, pending};
+use shoal_ports::memory::MemoryQuotas;
+use shoal_ports::{
+    CellRate, Principal, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, StoreError, Taken,
+};
+use shoal_protocol::Body;
+use tokio::time::{advance, sleep};
+
+use super::{PAUSE, Quotas};
+use crate::refusal::Refusal;
+
+/// Longer than cells may lie unused.
+const LIFE_AND_MORE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// A store that can be away, and counts what it is asked.
+#[derive(Default)]
+struct Store {
+    cells: MemoryQuotas,
+    away: AtomicBool,
+    /// It says nothing for ever.
+    hangs: AtomicBool,
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl QuotaCells for Store {
+    async fn take(
+        &self,
+        key: &QuotaKey,
+        rate: CellRate,
+        need: u32,
+        want: u32,
+    ) -> Result<Taken, StoreError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+        if self.hangs.load(Ordering::Relaxed) {
+            return pending().await;
+        }
+        match self.away.load(Ordering::Relaxed) {
+            true => Err(StoreError::Away("test".to_owned())),
+            false => self.cells.take(key, rate, need, want).await,
+        }
+    }
+
+    async fn give_back(
+        &self,
+        key: &QuotaKey,
+        rate: CellRate,
+        cells: u32,
+    ) -> Result<(), StoreError> {
+        if self.hangs.load(Ordering::Relaxed) {
+            return pending().await;
+        }
+        match self.away.load(Ordering::Relaxed) {
+            true => Err(StoreError::Away("test".to_owned())),
+            false => self.cells.give_back(key, rate, cells).await,
+        }
+    }
+}
+
+fn quota(per: QuotaPer, burst: u32) -> QuotaConfig {
+    QuotaConfig {
+        name: "some".to_owned(),
+        per,
+        tools: Vec::new(),
+        rate: "1/h".parse().ok(),
+        burst: Some(burst),
+        concurrent: None,
+    }
+}
+
+fn edges(store: &Arc<Store>, count: usize, quota: &QuotaConfig) -> Vec<Quotas> {
+    let edge = || {
+        let edge = Quotas::new(store.clone(), move || count);
+        edge.set(std::slice::from_ref(quota));
+        edge
+    };
+    std::iter::repeat_with(edge).take(count).collect()
+}
+
+fn body(text: &'static str) -> Body {
+    Body::parse(&Bytes::from_static(text.as_bytes()), 64).unwrap()
+}
+
+fn call() -> Body {
+    body(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}"#)
+}
+
+async fn passes(edge: &Quotas, principal: &str) -> bool {
+    let principal = Principal::new(principal);
+    edge.admit(&principal, &call()).await.is_ok()
+}
+
+/// How many of so many calls at once are let through.
+async fn admitted(edge: &Quotas, calls: usize) -> usize {
+    let calls = join_all((0..calls).map(|_| passes(edge, "alice"))).await;
+    calls.into_iter().filter(|passed| *passed).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_edges_let_through_what_one_bucket_holds_with_few_questions() {
+    let store = Arc::new(Store::default());
+    let edges = edges(&store, 3, &quota(QuotaPer::Principal, 1_000));
+    let mut passed = 0;
+    for edge in &edges {
+        passed += admitted(edge, 100).await;
+    }
+    assert_eq!(passed, 300);
+    let asked = store.asked.load(Ordering::Relaxed);
+    assert!(asked < 40, "{asked}");
+    for edge in &edges {
+        passed += admitted(edge, 1_000).await;
+    }
+    assert!(passed <= 1_000);
+    // What the others hold comes back.
+    for edge in &edges {
+        edge.close().await;
+    }
+    advance(LIFE_AND_MORE).await;
+    passed += admitted(&edges[0], 1_000).await;
+    assert_eq!(passed, 1_000);
+    assert!(passes(&edges[0], "bob").await, "alice's quota is hers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_uses_goes_back_by_itself() {
+    let store = Arc::new(Store::default());
+    let edges = edges(&store, 2, &quota(QuotaPer::All, 100));
+    assert_eq!(admitted(&edges[0], 20).await, 20);
+    // Each step lets the one before it be done.
+    for _ in 0..10 {
+        advance(LIFE_AND_MORE).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(admitted(&edges[1], 100).await, 80);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_hangs_up_takes_nothing_along() {
+    let store = Arc::new(Store::default());
+    let edge = edges(&store, 1, &quota(QuotaPer::All, 10)).remove(0);
+    assert_eq!(passes(&edge, "alice").now_or_never(), None, "it asks");
+    tokio::task::yield_now().await;
+    assert_eq!(admitted(&edge, 20).await, 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_store_each_edge_has_its_share_and_says_so() {
+    let store = Arc::new(Store::default());
+    let edges = edges(&store, 2, &quota(QuotaPer::All, 40));
+    store.away.store(true, Ordering::Relaxed);
+    assert_eq!(admitted(&edges[0], 100).await, 20);
+    assert!(edges[0].trouble().unwrap().contains("Redis is away"));
+    assert_eq!(store.asked.load(Ordering::Relaxed), 1, "once in a while");
+    assert_eq!(admitted(&edges[1], 100).await, 20);
+    store.away.store(false, Ordering::Relaxed);
+    advance(PAUSE * 2).await;
+    assert_eq!(admitted(&edges[0], 100).await, 40);
+    assert_eq!(edges[0].trouble(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn operators_hear_that_the_store_is_back_also_when_nobody_calls() {
+    let store = Arc::new(Store::default());
+    let edge = edges(&store, 1, &quota(QuotaPer::All, 10)).remove(0);
+    store.away.store(true, Ordering::Relaxed);
+    assert!(passes(&edge, "alice").await);
+    sleep(PAUSE * 3).await;
+    assert!(edge.trouble().is_some());
+    store.away.store(false, Ordering::Relaxed);
+    sleep(PAUSE * 3).await;
+    assert_eq!(edge.trouble(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_waits_for_a_store_that_hangs_and_no_other() {
+    let store = Arc::new(Store::default());
+    let edge = edges(&store, 1, &quota(QuotaPer::Principal, 10)).remove(0);
+    store.hangs.store(true, Ordering::Relaxed);
+    assert!(passes(&edge, "first").await);
+    assert_eq!(store.asked.load(Ordering::Relaxed), 1);
+    sleep(PAUSE * 3 / 2).await;
+    let principals: Vec<_> = (0..50)
+        .map(|number| format!("principal {number}"))
+        .collect();
+    let calls = join_all(principals.iter().map(|name| passes(&edge, name))).await;
+    assert!(calls.into_iter().all(|passed| passed));
+    let asked = store.asked.load(Ordering::Relaxed);
+    assert!(asked <= 2, "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_let_through_whole_or_not_at_all() {
+    let edge = Quotas::embedded();
+    let few = QuotaConfig {
+        tools: vec!["a*".to_owned()],
+        ..quota(QuotaPer::All, 3)
+    };
+    edge.set(&[few]);
+    let alice = Principal::new("alice");
+    let two = body(
+        r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}},
+            {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"\u0061dd"}},
+            {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}},
+            {"jsonrpc":"2.0","id":4,"method":"ping"}]"#,
+    );
+    assert!(edge.admit(&alice, &two).await.is_ok());
+    let refused = edge.admit(&alice, &two).await.err().unwrap();
+    let Refusal::QuotaUsedUp { wait, .. } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(wait.as_secs(), 3600);
+    let data = refused.error().data.unwrap();
+    assert_eq!(data.as_str(), r#"{"quota":"some","retryAfterMs":3600000}"#);
+    assert!(edge.admit(&alice, &call()).await.is_ok());
+    let ping = body(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#);
+    assert!(edge.admit(&alice, &ping).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_under_way_are_counted_until_they_are_answered() {
+    let edge = Quotas::embedded();
+    let two = QuotaConfig {
+        rate: None,
+        burst: None,
+        concurrent: Some(2),
+        ..quota(QuotaPer::Principal, 1)
+    };
+    edge.set(&[two]);
+    let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
+    let one = edge.admit(&alice, &call()).await.ok();
+    let two = edge.admit(&alice, &call()).await.ok();
+    assert!(one.is_some() && two.is_some());
+    let third = edge.admit(&alice, &call()).await.err().unwrap();
+    assert!(
+        matches!(third, Refusal::QuotaPlaces { limit: 2, .. }),
+        "{third}"
+    );
+    let data = third.error().data.unwrap();
+    assert_eq!(data.as_str(), r#"{"quota":"some","retryAfterMs":1000}"#);
+    assert!(edge.admit(&bob, &call()).await.is_ok());
+    drop(one);
+    assert!(edge.admit(&alice, &call()).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_that_stays_keeps_its_count() {
+    let edge = Quotas::embedded();
+    let one = quota(QuotaPer::All, 1);
+    let other = QuotaConfig {
+        name: "other".to_owned(),
+        ..quota(QuotaPer::All, 50)
+    };
+    edge.set(std::slice::from_ref(&one));
+    assert!(passes(&edge, "alice").await);
+    edge.set(&[one, other]);
+    assert!(!passes(&edge, "alice").await);
+    edge.set(&[]);
+    assert!(passes(&edge, "alice").await);
+}

@@ -1,0 +1,153 @@
+//! The certificates of this process: on links to others, for clients and for operators.
+
+use std::path::Path;
+
+use shoal_rpc::{ListenerTls, Tls};
+use shoal_telemetry::metrics::{CertificateValidity, Registration, TlsPort, metrics};
+
+use crate::config::{PortTls, Role, Settings};
+use crate::http::HttpTls;
+
+/// What the files of the settings hold.
+pub(crate) struct Certificates {
+    pub(crate) links: Option<Tls>,
+    clients: Option<ListenerTls>,
+    operators: Option<ListenerTls>,
+}
+
+impl Certificates {
+    /// Opens the files that the settings name.
+    ///
+    /// # Errors
+    /// The file that cannot be used, and why.
+    pub(crate) fn open(settings: &Settings) -> Result<Self, String> {
+        let server = &settings.server;
+        let clients = match settings.node.is(Role::Edge) {
+            true => port("server.tls", &server.tls)?,
+            false => None,
+        };
+        Ok(Self {
+            links: links(settings)?,
+            clients,
+            operators: port("server.admin_tls", &server.admin_tls)?,
+        })
+    }
+
+    /// Reads the files again from now on.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub(crate) fn renew(&self, settings: &Settings) {
+        let server = &settings.server;
+        if let Some(links) = &self.links {
+            if settings.cluster.tls.allow_plaintext {
+                tracing::warn!(
+                    "cluster.tls.allow_plaintext = true: whoever reaches cluster.listen needs no certificate; end it \
+                     with the rollout that it is for"
+                );
+            }
+            links.renew(settings.cluster.tls.reread.get());
+        }
+        if let Some(clients) = &self.clients {
+            clients.renew(server.tls.reread.get());
+        }
+        if let Some(operators) = &self.operators {
+            operators.renew(server.admin_tls.reread.get());
+        }
+    }
+
+    /// TLS of the port for clients.
+    pub(crate) fn clients(&self, settings: &Settings) -> Option<HttpTls> {
+        let tls = self.clients.clone()?;
+        Some(http(tls, TlsPort::Clients, &settings.server.tls))
+    }
+
+    /// TLS of the port for operators.
+    pub(crate) fn operators(&self, settings: &Settings) -> Option<HttpTls> {
+        let tls = self.operators.clone()?;
+        Some(http(tls, TlsPort::Operators, &settings.server.admin_tls))
+    }
+
+    /// Has metrics say when the certificates of the ports expire, until the registrations are dropped.
+    pub(crate) fn observe_ports(&self) -> Vec<Registration> {
+        let ports = [
+            (TlsPort::Clients, &self.clients),
+            (TlsPort::Operators, &self.operators),
+        ];
+        let ports = ports
+            .into_iter()
+            .filter_map(|(port, tls)| Some((port, tls.clone()?)));
+        ports
+            .flat_map(|(port, tls)| {
+                metrics().tls.observe_certificate(port, move || {
+                    let validity = tls.validity();
+                    CertificateValidity {
+                        not_before: validity.not_before,
+                        not_after: validity.not_after,
+                    }
+                })
+            })
+            .collect()
+    }
+}
+
+/// Opens the certificates for links, if the settings name some.
+///
+/// # Errors
+/// The file that cannot be used, and why.
+pub(crate) fn links(settings: &Settings) -> Result<Option<Tls>, String> {
+    let files = settings.cluster.tls.files();
+    let files = files.map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
+    let opened = files.map(Tls::open).transpose();
+    opened.map_err(|error| format!("cluster.tls: {error}"))
+}
+
+fn port(table: &'static str, tls: &PortTls) -> Result<Option<ListenerTls>, String> {
+    let files = tls.files(table);
+    let files = files.map_err(|(setting, reason)| format!("{table}.{setting}: {reason}"))?;
+    let opened = files.map(ListenerTls::open).transpose();
+    opened.map_err(|error| format!("{table}: {error}"))
+}
+
+fn http(tls: ListenerTls, port: TlsPort, settings: &PortTls) -> HttpTls {
+    HttpTls::new(
+        tls,
+        port,
+        settings.handshakes,
+        settings.handshake_timeout.get(),
+    )
+}
+
+/// The files of certificates that the settings name and that are not on this machine, in a line each: where a configuration is
+/// checked, they need not be.
+pub(crate) fn missing(settings: &Settings) -> Vec<String> {
+    let (server, links) = (&settings.server, &settings.cluster.tls);
+    let files = [
+        ("cluster.tls.certificate", &links.certificate),
+        ("cluster.tls.key", &links.key),
+        ("cluster.tls.authority", &links.authority),
+        ("server.tls.certificate", &server.tls.certificate),
+        ("server.tls.key", &server.tls.key),
+        ("server.tls.client_authority", &server.tls.client_authority),
+        (
+            "server.admin_tls.certificate",
+            &server.admin_tls.certificate,
+        ),
+        ("server.admin_tls.key", &server.admin_tls.key),
+        (
+            "server.admin_tls.client_authority",
+            &server.admin_tls.client_authority,
+        ),
+    ];
+    let absent = |file: &Path| matches!(file.try_exists(), Ok(false));
+    let files = files
+        .into_iter()
+        .filter_map(|(name, file)| Some((name, file.as_deref()?)));
+    files
+        .filter(|(_, file)| absent(file))
+        .map(|(name, file)| {
+            let file = file.display();
+            format!("{file} ({name}) is not on this machine, so the certificates were not checked")
+        })
+        .collect()
+}

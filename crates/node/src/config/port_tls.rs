@@ -1,0 +1,89 @@
+//! `[server.tls]` and `[server.admin_tls]`: TLS for clients and for operators.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
+use shoal_rpc::ListenerFiles;
+
+use super::Period;
+
+settings! {
+    /// TLS 1.3 and 1.2 ([TLS](tls.md)): with certificate and key this port speaks it and nothing else. The files are opened when the
+    /// process starts, and read again while it runs.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct PortTls {
+        /// File with the certificate in PEM, then those between it and its authority, if any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// File with its private key in PEM, unencrypted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+        /// File with certificates in PEM of the authorities that issue clients' certificates: with it the port asks for one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub client_authority: Option<PathBuf> = None,
+        /// With `client_authority`: whether a client must show a certificate, or may. One that is shown must be good in any case.
+        pub client_certificate: ClientCertificate = ClientCertificate::Required,
+        /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
+        pub reread: Period = Period::seconds(30),
+        /// How long a handshake may take, with the wait for its turn.
+        pub handshake_timeout: Period = Period::seconds(10),
+        /// Handshakes at once; further ones wait.
+        pub handshakes: usize = 256,
+    }
+}
+
+/// Whether clients must show a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientCertificate {
+    /// Without one there is no connection.
+    #[default]
+    Required,
+    /// Clients without one are served too.
+    Optional,
+}
+
+impl PortTls {
+    /// The files, if there is to be TLS.
+    ///
+    /// # Errors
+    /// The setting, by its name in the table, that is missing or has no meaning alone, and what to do.
+    pub(crate) fn files(
+        &self,
+        table: &'static str,
+    ) -> Result<Option<ListenerFiles>, (&'static str, String)> {
+        let files = [
+            ("certificate", &self.certificate),
+            ("key", &self.key),
+            ("client_authority", &self.client_authority),
+        ];
+        let is_empty =
+            |file: &Option<PathBuf>| file.as_ref().is_some_and(|it| it.as_os_str().is_empty());
+        if let Some((setting, _)) = files.iter().find(|(_, file)| is_empty(file)) {
+            return Err((setting, "must name a file".to_owned()));
+        }
+        let missing = |setting| {
+            (
+                setting,
+                "is not set: TLS needs certificate and key".to_owned(),
+            )
+        };
+        let (certificate, key) = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
+            (Some(_), None) => return Err(missing("key")),
+            (None, Some(_)) => return Err(missing("certificate")),
+            (None, None) if self.client_authority.is_some() => return Err(missing("certificate")),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(ListenerFiles {
+            setting: table,
+            certificate,
+            key,
+            client_authority: self.client_authority.clone(),
+            client_certificate_optional: self.client_certificate == ClientCertificate::Optional,
+        }))
+    }
+}

@@ -1,0 +1,90 @@
+//! TLS on a server's connections: each agrees on it in its own task, within a time, and so many at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_rpc::ListenerTls;
+use shoal_telemetry::metrics::{HandshakeOutcome, TlsPort, metrics};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
+
+use super::refusal::Refusal;
+use super::socket::Socket;
+
+/// The first byte of a TLS handshake; HTTP begins with a letter.
+const HANDSHAKE: u8 = 0x16;
+
+/// The TLS of a server. Clones share their handshakes' bound.
+#[derive(Clone, Debug)]
+pub struct HttpTls {
+    tls: ListenerTls,
+    port: TlsPort,
+    /// For a handshake, with the wait for its turn.
+    within: Duration,
+    room: Arc<Semaphore>,
+}
+
+impl HttpTls {
+    /// Agrees on `tls` with at most so many clients at once, each `within` a time.
+    pub fn new(tls: ListenerTls, port: TlsPort, handshakes: usize, within: Duration) -> Self {
+        Self {
+            tls,
+            port,
+            within,
+            room: Arc::new(Semaphore::new(handshakes)),
+        }
+    }
+
+    /// Agrees on TLS with a client; `None` if that fails, which is counted. `socket` makes what lies below it.
+    pub(super) async fn accept(
+        &self,
+        stream: TcpStream,
+        socket: impl FnOnce(TcpStream) -> Socket,
+    ) -> Option<TlsStream<Socket>> {
+        let greeted = timeout(self.within, async {
+            // Who says nothing takes no place. Balancers open connections and end them.
+            let mut first = [0];
+            if !matches!(stream.peek(&mut first).await, Ok(1)) {
+                return None;
+            }
+            let _place = self.room.acquire().await.ok()?;
+            self.greet(first[0], stream, socket).await
+        });
+        greeted.await.unwrap_or_else(|_| {
+            metrics()
+                .tls
+                .handshake(self.port, HandshakeOutcome::TooSlow);
+            None
+        })
+    }
+
+    async fn greet(
+        &self,
+        first: u8,
+        mut stream: TcpStream,
+        socket: impl FnOnce(TcpStream) -> Socket,
+    ) -> Option<TlsStream<Socket>> {
+        if first.is_ascii_alphabetic() && first != HANDSHAKE {
+            metrics()
+                .tls
+                .handshake(self.port, HandshakeOutcome::Plaintext);
+            let said = stream.write_all(&Refusal::NoTls.wire()).await;
+            let ended = stream.shutdown().await;
+            tracing::debug!(?said, ?ended, "a client came without TLS");
+            return None;
+        }
+        let accepted = self.tls.accept(socket(stream)).await;
+        metrics().tls.handshake(
+            self.port,
+            match &accepted {
+                Ok(_) => HandshakeOutcome::Agreed,
+                Err(_) => HandshakeOutcome::Failed,
+            },
+        );
+        let refused = |why: &String| tracing::debug!(why, "no TLS with a client");
+        accepted.inspect_err(refused).ok()
+    }
+}

@@ -1,0 +1,55 @@
+//! What can be wrong with rules.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A rule that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rule {rule:?}: {reason}")]
+pub struct RuleError {
+    /// Its name.
+    pub rule: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl RuleError {
+    pub(crate) fn new(rule: &str, reason: impl Into<String>) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Rules that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// One of them cannot.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file has no rule.
+    #[error(
+        "{path}: it has no rule. If everybody may use everything, write a rule with effect = \"allow\" and nothing else"
+    )]
+    NoRule {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not what it should be.
+    #[error("{path}: {reason}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where, and why.
+        reason: String,
+    },
+}

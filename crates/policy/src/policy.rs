@@ -1,0 +1,253 @@
+//! The rules of one moment, and what they have decided.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Equivalent, Weighter};
+use sha2::{Digest as _, Sha256};
+use shoal_telemetry::metrics::metrics;
+
+use crate::config::{Effect, Rule};
+use crate::error::RuleError;
+use crate::rule::CompiledRule;
+use crate::subject::{KnownSubject, Reads, Subject, SubjectKey, SubjectWeight};
+use crate::target::{Annotations, Target, TargetKind};
+
+/// Rules, in all.
+const MOST_RULES: usize = 1000;
+/// Bytes that are kept of callers, and of decisions.
+const SUBJECT_BYTES: u64 = 16 << 20;
+const DECISION_BYTES: u64 = 16 << 20;
+
+type Subjects = Cache<SubjectKey, Arc<KnownSubject>, SubjectWeight, RandomState>;
+type Decisions = Cache<DecisionKey, Decision, DecisionWeight, RandomState>;
+
+/// Rules that have been checked; immutable, replaced as a whole.
+pub struct Policy {
+    rules: Box<[CompiledRule]>,
+    reads: Reads,
+    fingerprint: u64,
+    subjects: Subjects,
+    decisions: Decisions,
+}
+
+/// What was decided, and by which rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether it may be used.
+    pub allowed: bool,
+    /// Whether a person must agree each time before.
+    pub asks: bool,
+    /// The rule's place; `None` where no rule applied.
+    rule: Option<u32>,
+    /// Whether a rule could not be evaluated.
+    pub failed: bool,
+}
+
+impl Decision {
+    /// Denied, as no rule says anything of it.
+    pub const NO_RULE_ALLOWS: Self = Self {
+        allowed: false,
+        asks: false,
+        rule: None,
+        failed: false,
+    };
+}
+
+impl Policy {
+    /// Checks rules.
+    ///
+    /// # Errors
+    /// The first rule that cannot be used.
+    pub fn compile(rules: &[Rule]) -> Result<Self, RuleError> {
+        let mut names = HashSet::new();
+        let twice = rules.iter().find(|rule| !names.insert(&rule.name));
+        if let Some(twice) = twice {
+            return Err(RuleError::new(
+                &twice.name,
+                "another rule has the same name",
+            ));
+        }
+        if let Some(first) = rules.get(MOST_RULES) {
+            let reason = format!("there are more than {MOST_RULES} rules");
+            return Err(RuleError::new(&first.name, reason));
+        }
+        let compiled: Result<Box<[_]>, _> = rules.iter().map(CompiledRule::compile).collect();
+        let rules_text = serde_json::to_vec(rules).unwrap_or_default();
+        let digest: [u8; 32] = Sha256::digest(rules_text).into();
+        let rules = compiled?;
+        Ok(Self {
+            reads: Reads {
+                grant: rules.iter().any(CompiledRule::reads_grant),
+                client: rules.iter().any(CompiledRule::reads_client),
+            },
+            rules,
+            fingerprint: u64::from_le_bytes(std::array::from_fn(|at| digest[at])),
+            subjects: Cache::with(
+                4096,
+                SUBJECT_BYTES,
+                SubjectWeight,
+                RandomState::default(),
+                DefaultLifecycle::default(),
+            ),
+            decisions: Cache::with(
+                65_536,
+                DECISION_BYTES,
+                DecisionWeight,
+                RandomState::default(),
+                DefaultLifecycle::default(),
+            ),
+        })
+    }
+
+    /// Whether some rule looks at the client.
+    pub fn reads_client(&self) -> bool {
+        self.reads.client
+    }
+
+    /// The same for the same rules, on every node.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The name of the rule that decided; `None` where no rule applied.
+    pub fn rule(&self, decision: Decision) -> Option<&str> {
+        let rule = self.rules.get(decision.rule? as usize)?;
+        Some(&rule.name)
+    }
+
+    /// Reads a caller, or finds it read. That is one look-up.
+    pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
+        let key = subject.key(self.reads);
+        if let Some(known) = self.subjects.get(&key) {
+            return known;
+        }
+        let known = Arc::new(KnownSubject::read(subject, self.rules.len()));
+        self.subjects.insert(key.kept(), known.clone());
+        known
+    }
+
+    /// Decides, or finds it decided. Then that is one look-up, without any allocation.
+    pub fn decide(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
+        let key = DecisionRef {
+            subject: subject.number,
+            catalog: target.catalog,
+            kind: target.kind,
+            name: target.name,
+        };
+        if let Some(decision) = self.decisions.get(&key) {
+            return decision;
+        }
+        let decision = self.evaluate(subject, target);
+        self.decisions.insert(key.kept(), decision);
+        decision
+    }
+
+    /// One that denies wins, and one that asks wins over those that allow. A rule that cannot be evaluated opens nothing: one
+    /// that would deny does, one that would allow does not, and one that would ask asks about what another one allows.
+    fn evaluate(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
+        let annotations = Annotations::of(target);
+        let (mut allowed_by, mut asks_by, mut failed_ask) = (None, None, None);
+        let mut failed = false;
+        for (at, rule) in self.rules.iter().enumerate() {
+            let settled = match rule.effect {
+                Effect::Deny => false,
+                Effect::Ask => asks_by.is_some(),
+                Effect::Allow => allowed_by.is_some() || asks_by.is_some(),
+            };
+            if settled {
+                continue;
+            }
+            let place = u32::try_from(at).ok();
+            let applies = rule.applies(at, subject, target, &annotations);
+            let applies = applies.unwrap_or_else(|error| {
+                failed = true;
+                metrics().policy.failed();
+                tracing::debug!(
+                    rule = rule.name, principal = %subject.principal, kind = target.kind.as_str(),
+                    name = target.name, error, "a rule could not be evaluated"
+                );
+                if rule.effect == Effect::Ask {
+                    failed_ask = place;
+                }
+                rule.effect == Effect::Deny
+            });
+            match (applies, rule.effect) {
+                (true, Effect::Deny) => {
+                    return Decision {
+                        allowed: false,
+                        asks: false,
+                        rule: place,
+                        failed,
+                    };
+                }
+                (true, Effect::Ask) => asks_by = place,
+                (true, Effect::Allow) => allowed_by = place,
+                (false, _) => {}
+            }
+        }
+        let asks_by = asks_by.or(failed_ask.filter(|_| allowed_by.is_some()));
+        Decision {
+            allowed: allowed_by.is_some() || asks_by.is_some() || self.rules.is_empty(),
+            asks: asks_by.is_some(),
+            rule: asks_by.or(allowed_by),
+            failed,
+        }
+    }
+}
+
+impl std::fmt::Debug for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policy")
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Hash)]
+struct DecisionRef<'a> {
+    subject: u64,
+    catalog: u64,
+    kind: TargetKind,
+    name: &'a str,
+}
+
+#[derive(Hash, PartialEq, Eq)]
+struct DecisionKey {
+    subject: u64,
+    catalog: u64,
+    kind: TargetKind,
+    name: Box<str>,
+}
+
+impl DecisionRef<'_> {
+    fn kept(&self) -> DecisionKey {
+        DecisionKey {
+            subject: self.subject,
+            catalog: self.catalog,
+            kind: self.kind,
+            name: self.name.into(),
+        }
+    }
+}
+
+impl Equivalent<DecisionKey> for DecisionRef<'_> {
+    fn equivalent(&self, key: &DecisionKey) -> bool {
+        (self.subject, self.catalog, self.kind) == (key.subject, key.catalog, key.kind)
+            && *self.name == *key.name
+    }
+}
+
+#[derive(Clone)]
+struct DecisionWeight;
+
+impl Weighter<DecisionKey, Decision> for DecisionWeight {
+    fn weight(&self, key: &DecisionKey, _: &Decision) -> u64 {
+        key.name.len() as u64 + 96
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! A rule, ready to be asked.
+
+use percent_encoding::percent_decode_str;
+use shoal_ports::matches_pattern;
+
+use crate::config::{Effect, Hint, Rule};
+use crate::error::RuleError;
+use crate::expression::Expression;
+use crate::subject::KnownSubject;
+use crate::target::{Annotations, Target, TargetKind};
+
+/// Entries of a rule's lists, in all.
+const MOST_ENTRIES: usize = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct CompiledRule {
+    pub(crate) name: String,
+    pub(crate) effect: Effect,
+    when: Option<Expression>,
+    principals: Patterns,
+    scopes: Patterns,
+    pools: Patterns,
+    tools: Patterns,
+    prompts: Patterns,
+    resources: Patterns,
+    hints: Vec<Hint>,
+}
+
+impl CompiledRule {
+    /// Checks a rule.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn compile(rule: &Rule) -> Result<Self, RuleError> {
+        let wrong = |reason: &str| RuleError::new(&rule.name, reason);
+        if rule.name.is_empty() || rule.name.len() > 128 || rule.name.contains(char::is_control) {
+            return Err(wrong(
+                "a name has 1 to 128 bytes, and no control characters",
+            ));
+        }
+        let lists = [
+            &rule.principals,
+            &rule.scopes,
+            &rule.pools,
+            &rule.tools,
+            &rule.prompts,
+            &rule.resources,
+        ];
+        if lists.iter().any(|list| list.iter().any(String::is_empty)) {
+            return Err(wrong("a list has an empty entry, which nothing matches"));
+        }
+        if lists.iter().map(|list| list.len()).sum::<usize>() > MOST_ENTRIES {
+            return Err(wrong("its lists have too many entries"));
+        }
+        let names_others = !rule.prompts.is_empty() || !rule.resources.is_empty();
+        if rule.effect == Effect::Ask && names_others {
+            return Err(wrong(
+                "effect = \"ask\" is for tools alone: nobody is asked before a prompt or a resource is read",
+            ));
+        }
+        if !rule.hints.is_empty() && rule.tools.is_empty() && names_others {
+            return Err(wrong(
+                "hints are of tools, and the rule names other things alone",
+            ));
+        }
+        let when = match &rule.when {
+            None => None,
+            Some(when) => Some(
+                Expression::compile(when)
+                    .map_err(|error| RuleError::new(&rule.name, format!("when: {error}")))?,
+            ),
+        };
+        let uris = match rule.effect == Effect::Deny {
+            // Many file systems do not look at the case, and all servers decode: another spelling leads to what is denied.
+            true => Patterns::folded(&rule.resources),
+            false => Patterns::of(&rule.resources),
+        };
+        Ok(Self {
+            name: rule.name.clone(),
+            effect: rule.effect,
+            when,
+            principals: Patterns::of(&rule.principals),
+            scopes: Patterns::of(&rule.scopes),
+            pools: Patterns::of(&rule.pools),
+            tools: Patterns::of(&rule.tools),
+            prompts: Patterns::of(&rule.prompts),
+            resources: uris,
+            hints: rule.hints.clone(),
+        })
+    }
+
+    pub(crate) fn reads_grant(&self) -> bool {
+        !self.scopes.is_empty() || self.when.as_ref().is_some_and(Expression::reads_grant)
+    }
+
+    pub(crate) fn reads_client(&self) -> bool {
+        self.when.as_ref().is_some_and(Expression::reads_client)
+    }
+
+    /// Whether the rule applies. `at` is its place among the rules.
+    ///
+    /// # Errors
+    /// Why its condition could not be evaluated.
+    pub(crate) fn applies(
+        &self,
+        at: usize,
+        subject: &KnownSubject,
+        target: &Target<'_>,
+        annotations: &Annotations,
+    ) -> Result<bool, String> {
+        let listed = self.is_for(target)
+            && self.principals.fit(&subject.principal)
+            && (self.scopes.is_empty() || subject.scopes.iter().any(|it| self.scopes.has(it)))
+            && self.hints.iter().all(|hint| annotations.has(*hint));
+        let when = match &self.when {
+            Some(when) if listed => when,
+            _ => return Ok(listed),
+        };
+        if when.reads_target() {
+            return when.is_met(subject, target, annotations);
+        }
+        // The same for everything that this caller asks for.
+        let mut failed = None;
+        let met = subject.met[at].get_or_init(|| {
+            let met = when.is_met(subject, target, annotations);
+            met.map_err(|error| failed = Some(error)).ok()
+        });
+        met.ok_or_else(|| failed.unwrap_or_else(|| "it failed before".to_owned()))
+    }
+
+    fn is_for(&self, target: &Target<'_>) -> bool {
+        let is_tool = target.kind == TargetKind::Tool;
+        let for_tools = !self.hints.is_empty() || self.effect == Effect::Ask;
+        if !self.pools.fit(target.pool) || (for_tools && !is_tool) {
+            return false;
+        }
+        let lists = [&self.tools, &self.prompts, &self.resources];
+        if lists.iter().all(|list| list.is_empty()) {
+            return true;
+        }
+        let list = match target.kind {
+            TargetKind::Tool => &self.tools,
+            TargetKind::Prompt => &self.prompts,
+            TargetKind::Resource | TargetKind::ResourceTemplate => &self.resources,
+        };
+        list.has(target.name)
+    }
+}
+
+fn decoded(pattern: &str) -> String {
+    let decoded = percent_decode_str(pattern).decode_utf8_lossy();
+    decoded.to_lowercase()
+}
+
+/// Names, in which `*` stands for any characters.
+#[derive(Debug)]
+struct Patterns {
+    all: Box<[String]>,
+    folded: bool,
+}
+
+impl Patterns {
+    fn of(all: &[String]) -> Self {
+        Self {
+            all: all.into(),
+            folded: false,
+        }
+    }
+
+    fn folded(all: &[String]) -> Self {
+        Self {
+            all: all
+                .iter()
+                .flat_map(|it| [it.to_lowercase(), decoded(it)])
+                .collect(),
+            folded: true,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether they say nothing, or have the name.
+    fn fit(&self, name: &str) -> bool {
+        self.is_empty() || self.has(name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let any = |name: &str| self.all.iter().any(|it| matches_pattern(it, name));
+        match self.folded {
+            true => any(&name.to_lowercase()),
+            false => any(name),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The rules that are in force, and the file that they come from.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use shoal_telemetry::metrics::{ReloadOutcome, metrics};
+use tokio::sync::watch;
+
+use crate::config::{PolicyConfig, Rule, RulesFile};
+use crate::error::PolicyError;
+use crate::policy::Policy;
+
+/// Bytes of a file with rules.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// The rules in force: those of the configuration, and those of a file that may change.
+#[derive(Debug)]
+pub struct RulesInForce {
+    configured: Vec<Rule>,
+    /// With more of them.
+    file: Option<PathBuf>,
+    current: RwLock<Arc<Policy>>,
+    changed: watch::Sender<()>,
+}
+
+impl RulesInForce {
+    /// Reads the rules; `None` where there can never be any.
+    ///
+    /// # Errors
+    /// Rules that cannot be used. A node must not start without them.
+    pub fn open(config: &PolicyConfig) -> Result<Option<Self>, PolicyError> {
+        if config.rules.is_empty() && config.file.is_none() {
+            return Ok(None);
+        }
+        let policy = match &config.file {
+            None => Policy::compile(&config.rules)?,
+            Some(path) => read(&config.rules, path)?,
+        };
+        Ok(Some(Self {
+            configured: config.rules.clone(),
+            file: config.file.clone(),
+            current: RwLock::new(Arc::new(policy)),
+            changed: watch::Sender::new(()),
+        }))
+    }
+
+    /// The rules in force, of which there is always one.
+    pub fn current(&self) -> Arc<Policy> {
+        self.current.read().clone()
+    }
+
+    /// Wakes when other rules are in force.
+    pub fn changed(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Reads the file again; whether other rules are in force now. It blocks. What cannot be used is logged, and the rules stay
+    /// as they are.
+    pub fn reread(&self) -> bool {
+        let Some(file) = &self.file else {
+            return false;
+        };
+        match read(&self.configured, file) {
+            Ok(policy) => {
+                if policy.fingerprint() == self.current().fingerprint() {
+                    return false;
+                }
+                metrics().policy.reloaded(ReloadOutcome::Changed);
+                tracing::info!(file = %file.display(), "other policy rules are in force");
+                *self.current.write() = Arc::new(policy);
+                self.changed.send_replace(());
+                true
+            }
+            Err(error) => {
+                metrics().policy.reloaded(ReloadOutcome::Refused);
+                tracing::error!(
+                    file = %file.display(), %error,
+                    "the policy rules cannot be used; those that were read before stay in force"
+                );
+                false
+            }
+        }
+    }
+}
+
+fn read(configured: &[Rule], path: &Path) -> Result<Policy, PolicyError> {
+    compile(configured, path, &text_of(path)?)
+}
+
+fn text_of(path: &Path) -> Result<String, PolicyError> {
+    let failed = |source: io::Error| PolicyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut text = String::new();
+    let length = file.take(LONGEST_FILE + 1).read_to_string(&mut text);
+    if length.map_err(failed)? as u64 > LONGEST_FILE {
+        let reason = format!("it has more than {LONGEST_FILE} bytes");
+        return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
+    }
+    Ok(text)
+}
+
+fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, PolicyError> {
+    let file: RulesFile = toml::from_str(text).map_err(|error| PolicyError::Syntax {
+        path: path.to_owned(),
+        reason: error.to_string().trim_end().to_owned(),
+    })?;
+    if file.rules.is_empty() {
+        // A file that was cut off, or not written yet, must not open everything.
+        return Err(PolicyError::NoRule {
+            path: path.to_owned(),
+        });
+    }
+    let all: Vec<Rule> = configured.iter().chain(&file.rules).cloned().collect();
+    Ok(Policy::compile(&all)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Who asks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use quick_cache::{Equivalent, Weighter};
+use serde_json::{Map, Value, json};
+use shoal_protocol::RawJson;
+
+/// Claims beyond this are not looked at: an expression that reads them fails.
+pub(crate) const CLAIMS_BYTES: usize = 32 << 10;
+/// Entries of a list or object in claims that expressions read.
+const ENTRIES: usize = 256;
+const CLIENT_BYTES: usize = 8 << 10;
+
+/// Who asks, as far as rules may look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Subject<'a> {
+    /// The principal.
+    pub principal: &'a str,
+    /// What was granted to it.
+    pub scopes: &'a [Arc<str>],
+    /// The claims of its token, as a JSON object.
+    pub claims: Option<&'a RawJson>,
+    /// `Implementation` of its client.
+    pub client: Option<&'a RawJson>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn key(&self, reads: Reads) -> SubjectRef<'a> {
+        let bytes = |json: Option<&'a RawJson>| json.map_or(&b""[..], RawJson::as_bytes);
+        SubjectRef {
+            principal: self.principal,
+            scopes: if reads.grant { self.scopes } else { &[] },
+            claims: bytes(self.claims.filter(|_| reads.grant)),
+            client: bytes(self.client.filter(|_| reads.client)),
+        }
+    }
+}
+
+/// What the rules look at of who asks. What they do not look at tells no two callers apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reads {
+    pub(crate) grant: bool,
+    pub(crate) client: bool,
+}
+
+/// Who asks, as it is looked up.
+#[derive(Hash)]
+pub(crate) struct SubjectRef<'a> {
+    principal: &'a str,
+    scopes: &'a [Arc<str>],
+    claims: &'a [u8],
+    client: &'a [u8],
+}
+
+/// The same, as it is kept.
+#[derive(Hash, PartialEq, Eq)]
+pub(crate) struct SubjectKey {
+    principal: Box<str>,
+    scopes: Box<[Arc<str>]>,
+    claims: Box<[u8]>,
+    client: Box<[u8]>,
+}
+
+impl Equivalent<SubjectKey> for SubjectRef<'_> {
+    fn equivalent(&self, key: &SubjectKey) -> bool {
+        *self.principal == *key.principal
+            && *self.scopes == *key.scopes
+            && *self.claims == *key.claims
+            && *self.client == *key.client
+    }
+}
+
+impl SubjectRef<'_> {
+    pub(crate) fn kept(&self) -> SubjectKey {
+        SubjectKey {
+            principal: self.principal.into(),
+            scopes: self.scopes.into(),
+            claims: self.claims.into(),
+            client: self.client.into(),
+        }
+    }
+}
+
+/// Bytes of a caller in the cache.
+#[derive(Clone)]
+pub(crate) struct SubjectWeight;
+
+impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
+    fn weight(&self, key: &SubjectKey, _: &Arc<KnownSubject>) -> u64 {
+        let scopes: usize = key.scopes.iter().map(|scope| scope.len() + 32).sum();
+        // Claims are there as text and as values, which take more.
+        let bytes = key.principal.len() + scopes + 8 * key.claims.len() + 4 * key.client.len();
+        bytes as u64 + 512
+    }
+}
+
+/// A caller as rules see it: read once, and asked about often.
+#[derive(Debug)]
+pub struct KnownSubject {
+    /// No two have the same, whatever rules they were read for.
+    pub(crate) number: u64,
+    pub(crate) principal: Box<str>,
+    pub(crate) scopes: Box<[Arc<str>]>,
+    /// `None` where there are too many to look at.
+    pub(crate) values: Option<SubjectValues>,
+    /// What conditions say that look at nothing else, by rule.
+    pub(crate) met: Box<[OnceLock<Option<bool>>]>,
+}
+
+/// What expressions read.
+#[derive(Debug)]
+pub(crate) struct SubjectValues {
+    pub(crate) claims: Value,
+    pub(crate) issuer: String,
+    pub(crate) client: Value,
+}
+
+impl KnownSubject {
+    pub(crate) fn read(subject: &Subject<'_>, rules: usize) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            principal: subject.principal.into(),
+            scopes: subject.scopes.into(),
+            values: SubjectValues::read(subject),
+            met: (0..rules).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Its principal.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// Tells callers apart; no number comes twice.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl SubjectValues {
+    fn read(subject: &Subject<'_>) -> Option<Self> {
+        let claims = match subject.claims {
+            Some(claims) if claims.len() > CLAIMS_BYTES => return None,
+            Some(claims) => claims.read::<Value>().ok().filter(Value::is_object)?,
+            None => Value::Object(Map::new()),
+        };
+        if !is_small(&claims) {
+            return None;
+        }
+        let client = subject.client.filter(|client| client.len() <= CLIENT_BYTES);
+        let text = |member: &str| {
+            let value = client.and_then(|client| client.member(member)?.string());
+            value.unwrap_or_default()
+        };
+        Some(Self {
+            issuer: claims["iss"].as_str().unwrap_or_default().to_owned(),
+            client: json!({ "name": text("name"), "version": text("version") }),
+            claims,
+        })
+    }
+}
+
+/// Whether no list or object has more entries than an expression may walk along.
+fn is_small(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.len() <= ENTRIES && items.iter().all(is_small),
+        Value::Object(members) => members.len() <= ENTRIES && members.values().all(is_small),
+        _ => true,
+    }
+}

@@ -1,0 +1,155 @@
+//! Whether a file has changed, by reading it now and then.
+//!
+//! What counts is what a path leads to, and what is in it. So a directory that is put in place of another by a link, which is
+//! how Kubernetes changes a mounted file, is seen, a file that was only touched is not, and no kernel has to tell of it.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+/// Bytes that are read of a file: more than is taken of any that is watched.
+const LONGEST: u64 = 64 << 20;
+
+/// Looks at a file.
+#[derive(Debug)]
+pub struct FileWatch {
+    file: PathBuf,
+    /// What was in it when it was read.
+    read: Contents,
+}
+
+/// What is in a file; nothing where there is none that can be read.
+type Contents = Option<[u8; 32]>;
+
+impl FileWatch {
+    /// The file is read after this: what changes from now on is seen. It blocks.
+    pub fn new(file: &Path) -> Self {
+        Self {
+            file: file.to_owned(),
+            read: contents(file),
+        }
+    }
+
+    /// Looks each time `every` is over, until the file holds something else than when this returned last, twice in a row: it may
+    /// be half written when that is seen first. Cancellation safe: what was seen is seen again.
+    pub async fn changed(&mut self, every: Duration) {
+        let mut before = self.read;
+        loop {
+            sleep(every).await;
+            let file = self.file.clone();
+            // It fails only when the runtime ends, and with it whoever waits.
+            let Ok(now) = spawn_blocking(move || contents(&file)).await else {
+                continue;
+            };
+            if now != self.read && now == before {
+                self.read = now;
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+fn contents(file: &Path) -> Contents {
+    // What is in a pipe can be read once, and is for whoever reads it.
+    if !fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut hash = Sha256::new();
+    let mut part = File::open(file).ok()?.take(LONGEST);
+    io::copy(&mut part, &mut hash).ok()?;
+    Some(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use tokio::time::{Instant, timeout};
+
+    use super::FileWatch;
+
+    const EVERY: Duration = Duration::from_secs(2);
+
+    struct Directory(PathBuf);
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn directory() -> Directory {
+        let path = std::env::temp_dir().join(format!("shoal-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir(&path).unwrap();
+        Directory(path)
+    }
+
+    async fn is_seen(watch: &mut FileWatch) -> bool {
+        timeout(EVERY * 5 / 2, watch.changed(EVERY)).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_seen_once() {
+        let at = directory();
+        let file = at.0.join("shoal.toml");
+        std::fs::write(&file, "a").unwrap();
+        let mut watch = FileWatch::new(&file);
+        assert!(!is_seen(&mut watch).await);
+        std::fs::write(&file, "b").unwrap();
+        assert!(is_seen(&mut watch).await);
+        std::fs::write(&file, "b").unwrap();
+        assert!(!is_seen(&mut watch).await, "it says the same");
+        std::fs::remove_file(&file).unwrap();
+        assert!(is_seen(&mut watch).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_is_read_once_it_is_whole() {
+        let at = directory();
+        let file = at.0.join("shoal.toml");
+        let mut watch = FileWatch::new(&file);
+        std::fs::write(&file, "half").unwrap();
+        let began = Instant::now();
+        let write = async {
+            tokio::time::sleep(EVERY * 3 / 2).await;
+            std::fs::write(&file, "whole").unwrap();
+        };
+        tokio::join!(watch.changed(EVERY), write);
+        assert_eq!(began.elapsed().as_secs(), (EVERY * 3).as_secs());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(start_paused = true)]
+    async fn a_link_that_leads_elsewhere_is_a_change() {
+        use std::os::unix::fs::symlink;
+        let at = directory();
+        for name in ["one", "two"] {
+            std::fs::create_dir(at.0.join(name)).unwrap();
+            std::fs::write(at.0.join(name).join("shoal.toml"), name).unwrap();
+        }
+        symlink("one", at.0.join("data")).unwrap();
+        symlink("data/shoal.toml", at.0.join("shoal.toml")).unwrap();
+        let mut watch = FileWatch::new(&at.0.join("shoal.toml"));
+        symlink("two", at.0.join("next")).unwrap();
+        std::fs::rename(at.0.join("next"), at.0.join("data")).unwrap();
+        assert!(is_seen(&mut watch).await);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_left_to_its_reader() {
+        let at = directory();
+        let pipe = at.0.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        // It would wait for a writer.
+        assert!(FileWatch::new(&pipe).read.is_none());
+    }
+}

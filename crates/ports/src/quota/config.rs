@@ -1,0 +1,115 @@
+//! `[[quotas]]`: how much may be asked for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::gcra::LONGEST_FILL;
+use super::{CellRate, Rate};
+
+/// Quotas at most: each is looked at with every request.
+const MOST: usize = 32;
+/// Bytes of a name.
+const LONGEST_NAME: usize = 64;
+/// Patterns of one quota, and bytes of each.
+const MOST_TOOLS: usize = 256;
+const LONGEST_PATTERN: usize = 256;
+
+/// A quota ([more](quotas.md)).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with name and per")]
+pub struct QuotaConfig {
+    /// What refusals, logs and metrics call it: up to 64 of a-z, 0-9, - and _.
+    pub name: String,
+    /// Who has it.
+    pub per: QuotaPer,
+    /// Tools, by the names that clients use; `*` stands for any characters. Then their calls count, and nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// How many there may be in a time: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`. All edges share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// How many may come at once after a pause; as many as `rate` names if this is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// How many may be under way at once, at each edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent: Option<usize>,
+}
+
+/// Who has a quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuotaPer {
+    /// Each principal. Without authentication everybody is one.
+    Principal,
+    /// Each address (of IPv6, each /64), before anybody knows who is calling.
+    Address,
+    /// All together.
+    All,
+}
+
+impl QuotaConfig {
+    /// The bucket of one subject, where there is a rate.
+    pub fn cells(&self) -> Option<CellRate> {
+        let rate = self.rate?;
+        Some(CellRate::new(rate, self.burst.unwrap_or(rate.count())))
+    }
+
+    /// Checks quotas that go together.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check_all(all: &[Self]) -> Result<(), String> {
+        if all.len() > MOST {
+            return Err(format!("there may be {MOST} quotas at most"));
+        }
+        for (at, quota) in all.iter().enumerate() {
+            let name = &quota.name;
+            let wrong = quota.wrong();
+            if let Some(wrong) = wrong {
+                return Err(format!("the quota {name:?}: {wrong}"));
+            }
+            if all[..at].iter().any(|other| other.name == *name) {
+                return Err(format!("two quotas are called {name:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong(&self) -> Option<String> {
+        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+        if self.name.is_empty() || self.name.len() > LONGEST_NAME || !self.name.bytes().all(fits) {
+            return Some(format!(
+                "a name has 1 to {LONGEST_NAME} of a-z, 0-9, - and _"
+            ));
+        }
+        if self.rate.is_none() && self.concurrent.is_none() {
+            return Some("say `rate`, `concurrent` or both".to_owned());
+        }
+        if self.burst.is_some() && self.rate.is_none() {
+            return Some("`burst` needs a `rate`".to_owned());
+        }
+        if self.burst == Some(0) {
+            return Some("`burst` must be at least 1".to_owned());
+        }
+        if self.concurrent == Some(0) {
+            return Some("`concurrent` must be at least 1".to_owned());
+        }
+        if self.per == QuotaPer::Address && !self.tools.is_empty() {
+            return Some(
+                "addresses are counted before the message is read, so it cannot name `tools`"
+                    .to_owned(),
+            );
+        }
+        let long = |pattern: &String| pattern.is_empty() || pattern.len() > LONGEST_PATTERN;
+        if self.tools.len() > MOST_TOOLS || self.tools.iter().any(long) {
+            return Some(format!(
+                "`tools` holds up to {MOST_TOOLS} patterns of 1 to {LONGEST_PATTERN} bytes"
+            ));
+        }
+        let fill = self.cells().map_or(0, CellRate::fill);
+        (u128::from(fill) > LONGEST_FILL.as_nanos()).then(|| {
+            "the whole `burst` would take more than 30 days to come back at this `rate`".to_owned()
+        })
+    }
+}

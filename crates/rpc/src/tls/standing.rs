@@ -1,0 +1,144 @@
+//! What a peer's certificate lets it do: all that a process does, or the work of the pools that it names.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use tonic::{Request, Status};
+use webpki::EndEntityCert;
+
+/// Between a pool's name and the cluster's, in a certificate: `search.pool.shoal`.
+const POOL: &str = ".pool.";
+/// In place of a name: any pool.
+const ANY: &str = "*";
+
+/// What a peer may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Everything: it shows a certificate that names no pool, or there is no TLS.
+    #[default]
+    Full,
+    /// To work for these pools, and nothing else.
+    Worker(Arc<[String]>),
+}
+
+impl Standing {
+    /// That of a peer with this certificate, in the cluster `name`.
+    pub(super) fn of(
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+    ) -> Result<Self, Error> {
+        let parsed = EndEntityCert::try_from(certificate)
+            .map_err(|_| Error::InvalidCertificate(CertificateError::BadEncoding))?;
+        let ServerName::DnsName(cluster) = name else {
+            return Ok(Self::Full);
+        };
+        let cluster = cluster.as_ref().to_ascii_lowercase();
+        let pools: Vec<String> = parsed
+            .valid_dns_names()
+            .filter_map(|name| {
+                let name = name.to_ascii_lowercase();
+                let pool = name.strip_suffix(&cluster)?.strip_suffix(POOL)?;
+                Some(pool.to_owned())
+            })
+            .collect();
+        Ok(match pools.is_empty() {
+            true => Self::Full,
+            false => Self::Worker(pools.into()),
+        })
+    }
+
+    /// That of whoever sent a request.
+    pub(crate) fn of_request<T>(request: &Request<T>) -> Self {
+        request.extensions().get().cloned().unwrap_or_default()
+    }
+
+    /// Why the peer may not work for `pool`, in words for both sides.
+    pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
+        let Self::Worker(pools) = self else {
+            return None;
+        };
+        let serves = |named: &String| named == ANY || named == pool;
+        (!pools.iter().any(serves)).then(|| {
+            let pools = pools.join(", ");
+            format!("the certificate is for the pools {pools}, and not for {pool:?}")
+        })
+    }
+
+    /// Refuses whoever may only work, and says so in the log; `what` is asked for.
+    pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
+        match self {
+            Self::Full => Ok(()),
+            Self::Worker(pools) => {
+                let pools = pools.join(", ");
+                let text =
+                    format!("the certificate is for workers of the pools {pools}, and for no node");
+                tracing::warn!(
+                    what,
+                    why = text,
+                    "a worker asked for what is for nodes, and was refused"
+                );
+                Err(Status::failed_precondition(text))
+            }
+        }
+    }
+}
+
+/// Takes the servers that the inner verifier takes, if they are no workers: those serve nobody.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    inner: Arc<dyn ServerCertVerifier>,
+}
+
+impl Nodes {
+    pub(super) fn new(inner: Arc<dyn ServerCertVerifier>) -> Self {
+        Self { inner }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("names pools, so it is a worker's, and no node's")]
+struct NoNode;
+
+impl ServerCertVerifier for Nodes {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified =
+            (self.inner).verify_server_cert(end_entity, intermediates, name, ocsp, now)?;
+        match Standing::of(end_entity, name)? {
+            Standing::Full => Ok(verified),
+            Standing::Worker(_) => Err(Error::InvalidCertificate(CertificateError::Other(
+                OtherError(Arc::new(NoNode)),
+            ))),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,47 @@
+//! When a certificate is valid, as those who verify it see it.
+
+use std::time::Duration;
+
+use rustls::CertificateError;
+use rustls::pki_types::UnixTime;
+
+/// When a certificate is valid, in seconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// From when on.
+    pub not_before: u64,
+    /// Until when.
+    pub not_after: u64,
+}
+
+impl Validity {
+    /// Asks a verifier, which takes or refuses the certificate `at` a time.
+    ///
+    /// # Errors
+    /// The certificate does not say.
+    pub(super) fn found<T>(
+        at: impl Fn(UnixTime) -> Result<T, rustls::Error>,
+    ) -> Result<Self, String> {
+        // At the ends of time the verifier says when it would not have been refused.
+        let begin = at(UnixTime::since_unix_epoch(Duration::ZERO)).err();
+        let end = at(UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX))).err();
+        let not_before = match begin {
+            Some(rustls::Error::InvalidCertificate(CertificateError::NotValidYetContext {
+                not_before,
+                ..
+            })) => not_before.as_secs(),
+            _ => 0,
+        };
+        let not_after = match end {
+            Some(rustls::Error::InvalidCertificate(CertificateError::ExpiredContext {
+                not_after,
+                ..
+            })) => not_after.as_secs(),
+            _ => return Err("does not say until when it is valid".to_owned()),
+        };
+        Ok(Validity {
+            not_before,
+            not_after,
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::journal::open_calls;
+use crate::target::Target;
+
+/// The URL of a Redis.
+pub fn redis_url(text: &str) {
+    let _ = Target::parse(text);
+}
+
+/// A session's hash, as lines `field=value`.
+pub fn session_hash(text: &[u8]) {
+    let fields = text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let at = line.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (&line[..at], &line[at + 1..]);
+        Some((Bytes::copy_from_slice(name), Bytes::copy_from_slice(value)))
+    });
+    let _ = open_calls(&fields.collect::<HashMap<_, _>>());
+}

@@ -1,0 +1,112 @@
+//! One event, on its way to each place that it goes to.
+
+use std::time::SystemTime;
+
+use opentelemetry::Value;
+use opentelemetry::logs::{AnyValue, LogRecord as _, Severity};
+use opentelemetry::trace::TraceFlags;
+use opentelemetry_sdk::logs::SdkLogRecord;
+use shoal_protocol::{RawJson, TraceContext};
+
+use super::arguments::Arguments;
+use super::config::Kind;
+use super::keys::TOOL_ARGUMENTS;
+use super::line::Line;
+use crate::trace::Key;
+use crate::trace::attributes::Recorded;
+
+/// What happened. Texts are cut off as those of spans are.
+pub struct Event<'a> {
+    arguments: &'a Arguments,
+    line: Option<Line>,
+    record: Option<SdkLogRecord>,
+}
+
+impl<'a> Event<'a> {
+    /// An event for the file, for the collector (`record`), or for both.
+    pub(super) fn new(
+        kind: Kind,
+        arguments: &'a Arguments,
+        in_file: bool,
+        mut record: Option<SdkLogRecord>,
+    ) -> Self {
+        if let Some(record) = &mut record {
+            record.set_event_name(kind.event_name());
+            record.set_timestamp(SystemTime::now());
+            record.set_severity_number(Severity::Info);
+        }
+        Self {
+            arguments,
+            line: in_file.then(|| Line::new(kind)),
+            record,
+        }
+    }
+
+    /// Adds an attribute; a key is given once.
+    pub fn set<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) -> &mut Self {
+        if let Some(line) = &mut self.line {
+            T::write(value, line.value_of(key.name()));
+        }
+        if let Some(record) = &mut self.record {
+            record.add_attribute(key.name(), any_value(T::to_value(value)));
+        }
+        self
+    }
+
+    /// Adds one, if there is a value.
+    pub fn set_some<T: Recorded + ?Sized>(
+        &mut self,
+        key: Key<T>,
+        value: Option<T::Given<'_>>,
+    ) -> &mut Self {
+        match value {
+            Some(value) => self.set(key, value),
+            None => self,
+        }
+    }
+
+    /// The span that it belongs to.
+    pub fn trace(&mut self, trace: Option<&TraceContext>) -> &mut Self {
+        let Some(trace) = trace else {
+            return self;
+        };
+        if let Some(line) = &mut self.line {
+            line.member("trace_id", &trace.trace_id());
+            line.member("span_id", &trace.span_id());
+        }
+        if let Some(record) = &mut self.record {
+            let (trace_id, span_id) = trace.ids();
+            let flags = TraceFlags::default().with_sampled(trace.is_sampled());
+            record.set_trace_context(trace_id.into(), span_id.into(), Some(flags));
+        }
+        self
+    }
+
+    /// The arguments of a tool's call, where the operator wants them.
+    pub fn arguments(&mut self, tool: &str, params: &RawJson) -> &mut Self {
+        let Some(text) = self.arguments.of(tool, params) else {
+            return self;
+        };
+        if let Some(line) = &mut self.line {
+            line.member(TOOL_ARGUMENTS, &text);
+        }
+        if let Some(record) = &mut self.record {
+            record.add_attribute(TOOL_ARGUMENTS, text);
+        }
+        self
+    }
+
+    /// The line for the file and the record for the collector.
+    pub(super) fn finish(self) -> (Option<Line>, Option<SdkLogRecord>) {
+        (self.line, self.record)
+    }
+}
+
+fn any_value(value: Value) -> AnyValue {
+    match value {
+        Value::Bool(value) => value.into(),
+        Value::I64(value) => value.into(),
+        Value::F64(value) => value.into(),
+        other => String::from(other.as_str()).into(),
+    }
+}

@@ -1,0 +1,97 @@
+//! A line of the file, written as the event is told.
+//!
+//! A call of a small tool may have three lines, and should cost little more than one without any. So a line is written
+//! straight as JSON, into a buffer that its thread has had before.
+
+use std::cell::Cell;
+
+use super::config::Kind;
+use super::time::write_now;
+use crate::trace::attributes::write_text;
+
+/// Bytes of most lines.
+const USUAL: usize = 512;
+
+/// A buffer that has grown beyond this goes: arguments can be long.
+const KEPT: usize = 4096;
+
+thread_local! {
+    /// The buffer of the last line. Whoever finds it taken has one of their own.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A line without its end.
+pub(super) struct Line(Vec<u8>);
+
+impl Line {
+    pub(super) fn new(kind: Kind) -> Self {
+        let mut line = Self(BUFFER.take());
+        line.0.clear();
+        line.0.reserve(USUAL);
+        line.0.extend_from_slice(b"{\"time\":\"");
+        write_now(&mut line.0);
+        line.0.push(b'"');
+        line.member("event.name", kind.event_name());
+        line
+    }
+
+    /// Adds a text.
+    pub(super) fn member(&mut self, name: &'static str, value: &str) {
+        write_text(value, self.value_of(name));
+    }
+
+    /// Where the value of a member goes. Names are Shoal's own, and need no escapes.
+    pub(super) fn value_of(&mut self, name: &'static str) -> &mut Vec<u8> {
+        self.0.extend_from_slice(b",\"");
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b"\":");
+        &mut self.0
+    }
+
+    /// The whole line.
+    pub(super) fn finish(&mut self) -> &[u8] {
+        self.0.extend_from_slice(b"}\n");
+        &self.0
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.0.capacity() <= KEPT {
+            BUFFER.set(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kind;
+    use super::Line;
+
+    #[test]
+    fn lines_are_json_also_where_one_is_told_within_another() {
+        let mut outer = Line::new(Kind::Call);
+        outer.member("shoal.outcome", "completed");
+        let mut inner = Line::new(Kind::Quota);
+        inner.member("enduser.id", "a \"b\"\n\\ ä");
+        inner.value_of("shoal.duration").extend_from_slice(b"0.5");
+        let read = |line: &mut Line| -> serde_json::Value {
+            let text = line.finish();
+            assert_eq!(text.last(), Some(&b'\n'));
+            serde_json::from_slice(text).unwrap()
+        };
+        let (inner, outer) = (read(&mut inner), read(&mut outer));
+        assert_eq!(inner["event.name"], "shoal.audit.quota");
+        assert_eq!(inner["enduser.id"], "a \"b\"\n\\ ä");
+        assert_eq!(inner["shoal.duration"], 0.5);
+        assert_eq!(outer["event.name"], "shoal.audit.call");
+        assert_eq!(outer["shoal.outcome"], "completed");
+    }
+
+    #[test]
+    fn a_line_holds_nothing_of_the_one_before_it() {
+        drop(Line::new(Kind::Admin));
+        let text = Line::new(Kind::Call).finish().to_vec();
+        assert!(text.starts_with(b"{\"time\":\"") && text.ends_with(b"\"shoal.audit.call\"}\n"));
+    }
+}

@@ -1,0 +1,101 @@
+//! The time of an event, as text.
+
+use std::cell::Cell;
+use std::time::{Duration, SystemTime};
+
+/// As long as `2026-11-24T09:30:12.`.
+type Second = [u8; 20];
+
+thread_local! {
+    /// The last second that was written here, as text: many events come within one.
+    static LAST: Cell<Option<(u64, Second)>> = const { Cell::new(None) };
+}
+
+/// The time in UTC, by RFC 3339.
+pub(super) fn now() -> String {
+    let mut text = Vec::new();
+    write_now(&mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Writes it.
+pub(super) fn write_now(text: &mut Vec<u8>) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    write(now.unwrap_or_default(), text);
+}
+
+fn write(since_epoch: Duration, text: &mut Vec<u8>) {
+    let seconds = since_epoch.as_secs();
+    let (_, second) = LAST
+        .get()
+        .filter(|(last, _)| *last == seconds)
+        .unwrap_or_else(|| {
+            let now = (seconds, second(seconds));
+            LAST.set(Some(now));
+            now
+        });
+    text.extend_from_slice(&second);
+    let mut fraction = *b"000000Z";
+    digits(since_epoch.subsec_micros().into(), &mut fraction[..6]);
+    text.extend_from_slice(&fraction);
+}
+
+fn second(seconds: u64) -> Second {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    let mut text = *b"0000-00-00T00:00:00.";
+    digits(year, &mut text[..4]);
+    digits(month, &mut text[5..7]);
+    digits(day, &mut text[8..10]);
+    digits(of_day / 3600, &mut text[11..13]);
+    digits(of_day / 60 % 60, &mut text[14..16]);
+    digits(of_day % 60, &mut text[17..19]);
+    text
+}
+
+/// Year, month and day, so many days after 1 January 1970. Years are counted from March, so that a leap day is the last of
+/// its year, in eras of 400 years.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    (era * 400 + year + later, month, day)
+}
+
+/// Writes a number in as many digits as there is room for.
+fn digits(mut number: u64, text: &mut [u8]) {
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::write;
+
+    #[test]
+    fn times_are_written_by_rfc_3339() {
+        for (seconds, micros, expected) in [
+            (0, 0, "1970-01-01T00:00:00.000000Z"),
+            (951_782_400, 5, "2000-02-29T00:00:00.000005Z"),
+            (951_782_400, 600_000, "2000-02-29T00:00:00.600000Z"),
+            (1_735_689_599, 999_999, "2024-12-31T23:59:59.999999Z"),
+            (4_107_542_400, 1, "2100-03-01T00:00:00.000001Z"),
+        ] {
+            let mut text = Vec::new();
+            write(Duration::new(seconds, micros * 1000), &mut text);
+            assert_eq!(String::from_utf8(text).unwrap(), expected);
+        }
+    }
+}

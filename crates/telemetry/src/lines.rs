@@ -1,0 +1,191 @@
+//! Lines on their way to somebody who may have stopped reading: standard error, a file.
+//!
+//! Whoever writes one must never wait for that: a full pipe would stop every thread of the process, one after the other. So
+//! a thread of its own writes, from a queue that is bounded in bytes; what finds it full is dropped and counted.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// Lines on their way; a cheap handle.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines(Arc<Queue>);
+
+/// Where lines go.
+pub(crate) trait Output: Send + 'static {
+    /// Writes whole lines.
+    fn write(&mut self, lines: &[u8]);
+
+    /// So many found no room since this was last said. Lines have room now.
+    fn dropped(&mut self, count: u64);
+}
+
+#[derive(Debug)]
+struct Queue {
+    limit: usize,
+    /// How long the writer gathers lines before it writes them at once.
+    gather: Duration,
+    state: Mutex<State>,
+    /// Something has come, or has been written.
+    news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Bytes that wait or are being written.
+    bytes: usize,
+    dropped: u64,
+    is_writing: bool,
+    /// Somebody waits for what is written.
+    is_awaited: bool,
+}
+
+impl Lines {
+    /// Lines to an output, written by a thread of this name; `limit` bytes may wait. Lines that
+    /// come within `gather` are written together, which is much cheaper where they come all the time.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(crate) fn start(
+        name: &str,
+        output: impl Output,
+        limit: usize,
+        gather: Duration,
+    ) -> io::Result<Self> {
+        let queue = Arc::new(Queue {
+            limit,
+            gather,
+            state: Mutex::default(),
+            news: Condvar::new(),
+        });
+        let lines = Self(queue.clone());
+        thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || queue.write_to(output))?;
+        Ok(lines)
+    }
+
+    /// Sends a line on its way; `false` where it found no room.
+    pub(crate) fn push(&self, line: &[u8]) -> bool {
+        let queue = &*self.0;
+        let mut state = queue.state.lock();
+        if state.bytes + line.len() > queue.limit {
+            state.dropped += 1;
+            return false;
+        }
+        state.bytes += line.len();
+        state.waiting.extend_from_slice(line);
+        let wakes = !state.is_writing || queue.is_filling(&state);
+        drop(state);
+        if wakes {
+            queue.news.notify_all();
+        }
+        true
+    }
+
+    /// Waits until all that has come is written, for `within` at most.
+    pub(crate) fn flush(&self, within: Duration) {
+        let deadline = Instant::now() + within;
+        let mut state = self.0.state.lock();
+        state.is_awaited = true;
+        self.0.news.notify_all();
+        while state.is_writing || !state.waiting.is_empty() || state.dropped > 0 {
+            if self.0.news.wait_until(&mut state, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Whether there is little room left.
+    fn is_filling(&self, state: &State) -> bool {
+        state.bytes > self.limit / 2
+    }
+
+    fn write_to(&self, mut output: impl Output) {
+        let mut lines = Vec::new();
+        loop {
+            {
+                let mut state = self.state.lock();
+                while state.waiting.is_empty() {
+                    state.is_writing = false;
+                    state.is_awaited = false;
+                    self.news.notify_all();
+                    self.news.wait(&mut state);
+                }
+                state.is_writing = true;
+                let until = Instant::now() + self.gather;
+                while !state.is_awaited && !self.is_filling(&state) {
+                    if self.news.wait_until(&mut state, until).timed_out() {
+                        break;
+                    }
+                }
+                std::mem::swap(&mut lines, &mut state.waiting);
+            }
+            output.write(&lines);
+            let dropped = {
+                let mut state = self.state.lock();
+                state.bytes -= lines.len();
+                std::mem::take(&mut state.dropped)
+            };
+            lines.clear();
+            if dropped > 0 {
+                output.dropped(dropped);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeWriter, Read as _, Write as _};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use super::{Lines, Output};
+
+    struct Pipe(PipeWriter, Arc<AtomicU64>);
+
+    impl Output for Pipe {
+        fn write(&mut self, lines: &[u8]) {
+            self.0.write_all(lines).unwrap();
+        }
+
+        fn dropped(&mut self, count: u64) {
+            self.1.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn whoever_writes_a_line_does_not_wait_for_a_reader() {
+        const LINE: [u8; 100] = [b'x'; 100];
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let told = Arc::new(AtomicU64::default());
+        let output = Pipe(writer, Arc::clone(&told));
+        let lines = Lines::start("test", output, 100_000, Duration::ZERO).unwrap();
+        // Nobody reads: the pipe takes some, the queue takes some, and the rest is dropped.
+        let mut dropped = 0;
+        while dropped < 1_000 {
+            dropped += u64::from(!lines.push(&LINE));
+        }
+
+        let read = std::thread::spawn(move || {
+            let (mut read, mut part) = (0, [0; 4096]);
+            while let Ok(bytes @ 1..) = reader.read(&mut part) {
+                read += bytes;
+            }
+            read
+        });
+        lines.flush(Duration::from_secs(20));
+        let state = lines.0.state.lock();
+        assert!(state.waiting.is_empty() && state.bytes == 0 && state.dropped == 0);
+        assert_eq!(told.load(Ordering::Relaxed), dropped);
+        assert!(!read.is_finished());
+    }
+}

@@ -1,0 +1,148 @@
+//! A call that has become a task: its client asks for it, at whatever edge, until it has ended.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::modern::{Became, Request, accepted};
+use super::reply::thinking;
+use super::wire::Outcome;
+use super::{End, PAUSE};
+use crate::check::code;
+use crate::history::{Answer, Message};
+
+/// Invalid params: the server knows no such task.
+const UNKNOWN: i64 = -32602;
+
+/// The longest pause between two questions, whatever the server asks for.
+const LONGEST_POLL: Duration = Duration::from_millis(300);
+
+/// What `tasks/get` came to.
+enum Got {
+    Task(Value),
+    /// An answer that is none of a task.
+    Error(Answer),
+    /// Nobody said anything: again, after a pause.
+    Nothing(Duration),
+    Refused,
+}
+
+impl Request<'_> {
+    /// Follows a task to its end, and asks once more, which must say the same.
+    pub(super) async fn follow(&self, task: &str) -> Became {
+        let mut asked = HashSet::new();
+        let mut end: Option<Answer> = None;
+        loop {
+            let said = match self.get(task).await {
+                Got::Task(said) => said,
+                Got::Error(answer) => {
+                    self.note(|request| Message::Response { request, answer });
+                    return Became::Over(End::Answered);
+                }
+                Got::Nothing(pause) => {
+                    sleep(pause).await;
+                    continue;
+                }
+                Got::Refused => return Became::Over(End::GivenUp),
+            };
+            let status = said["status"].as_str().unwrap_or_default().to_owned();
+            let answer = end_of(&said, &status);
+            self.note(|request| Message::Task { request, status });
+            match (&end, answer) {
+                (None, None) => {
+                    self.answer(task, &said, &mut asked).await;
+                    let poll = said["pollIntervalMs"].as_u64().map(Duration::from_millis);
+                    sleep(poll.unwrap_or(PAUSE).min(LONGEST_POLL)).await;
+                }
+                (None, Some(answer)) => {
+                    let first = answer.clone();
+                    self.note(|request| Message::Response {
+                        request,
+                        answer: first,
+                    });
+                    end = Some(answer);
+                }
+                (Some(before), again) => {
+                    // What is said twice must be the same; a second answer is found as one too many.
+                    if let Some(answer) = again.filter(|again| again != before) {
+                        self.note(|request| Message::Response { request, answer });
+                    }
+                    return Became::Over(End::Answered);
+                }
+            }
+        }
+    }
+
+    /// Answers what the task asks, as its user would.
+    async fn answer(&self, task: &str, said: &Value, asked: &mut HashSet<String>) {
+        let Some(questions) = said["inputRequests"].as_object() else {
+            return;
+        };
+        for (key, question) in questions {
+            let text = question["params"]["message"].as_str().unwrap_or_default();
+            if asked.insert(key.clone()) {
+                let (id, noted) = (json!(key), text.to_owned());
+                self.note(|_| Message::Question { id, text: noted });
+                sleep(thinking(text)).await;
+            }
+            // To answer twice does no harm: who was not heard answers again.
+            let answers = json!({ key: accepted(text) });
+            self.ask_for("tasks/update", task, Some(&answers)).await;
+        }
+    }
+
+    async fn get(&self, task: &str) -> Got {
+        let body = match self.ask_for("tasks/get", task, None).await.outcome {
+            Outcome::Broken(_) | Outcome::Stream(_) | Outcome::Accepted => {
+                return Got::Nothing(PAUSE);
+            }
+            Outcome::Refused(refusal) => {
+                if let Some(pause) = refusal.passes_after() {
+                    return Got::Nothing(pause);
+                }
+                if refusal.code == Some(UNKNOWN) {
+                    return Got::Error(gone(refusal.message));
+                }
+                self.note_refusal(&refusal);
+                return Got::Refused;
+            }
+            Outcome::Json { body, .. } => body,
+        };
+        let message: Value = serde_json::from_str(&body).unwrap_or_default();
+        match Answer::of(&message) {
+            Some(Answer::Error {
+                code: UNKNOWN,
+                message,
+            }) => Got::Error(gone(message)),
+            Some(answer @ Answer::Error { .. }) => Got::Error(answer),
+            _ => Got::Task(message["result"].clone()),
+        }
+    }
+}
+
+/// A task that is not known any more, in the words for what is gone.
+fn gone(message: String) -> Answer {
+    Answer::Error {
+        code: code::GONE,
+        message,
+    }
+}
+
+/// What a task ended with, once it has.
+fn end_of(task: &Value, status: &str) -> Option<Answer> {
+    let nothing = |message: &str| Answer::Error {
+        code: 0,
+        message: message.to_owned(),
+    };
+    match status {
+        "working" | "input_required" => None,
+        "completed" | "failed" => {
+            Some(Answer::of(task).unwrap_or_else(|| nothing("it ended without an answer")))
+        }
+        other => Some(nothing(&format!(
+            "it is {other:?}, and nobody cancelled it"
+        ))),
+    }
+}

@@ -1,0 +1,10 @@
+//! `scripts/fuzz 60 policy`: a file of rules is used or refused, conditions in CEL included.
+#![no_main]
+
+use shoal_policy::{Policy, RulesFile};
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    if let Ok(file) = toml::from_str::<RulesFile>(text) {
+        let _ = Policy::compile(&file.rules);
+    }
+});

@@ -1,0 +1,122 @@
+//! What the clients of a case show, and what the server is told of it.
+
+use http::HeaderValue;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
+
+use super::case::Authentication;
+use crate::servers::spawned::Environment;
+
+/// The URL that access tokens are for; nobody connects to it.
+const RESOURCE: &str = "https://mcp.example.com/mcp";
+
+/// A claim of the access token, which rules look at.
+pub(super) const TENANT: &str = "loadtest";
+
+/// How long an access token lasts, in seconds: longer than any turn.
+const LIFETIME: u64 = 86_400;
+
+/// A token that every request of a case shows; dropping it ends the authorization server behind it, if any.
+pub(super) struct Credentials {
+    token: String,
+    settings: Environment,
+    _issuer: Option<AuthorizationServer>,
+}
+
+impl Credentials {
+    /// New ones, unless callers are not told apart.
+    pub(super) async fn of(authentication: Authentication) -> Option<Self> {
+        match authentication {
+            Authentication::Off => None,
+            Authentication::Tokens(count) => Some(Self::fixed(count)),
+            Authentication::Jwt => Some(Self::jwt().await),
+        }
+    }
+
+    /// One of so many fixed tokens, the last of them.
+    fn fixed(count: usize) -> Self {
+        let token = random();
+        let others = (1..count).map(|_| random());
+        let entries: Vec<String> = others.chain([token.clone()]).map(|it| entry(&it)).collect();
+        Self {
+            token,
+            settings: vec![
+                ("SHOAL_AUTH__MODE", "tokens".to_owned()),
+                ("SHOAL_AUTH__TOKENS", format!("[{}]", entries.join(","))),
+            ],
+            _issuer: None,
+        }
+    }
+
+    /// An access token of an authorization server in this process.
+    async fn jwt() -> Self {
+        let key = SigningKey::es256("loadtest");
+        let issuer = AuthorizationServer::start(&[&key]).await;
+        let mut claims = issuer.claims(RESOURCE);
+        claims["exp"] = json!(now() + LIFETIME);
+        claims["tenant"] = json!(TENANT);
+        let trusted = format!(r#"[{{issuer="{}",allow_http=true}}]"#, issuer.issuer);
+        Self {
+            token: key.token(&claims),
+            settings: vec![
+                ("SHOAL_AUTH__MODE", "oauth".to_owned()),
+                ("SHOAL_AUTH__RESOURCE", RESOURCE.to_owned()),
+                ("SHOAL_AUTH__ISSUERS", trusted),
+            ],
+            _issuer: Some(issuer),
+        }
+    }
+
+    /// What a request says to show them.
+    pub(super) fn header(&self) -> HeaderValue {
+        bearer(&self.token)
+    }
+
+    /// What a request of somebody else says, whom the server does not know.
+    pub(super) fn of_a_stranger() -> HeaderValue {
+        bearer(&random())
+    }
+
+    /// Settings of a server that takes them.
+    pub(super) fn settings(&self) -> Environment {
+        self.settings.clone()
+    }
+}
+
+/// 256 random bits, in hexadecimal digits.
+fn random() -> String {
+    let (first, second): (u128, u128) = rand::random();
+    format!("{first:032x}{second:032x}")
+}
+
+fn bearer(token: &str) -> HeaderValue {
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+        .expect("a token's characters may stand in a header");
+    value.set_sensitive(true);
+    value
+}
+
+/// An entry of the configuration, which has tokens as their hashes only.
+fn entry(token: &str) -> String {
+    let hash = Sha256::digest(token);
+    format!(r#"{{name="loadtest",sha256="{hash:x}"}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Credentials, entry};
+
+    #[test]
+    fn a_server_is_told_hashes_and_never_the_token() {
+        let credentials = Credentials::fixed(3);
+        let settings = credentials.settings();
+        let [(_, mode), (_, entries)] = &settings[..] else {
+            panic!("{settings:?}");
+        };
+        assert_eq!(mode, "tokens");
+        assert_eq!(entries.matches("sha256=").count(), 3);
+        assert!(entries.contains(&entry(&credentials.token)));
+        assert!(!entries.contains(&credentials.token));
+    }
+}

@@ -1,0 +1,38 @@
+//! The rules of a case with policy.
+
+use super::credentials::TENANT;
+
+/// A tool of the demo pool that the rules hide.
+pub(super) const HIDDEN: &str = "add";
+
+/// Tools that the rules speak of beside those that are called.
+const OTHERS: [&str; 7] = [
+    "book_table",
+    "connect_account",
+    "increment_counter",
+    "list_roots",
+    "long_job",
+    "summarize",
+    "write_log",
+];
+
+/// Ten rules, as a set-up of some size has them. With `claims`, what is called is allowed by a condition over those of the
+/// access token; without, by a condition over the tool.
+pub(super) fn rules(claims: bool) -> String {
+    let condition = if claims {
+        format!("has(claims.tenant) && claims.tenant == '{TENANT}'")
+    } else {
+        "!target.open_world || target.name != ''".to_owned()
+    };
+    let mut rules = vec![
+        format!(r#"{{name="calls",effect="allow",tools=["echo*"],when="{condition}"}}"#),
+        r#"{name="reads",effect="allow",hints=["read-only","closed-world"]}"#.to_owned(),
+        format!(r#"{{name="hidden",effect="deny",tools=["{HIDDEN}"]}}"#),
+    ];
+    rules.extend(OTHERS.map(|tool| {
+        format!(
+            r#"{{name="{tool}",effect="allow",tools=["{tool}"],when="principal.startsWith('ops-')"}}"#
+        )
+    }));
+    format!("[{}]", rules.join(","))
+}

@@ -1,0 +1,322 @@
+//! Two tenants on one cluster: one takes as much as it can get of one thing after the other, and the other must not notice.
+
+mod bound;
+mod good;
+mod hostile;
+mod item;
+mod row;
+mod setup;
+mod tally;
+mod wire;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, ValueEnum as _};
+use http::HeaderValue;
+use tokio::time::{interval, sleep};
+
+use self::bound::{Bound, Effective};
+use self::good::{Good, Worked};
+use self::hostile::{Deed, Hostile};
+use self::item::{Gauge, Item};
+use self::row::{Memory, Row, SLOWER, Table};
+use self::setup::Tokens;
+use crate::cli::duration;
+use crate::findings::Findings;
+use crate::outcome::{Better, Outcome};
+use crate::process;
+use crate::servers::cluster::member::Role;
+use crate::servers::cluster::{Cluster, Shape};
+use crate::servers::spawned::Environment;
+use crate::target::Target;
+
+/// The edges: each tenant calls both.
+const EDGES: usize = 2;
+const WORKERS: usize = 2;
+/// The good tenant's time to open its sessions and connections, which is not measured.
+const WARM_UP: Duration = Duration::from_secs(3);
+/// How often the servers are asked what is held.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What to do.
+#[derive(Debug, Args)]
+pub(crate) struct Tenants {
+    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    #[arg(long)]
+    shoal: Option<PathBuf>,
+    /// What the hostile tenant takes, one after the other [default: all].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Item>,
+    /// For how long it takes each, in seconds.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// For how long the baseline is measured before each, in seconds.
+    #[arg(long, default_value_t = 30)]
+    baseline_seconds: u64,
+    /// Connections of the hostile tenant.
+    #[arg(long, default_value_t = 100)]
+    connections: usize,
+    /// The pause of each between two attempts; of each echo in the baseline too.
+    #[arg(long, default_value = "500ms", value_parser = duration)]
+    pace: Duration,
+    /// Calls of the good tenant a second.
+    #[arg(long, default_value_t = 40.0)]
+    rate: f64,
+    /// Session nodes.
+    #[arg(long, default_value_t = 1)]
+    session_nodes: usize,
+    /// A setting of all processes in place of this scenario's (`pools.demo.concurrency_per_principal=0`); may be repeated.
+    #[arg(long = "set", value_name = "SETTING=VALUE")]
+    settings: Vec<String>,
+    /// A directory for what the processes log [default: nothing is kept].
+    #[arg(long)]
+    logs: Option<PathBuf>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Runs it, calling `progress` with a line now and then. What the good tenant noticed is a violation.
+///
+/// # Errors
+///
+/// Where a cluster does not start, or the good tenant cannot call it alone.
+pub(crate) async fn run(
+    options: &Tenants,
+    progress: impl Fn(&str),
+) -> anyhow::Result<(Table, Outcome)> {
+    ensure!(options.rate > 0.0, "some calls must come");
+    ensure!(
+        options.connections > 0,
+        "the hostile tenant needs connections"
+    );
+    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
+    let tokens = Tokens::draw();
+    let environment = tokens.environment(&options.settings)?;
+    let effective = Effective::of(&shoal, &environment)?;
+    let bounds = effective.bounds(EDGES)?;
+    for (_, bound) in &bounds {
+        progress(&bound.to_string());
+    }
+    let items = match options.only.is_empty() {
+        true => Item::value_variants(),
+        false => &options.only,
+    };
+    let mut outcome = Outcome::begin(
+        "tenants",
+        format!(
+            "{} connections of a hostile tenant beside {} calls/s of a good one, p99 at most {SLOWER} × the baseline",
+            options.connections, options.rate
+        ),
+    );
+    for (name, value) in [
+        ("seconds", options.seconds.to_string()),
+        ("baseline-seconds", options.baseline_seconds.to_string()),
+        ("connections", options.connections.to_string()),
+        ("pace", format!("{:?}", options.pace)),
+        ("rate", options.rate.to_string()),
+        ("session-nodes", options.session_nodes.to_string()),
+        ("set", options.settings.join(" ")),
+    ] {
+        outcome.parameters.insert(name.to_owned(), value);
+    }
+    let (findings, mut rows) = (Findings::default(), Vec::new());
+    for &item in items {
+        let scene = Scene::start(options, &shoal, &tokens, &environment).await?;
+        let row = scene.measure(options, item, &effective, &bounds).await;
+        let row = row.with_context(|| item.name())?;
+        progress(&format!(
+            "{}: {} held, refused {}, p99 {:.2} ×, {} of {} failed",
+            row.item,
+            row.held,
+            row.refused,
+            row.ratio(),
+            row.failed,
+            row.calls
+        ));
+        for (what, example) in row.faults() {
+            findings.add(what, example);
+        }
+        outcome.figure(
+            format!("{}: p99, × baseline", row.item),
+            row.ratio(),
+            "",
+            Better::Lower,
+        );
+        outcome.figure(
+            format!("{}: held", row.item),
+            row.held as f64,
+            "",
+            Better::Neither,
+        );
+        for memory in &row.memory {
+            let name = format!("{}: RSS of {}", row.item, memory.process);
+            outcome.figure(name, memory.most_kib as f64, "KiB", Better::Lower);
+        }
+        rows.push(row);
+    }
+    outcome.seconds = (options.seconds * rows.len() as u64) as f64;
+    outcome.violations = findings.violations();
+    Ok((Table(rows), outcome))
+}
+
+/// A cluster that is fresh for each item, and both tenants' ways to it.
+struct Scene {
+    cluster: Arc<Cluster>,
+    good: Good,
+    hostile: Vec<Target>,
+}
+
+impl Scene {
+    async fn start(
+        options: &Tenants,
+        shoal: &Path,
+        tokens: &Tokens,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
+        let shape = Shape {
+            edges: EDGES,
+            sessions: options.session_nodes,
+            workers: WORKERS,
+            logs: options.logs.clone(),
+            ..Shape::smallest(environment)
+        };
+        let cluster = Cluster::start_as(shoal, None, &shape)?;
+        let mut plain = Vec::new();
+        for edge in cluster.of(Role::Edge) {
+            plain.push(Target::resolve(&edge.url).await?);
+        }
+        let of = |authorization: HeaderValue| {
+            let shown = |target: &Target| Target {
+                authorization: Some(authorization.clone()),
+                ..target.clone()
+            };
+            plain.iter().map(shown).collect::<Vec<_>>()
+        };
+        let good = Good::new(&of(tokens.good()), options.rate);
+        let hostile = of(tokens.hostile());
+        Ok(Self {
+            cluster: Arc::new(cluster),
+            good,
+            hostile,
+        })
+    }
+
+    async fn measure(
+        &self,
+        options: &Tenants,
+        item: Item,
+        effective: &Effective,
+        bounds: &[(Role, Bound)],
+    ) -> anyhow::Result<Row> {
+        let warm = self.good.work(WARM_UP).await;
+        ensure!(
+            warm.failed == 0,
+            "alone, the good tenant fails: {:?}",
+            warm.first_failure
+        );
+        let mut memory = Vec::new();
+        for member in &self.cluster.members {
+            let bound = bounds.iter().find(|(role, _)| *role == member.role);
+            let idle_kib = member.rss_kib()?;
+            memory.push(Memory {
+                process: member.name.clone(),
+                idle_kib,
+                most_kib: 0,
+                bound_kib: idle_kib + bound.map_or(0, |(_, bound)| bound.bytes() >> 10),
+            });
+        }
+        let seconds = Duration::from_secs(options.baseline_seconds);
+        let (baseline, _, calm) = self
+            .phase(options, Deed::Harmless, Gauge::Own, seconds)
+            .await?;
+        ensure!(
+            baseline.failed == 0,
+            "the baseline has failures: {:?}",
+            baseline.first_failure
+        );
+        let seconds = Duration::from_secs(options.seconds);
+        let (worked, hostile, busy) = self
+            .phase(options, Deed::Hold(item), item.gauge(), seconds)
+            .await?;
+        for (memory, member) in memory.iter_mut().zip(&self.cluster.members) {
+            memory.most_kib = process::peak_rss_kib(member.pid())?;
+        }
+        let mut limit = self.cluster.of(item.of()).count() as u64;
+        for setting in item.limits() {
+            limit *= effective.number(setting)?;
+        }
+        Ok(Row {
+            item: item.name(),
+            held: hostile.tally.most(),
+            setting: item.limits().join(" × "),
+            limit,
+            attempts: hostile.tally.attempts(),
+            refused: hostile.tally.refusals(),
+            baseline: baseline.p99,
+            beside: worked.p99,
+            slowest: worked.slowest.iter().map(ToString::to_string).collect(),
+            calls: worked.calls,
+            failed: worked.failed,
+            first_failure: worked.first_failure,
+            cpu: [calm, busy],
+            memory,
+        })
+    }
+
+    /// Has the good tenant work beside the hostile one. The last value is the CPU time of all servers a second.
+    async fn phase(
+        &self,
+        options: &Tenants,
+        deed: Deed,
+        gauge: Gauge,
+        time: Duration,
+    ) -> anyhow::Result<(Worked, Hostile, f64)> {
+        let hostile = Hostile::begin(&self.hostile, options.connections, options.pace, deed)?;
+        // All of its connections have begun.
+        sleep(options.pace).await;
+        let pids = self.cluster.pids();
+        let before = process::measure(&pids)?;
+        let worked = tokio::select! {
+            worked = self.good.work(time) => worked,
+            () = self.watch(gauge, &hostile) => unreachable!("it watches until it is dropped"),
+        };
+        let cpu = process::measure(&pids)?.cpu.saturating_sub(before.cpu);
+        Ok((worked, hostile, cpu.as_secs_f64() / time.as_secs_f64()))
+    }
+
+    /// Asks the servers again and again what is held.
+    async fn watch(&self, gauge: Gauge, hostile: &Hostile) {
+        if matches!(gauge, Gauge::Own) {
+            return std::future::pending().await;
+        }
+        let mut looks = interval(LOOK_EVERY);
+        loop {
+            looks.tick().await;
+            let cluster = Arc::clone(&self.cluster);
+            let asked = tokio::task::spawn_blocking(move || match gauge {
+                Gauge::Own => Ok(0.0),
+                Gauge::Metric(role, name) => {
+                    let each = cluster.of(role).map(|member| member.metric(name, &[]));
+                    each.sum::<anyhow::Result<f64>>()
+                }
+                Gauge::Queued => queued(&cluster),
+            });
+            if let Ok(Ok(held)) = asked.await {
+                hostile.tally.measured(held as u64);
+            }
+        }
+    }
+}
+
+/// Calls that wait for a place at any worker, as an edge knows them.
+fn queued(cluster: &Cluster) -> anyhow::Result<f64> {
+    let edge = cluster.of(Role::Edge).next().context("no edge")?;
+    let status = edge.status()?;
+    let pools = status["pools"].as_array().into_iter().flatten();
+    let workers = pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten());
+    Ok(workers.filter_map(|worker| worker["queued"].as_f64()).sum())
+}

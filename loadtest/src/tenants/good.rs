@@ -1,0 +1,148 @@
+//! The tenant that must not notice: modest calls of both eras at a constant rate, each timed from when it was due.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::connection::Goodbye;
+use crate::failover::timeline::{histogram, quantile};
+use crate::failure::Failure;
+use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::mcp::tools::echo;
+use crate::target::Target;
+
+/// How many of the slowest calls are shown.
+const SLOWEST: usize = 5;
+/// How long a call may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where and how a call is made: the edge and the era.
+struct Way {
+    target: Target,
+    mode: Mode,
+    /// A tool that may be repeated in one era, and one that must not in the other.
+    tool: &'static str,
+    idle: Mutex<Vec<Client>>,
+}
+
+/// The good tenant. Its clients stay open from one phase to the next.
+pub(super) struct Good {
+    ways: Vec<Arc<Way>>,
+    every: Duration,
+}
+
+/// What became of its calls.
+#[derive(Default)]
+pub(super) struct Worked {
+    pub(super) calls: u64,
+    pub(super) failed: u64,
+    pub(super) first_failure: Option<String>,
+    pub(super) p99: Duration,
+    /// The slowest of them.
+    pub(super) slowest: Vec<Took>,
+}
+
+/// A call that was answered.
+#[derive(Clone, Copy)]
+pub(super) struct Took {
+    time: Duration,
+    mode: Mode,
+    /// When it was due, since the phase began.
+    at: Duration,
+}
+
+impl fmt::Display for Took {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { time, mode, at } = self;
+        write!(out, "{time:.1?} ({} at {at:.1?})", mode.name())
+    }
+}
+
+impl Good {
+    /// Calls `rate` times a second, in turns at each of `targets` and in each era.
+    pub(super) fn new(targets: &[Target], rate: f64) -> Self {
+        let way = |target: &Target, mode, tool| {
+            Arc::new(Way {
+                target: target.clone(),
+                mode,
+                tool,
+                idle: Mutex::default(),
+            })
+        };
+        let ways = targets.iter().flat_map(|target| {
+            [
+                way(target, Mode::Modern, "echo"),
+                way(target, Mode::Legacy, "echo_once"),
+            ]
+        });
+        Self {
+            ways: ways.collect(),
+            every: Duration::from_secs_f64(1.0 / rate),
+        }
+    }
+
+    /// Calls for so long, and waits for the last answer.
+    pub(super) async fn work(&self, time: Duration) -> Worked {
+        let (mut calls, mut worked, mut times) = (JoinSet::new(), Worked::default(), Vec::new());
+        let mut note = |ended: Result<Took, Failure>| match ended {
+            Ok(took) => times.push(took),
+            Err(failure) => {
+                worked.failed += 1;
+                worked.first_failure.get_or_insert(failure.to_string());
+            }
+        };
+        let (began, mut count) = (Instant::now(), 0);
+        let (mut due, until) = (began, began + time);
+        while due < until {
+            sleep_until(due).await;
+            let way = Arc::clone(&self.ways[count % self.ways.len()]);
+            calls.spawn(async move {
+                way.call(due).await.map(|time| Took {
+                    time,
+                    mode: way.mode,
+                    at: due - began,
+                })
+            });
+            while let Some(Ok(ended)) = calls.try_join_next() {
+                note(ended);
+            }
+            due += self.every;
+            count += 1;
+        }
+        while let Some(Ok(ended)) = calls.join_next().await {
+            note(ended);
+        }
+        worked.calls = count as u64;
+        worked.p99 = quantile(&histogram(times.iter().map(|took| took.time)), 0.99);
+        times.sort_unstable_by_key(|took| Reverse(took.time));
+        times.truncate(SLOWEST);
+        worked.slowest = times;
+        worked
+    }
+}
+
+impl Way {
+    async fn call(&self, due: Instant) -> Result<Duration, Failure> {
+        let called = async {
+            let idle = self.idle().pop();
+            let mut client = match idle {
+                Some(client) => client,
+                None => Client::open(&self.target, self.mode, Goodbye::Reset).await?,
+            };
+            echo(&mut client, self.tool, "well").await?;
+            self.idle().push(client);
+            Ok(due.elapsed())
+        };
+        let called = timeout(PATIENCE, called).await;
+        called.unwrap_or_else(|_| Err(Failure::transport("a call", "no answer in time")))
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Client>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,110 @@
+//! What the hostile tenant tries to hold, one item after the other.
+
+use clap::ValueEnum;
+
+use crate::servers::cluster::member::Role;
+
+/// An item of the table of shares, and how it is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Item {
+    /// Requests whose bodies do not come.
+    Requests,
+    /// Large bodies that come slowly.
+    RequestBytes,
+    /// Calls that take a minute, on all places of all workers.
+    Places,
+    /// More calls than it has places.
+    Queue,
+    /// Large answers that are not read.
+    AnswerBytes,
+    /// Streams of calls that are not read.
+    UnreadStreams,
+    /// Legacy sessions that are not ended.
+    Sessions,
+    /// Sessions that store as much as each may.
+    StoredBytes,
+    /// Standalone streams (GET).
+    Streams,
+    /// WebSockets.
+    Websockets,
+    /// WebSockets that ask for large answers and read none.
+    UnreadWebsockets,
+    /// Elicitation that is not answered.
+    Questions,
+    /// `requestState` that does not come back.
+    WaitingCalls,
+    /// Resource subscriptions of sessions.
+    Subscriptions,
+    /// `subscriptions/listen` for many resources.
+    Listen,
+    /// Tasks that nobody asks for.
+    Tasks,
+    /// Connections that say nothing: before authentication, so of nobody.
+    IdleConnections,
+}
+
+/// How it is found out what is held.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Gauge {
+    /// The hostile tenant counts what it was given.
+    Own,
+    /// The processes of a role say it, by this metric. The good tenant's part is in it.
+    Metric(Role, &'static str),
+    /// The workers say it, and an edge knows it.
+    Queued,
+}
+
+impl Item {
+    pub(super) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
+    }
+
+    /// The settings whose product bounds it in each process that has them.
+    pub(super) fn limits(self) -> &'static [&'static str] {
+        match self {
+            // The streamed answer to a request is a part of it.
+            Self::Requests | Self::UnreadStreams => &["limits.requests_per_principal"],
+            Self::RequestBytes => &["limits.bodies_in_flight_bytes_per_principal"],
+            Self::Places => &["pools.demo.concurrency_per_principal"],
+            Self::Queue => &["pools.demo.queue"],
+            Self::AnswerBytes | Self::UnreadWebsockets => {
+                &["limits.answers_waiting_bytes_per_principal"]
+            }
+            Self::Streams | Self::Websockets | Self::Listen => &["limits.streams_per_principal"],
+            Self::Sessions | Self::Tasks => &["limits.sessions_per_principal"],
+            Self::StoredBytes => &["limits.stored_bytes_per_principal"],
+            // A tool of rmcp that asks waits at its worker, whichever era its client speaks.
+            Self::Questions | Self::WaitingCalls => &["pools.demo.asking_per_principal"],
+            Self::Subscriptions => &[
+                "limits.sessions_per_principal",
+                "limits.subscriptions_per_session",
+            ],
+            Self::IdleConnections => &["limits.connections"],
+        }
+    }
+
+    /// The role whose processes each have the limit.
+    pub(super) fn of(self) -> Role {
+        match self {
+            Self::Places | Self::Queue | Self::Questions | Self::WaitingCalls => Role::Worker,
+            Self::Sessions | Self::Tasks | Self::StoredBytes | Self::Subscriptions => Role::Session,
+            _ => Role::Edge,
+        }
+    }
+
+    pub(super) fn gauge(self) -> Gauge {
+        match self {
+            Self::Places => Gauge::Metric(Role::Worker, "shoal_worker_running"),
+            Self::Queue => Gauge::Queued,
+            Self::UnreadStreams => Gauge::Metric(Role::Edge, "shoal_stream_open"),
+            Self::RequestBytes => Gauge::Metric(Role::Edge, "shoal_http_bodies_size_bytes"),
+            Self::AnswerBytes | Self::UnreadWebsockets => {
+                Gauge::Metric(Role::Edge, "shoal_http_answers_size_bytes")
+            }
+            _ => Gauge::Own,
+        }
+    }
+}
