@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use shoal_policy::PolicyError;
 
 use crate::cli::Output;
 use crate::config;
@@ -156,8 +157,13 @@ impl From<config::Error> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
+        // A file of rules belongs to the configuration.
+        let code = match error.is::<PolicyError>() {
+            true => Code::Usage,
+            false => Code::Failed,
+        };
         Self {
-            code: Code::Failed,
+            code,
             error,
             printed: false,
         }

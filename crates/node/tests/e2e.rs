@@ -9,6 +9,8 @@ mod audit;
 mod auth;
 #[path = "e2e/call.rs"]
 mod call;
+#[path = "e2e/certificate.rs"]
+mod certificate;
 #[path = "e2e/client.rs"]
 mod client;
 #[path = "e2e/command.rs"]

@@ -29,12 +29,12 @@ pub enum PolicyError {
     #[error(transparent)]
     Rule(#[from] RuleError),
     /// The file cannot be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {error}")]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file has no rule.
     #[error(

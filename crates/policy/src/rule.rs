@@ -149,7 +149,13 @@ impl CompiledRule {
 
 fn decoded(pattern: &str) -> String {
     let decoded = percent_decode_str(pattern).decode_utf8_lossy();
-    decoded.to_lowercase()
+    folded(&decoded)
+}
+
+/// In one case, by way of the upper one: `ſ` is a small `S`, and there are file systems that take it for one.
+fn folded(text: &str) -> String {
+    let letters = text.chars().flat_map(char::to_uppercase);
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Names, in which `*` stands for any characters.
@@ -171,7 +177,7 @@ impl Patterns {
         Self {
             all: all
                 .iter()
-                .flat_map(|it| [it.to_lowercase(), decoded(it)])
+                .flat_map(|it| [folded(it), decoded(it)])
                 .collect(),
             folded: true,
         }
@@ -189,7 +195,7 @@ impl Patterns {
     fn has(&self, name: &str) -> bool {
         let any = |name: &str| self.all.iter().any(|it| matches_pattern(it, name));
         match self.folded {
-            true => any(&name.to_lowercase()),
+            true => any(&folded(name)),
             false => any(name),
         }
     }

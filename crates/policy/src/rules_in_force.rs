@@ -90,9 +90,9 @@ fn read(configured: &[Rule], path: &Path) -> Result<Policy, PolicyError> {
 }
 
 fn text_of(path: &Path) -> Result<String, PolicyError> {
-    let failed = |source: io::Error| PolicyError::Read {
+    let failed = |error: io::Error| PolicyError::Read {
         path: path.to_owned(),
-        source,
+        error,
     };
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut text = String::new();

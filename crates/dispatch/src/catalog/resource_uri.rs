@@ -27,7 +27,8 @@ impl ResourceUri {
             return None;
         }
         // Where these lead depends on who resolves them, and in a file system on what is there.
-        if decoded.split('/').any(|part| matches!(part, "." | "..")) {
+        let leads_elsewhere = |part| matches!(without_parameters(part), "." | "..");
+        if decoded.split('/').any(leads_elsewhere) {
             return None;
         }
         let url = Url::parse(uri).ok().filter(|url| is_usual(url, uri))?;
@@ -39,6 +40,13 @@ impl ResourceUri {
         let _ = anonymous.set_port(None);
         let all = [&url, &anonymous].into_iter().flat_map(cuts);
         let mut loose: Vec<String> = all.flat_map(|url| readings(&url)).collect();
+        let bare_parts: Vec<String> = (loose.iter().filter(|text| text.contains(';')))
+            .map(|text| {
+                let parts: Vec<&str> = text.split('/').map(without_parameters).collect();
+                parts.join("/")
+            })
+            .collect();
+        loose.extend(bare_parts);
         loose.iter_mut().for_each(|text| *text = folded(text));
         loose.sort_unstable();
         loose.dedup();
@@ -64,7 +72,8 @@ pub(super) fn normal(pattern: &str) -> String {
     decoded(text)
 }
 
-/// Without what servers may overlook: upper case, as some file systems do, and slashes that say nothing.
+/// Without what servers may overlook: upper case, as some file systems do (by way of it, since `ſ` is a small `S`), and
+/// slashes that say nothing.
 pub(super) fn folded(text: &str) -> String {
     let (mut folded, mut slashes, mut most) = (String::with_capacity(text.len()), 0, 1);
     for letter in text.chars() {
@@ -77,9 +86,14 @@ pub(super) fn folded(text: &str) -> String {
             // Those before a host say that there is one, or none.
             (slashes, most) = (0, if letter == ':' { 3 } else { 1 });
         }
-        folded.extend(letter.to_lowercase());
+        folded.extend(letter.to_uppercase().flat_map(char::to_lowercase));
     }
     folded
+}
+
+/// A part of a path as those read it who take parameters out of it (`secret;v=1`, RFC 3986, 3.3).
+fn without_parameters(part: &str) -> &str {
+    part.split(';').next().unwrap_or_default()
 }
 
 /// The URI, without its fragment, and without its query too.

@@ -217,6 +217,9 @@ async fn another_spelling_opens_nothing() {
         "file:///a/b/../Secret%20plans/1",
         "FILE:///a/Secret%20plans/1",
         "file:///a/%2553ecret%20plans/1",
+        "file:///a/Secret%20plans;v=1/1",
+        "file:///a/b/..;/Secret%20plans/1",
+        "file:///a/\u{17f}ecret%20plans/1",
     ] {
         assert!(!may(uri).await, "{uri}");
     }

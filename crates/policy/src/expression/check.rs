@@ -66,6 +66,14 @@ const OPERATORS: &[&str] = &[
     "@not_strictly_false",
 ];
 
+/// Fields of `target` that are true or false.
+const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
+
+/// Functions and operators whose result is neither true nor false.
+const NO_CONDITIONS: &[&str] = &[
+    "size", "string", "int", "double", "_-_", "_+_", "_*_", "_/_", "_%_", "-_",
+];
+
 /// What an expression looks at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checked {
@@ -84,6 +92,7 @@ pub(super) fn check(program: &Program) -> Result<Checked, ExpressionError> {
         level: 0,
     };
     check.visit(program.expression())?;
+    check.condition(program.expression())?;
     Ok(check.found)
 }
 
@@ -217,7 +226,43 @@ impl<'p> Check<'p> {
             let reason = format!("a pattern has no more than {LONGEST_PATTERN} bytes");
             return Err(self.wrong(id, reason));
         }
-        Ok(())
+        // As it will be compiled.
+        let compiled = regex::Regex::new(text.inner());
+        let unusable = |error| {
+            let reason = format!("the pattern of matches cannot be used: {error}");
+            self.wrong(id, reason)
+        };
+        compiled.map(drop).map_err(unusable)
+    }
+
+    /// Finds what can be neither true nor false, whatever it looks at. What claims hold is known only then.
+    fn condition(&self, node: &IdedExpr) -> Result<(), ExpressionError> {
+        let is_condition = match &node.expr {
+            Expr::Literal(literal) => matches!(literal, LiteralValue::Boolean(_)),
+            Expr::Ident(name) => !VARIABLES.contains(&name.as_str()),
+            Expr::Select(select) => match &select.operand.expr {
+                Expr::Ident(of) if of == "client" => select.test,
+                Expr::Ident(of) if of == "target" => {
+                    select.test || HINTS.contains(&select.field.as_str())
+                }
+                _ => true,
+            },
+            Expr::Call(call) => {
+                let name = call.func_name.as_str();
+                let parts = match name {
+                    "_&&_" | "_||_" | "!_" | "_?_:_" => &call.args[..],
+                    _ => &[],
+                };
+                parts.iter().try_for_each(|it| self.condition(it))?;
+                !NO_CONDITIONS.contains(&name)
+            }
+            Expr::List(_) | Expr::Map(_) => false,
+            _ => true,
+        };
+        match is_condition {
+            true => Ok(()),
+            false => Err(self.wrong(node.id, "it is neither true nor false")),
+        }
     }
 
     fn wrong(&self, id: u64, reason: impl Into<String>) -> ExpressionError {

@@ -58,7 +58,6 @@ fn what_cannot_be_evaluated_is_an_error() {
     for source in [
         r#"claims.department == "finance""#,
         "claims.level > 3",
-        "principal",
         r#"principal > 3"#,
         "1 / 0 == 1",
     ] {
@@ -97,6 +96,16 @@ fn mistakes_are_found_when_they_are_loaded_with_their_place() {
         ),
         ("target.nme == principal", 1, 7, "target has no \"nme\""),
         ("client.nmae == principal", 1, 7, "client has no \"nmae\""),
+        (
+            r#"true && principal.matches("(a")"#,
+            1,
+            26,
+            "the pattern of matches cannot be used: regex parse error",
+        ),
+        ("principal", 1, 1, "it is neither true nor false"),
+        ("true && target.name", 1, 15, "it is neither true nor false"),
+        ("!size(scopes)", 1, 6, "it is neither true nor false"),
+        ("true ? [true] : true", 1, 8, "it is neither true nor false"),
     ] {
         let (at_line, at_column, said) = found(source);
         assert!(said.starts_with(reason), "{source}: {said}");
