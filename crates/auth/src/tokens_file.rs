@@ -20,7 +20,7 @@ const LONGEST: u64 = 32 << 20;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    #[serde(default)]
+    /// Always said: an emptied file is one that is being written, and revokes nothing.
     tokens: Vec<Token>,
 }
 
@@ -53,7 +53,13 @@ impl TokensFile {
         let of_file = read(&self.file)?;
         let count = of_file.len();
         let mut all = self.fixed.clone();
-        all.extend(of_file);
+        for (hash, principal) in of_file {
+            if let Some(other) = all.insert(hash, principal.clone())
+                && other != principal
+            {
+                return Err(twice(&self.file, &other, &principal));
+            }
+        }
         *self.tokens.write() = Arc::new(all);
         Ok(count)
     }
@@ -96,21 +102,29 @@ fn read(file: &Path) -> Result<Principals, String> {
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = before.map_or(1, |before| before.matches('\n').count() + 1);
         format!(
-            "{}, line {line}: expected [[tokens]] with name and sha256",
+            "{}, line {line}: expected [[tokens]] with name and sha256, or tokens = [] for none",
             file.display()
         )
     })?;
-    let entry = |token: Token| {
+    let mut principals = Principals::default();
+    for token in document.tokens {
         let principal = Principal::new(token.name);
-        match principal.is_reserved() || principal.as_str().is_empty() {
-            true => Err(format!(
+        if principal.is_reserved() || principal.as_str().is_empty() {
+            return Err(format!(
                 "{}: the name {principal:?} is reserved for Shoal itself, or empty: use another",
                 file.display()
-            )),
-            false => Ok((token.sha256, principal)),
+            ));
         }
-    };
-    document.tokens.into_iter().map(entry).collect()
+        if let Some(other) = principals.insert(token.sha256, principal.clone()) {
+            return Err(twice(file, &other, &principal));
+        }
+    }
+    Ok(principals)
+}
+
+fn twice(file: &Path, one: &Principal, other: &Principal) -> String {
+    let file = file.display();
+    format!("{file}: {one:?} and {other:?} have the same token: each needs its own")
 }
 
 #[cfg(test)]
@@ -179,9 +193,14 @@ mod tests {
             broken.contains("line 3") && !broken.contains("secret"),
             "{broken}"
         );
+        write(&file, &[]);
+        assert!(reread.read().is_err(), "it has been emptied");
         write(&file, &[("shoal-console", "fifth")]);
         let reserved = reread.read().unwrap_err();
         assert!(reserved.contains("reserved"), "{reserved}");
+        write(&file, &[("carol", "sixth"), ("dave", "sixth")]);
+        let twice = reread.read().unwrap_err();
+        assert!(twice.contains("have the same token"), "{twice}");
         assert_eq!(named(&tokens, "third").await.as_deref(), Some("bob"));
         write(&file, &[("carol", "fourth"), ("alice", "second")]);
         becomes(&tokens, "fourth", Some("carol")).await;

@@ -61,8 +61,8 @@ settings! {
         pub subscriptions_per_session: usize = 1_000,
         /// Bytes of the URIs that one session may be subscribed to.
         pub subscription_bytes_per_session: usize = 256 * 1024,
-        /// Bytes that all legacy sessions of this node may have stored: their records, the events that can be resumed,
-        /// and the calls in the journal. Beyond it Shoal starts nothing new; running calls can end.
+        /// Bytes that all sessions and tasks of this node may have stored: their records, the events that can be resumed,
+        /// the calls in the journal, and the results of tasks. Beyond it Shoal starts nothing new; running calls can end.
         pub stored_bytes: u64 = 4 << 30,
         /// The same for one principal on this node. Without authentication everybody is one principal, and this does not count.
         pub stored_bytes_per_principal: u64 = 256 << 20,

@@ -15,8 +15,10 @@ pub const TOKEN: &str = "SHOAL_TOKEN";
 
 const PREFIX: &str = "SHOAL_";
 /// Between the parts of a setting's name. Kubernetes puts `SHOAL_PORT` and the like into every pod
-/// beside a service called `shoal`: a name without this is none of ours.
+/// beside a service called `shoal`: a name without this is none of ours, except for those of `LISTS`.
 const SEPARATOR: &str = "__";
+/// Settings that belong to no table.
+const LISTS: &[&str] = &["QUOTAS"];
 
 /// One variable that makes a setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +79,7 @@ pub(super) fn variable_name(path: &[&str]) -> String {
 
 fn variable(name: String, text: &str) -> Option<Variable> {
     let rest = name.strip_prefix(PREFIX)?;
-    if !rest.contains(SEPARATOR) {
+    if !rest.contains(SEPARATOR) && !LISTS.contains(&rest) {
         return None;
     }
     let mut path: Vec<String> = Vec::new();

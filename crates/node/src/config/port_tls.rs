@@ -24,8 +24,10 @@ settings! {
         /// File with certificates in PEM of the authorities that issue clients' certificates: with it the port asks for one.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_authority: Option<PathBuf> = None,
-        /// With `client_authority`: whether a client must show a certificate, or may. One that is shown must be good in any case.
-        pub client_certificate: ClientCertificate = ClientCertificate::Required,
+        /// With `client_authority`: whether a client must show a certificate (`required`, also where this is not set), or may
+        /// (`optional`). One that is shown must be good in any case.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub client_certificate: Option<ClientCertificate> = None,
         /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
         pub reread: Period = Period::seconds(30),
         /// How long a handshake may take, with the wait for its turn.
@@ -36,11 +38,10 @@ settings! {
 }
 
 /// Whether clients must show a certificate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificate {
     /// Without one there is no connection.
-    #[default]
     Required,
     /// Clients without one are served too.
     Optional,
@@ -65,6 +66,11 @@ impl PortTls {
         if let Some((setting, _)) = files.iter().find(|(_, file)| is_empty(file)) {
             return Err((setting, "must name a file".to_owned()));
         }
+        if self.client_certificate.is_some() && self.client_authority.is_none() {
+            let why =
+                "has no meaning without client_authority, which names who issues the certificates";
+            return Err(("client_certificate", why.to_owned()));
+        }
         let missing = |setting| {
             (
                 setting,
@@ -83,7 +89,8 @@ impl PortTls {
             certificate,
             key,
             client_authority: self.client_authority.clone(),
-            client_certificate_optional: self.client_certificate == ClientCertificate::Optional,
+            client_certificate_optional: self.client_certificate
+                == Some(ClientCertificate::Optional),
         }))
     }
 }

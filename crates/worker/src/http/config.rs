@@ -17,8 +17,8 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with url, or with urls")]
     #[schemars(rename = "Http")]
     pub struct HttpConfig {
-        /// The URL of its MCP endpoint. Shoal calls it whatever address it has, private ones too. Secrets belong in
-        /// `headers`: this is printed and logged.
+        /// The URL of its MCP endpoint. Which addresses it may have: [backends](backends.md#where-requests-may-go).
+        /// Secrets belong in `headers`: this is printed and logged.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub url: String = String::new(),
         /// The URLs of several servers that are equal, instead of `url`. Each is a worker of its own: when one is away, the

@@ -22,8 +22,8 @@ settings! {
         /// The OpenAPI document, 3.0 or later, JSON or YAML: a file or a URL. A changed file is read again, a URL when the
         /// service comes back.
         pub document: String = String::new(),
-        /// Where the service is, in place of the first of the document's `servers`. Shoal calls it whatever address it has,
-        /// private ones too.
+        /// Where the service is, in place of the first of the document's `servers`. Which addresses it may have:
+        /// [backends](backends.md#where-requests-may-go).
         #[serde(skip_serializing_if = "String::is_empty")]
         pub base_url: String = String::new(),
         /// Where several services are that are equal, instead of `base_url`. Each is a worker of its own: when one is away,

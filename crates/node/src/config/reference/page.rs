@@ -18,7 +18,7 @@ Shoal needs no configuration. What it is told comes from four places, later ones
 3. environment variables: `SHOAL_` and the setting's name in capitals, with two underscores between the
    parts: `SHOAL_SERVER__LISTEN=0.0.0.0:8080`, `SHOAL_POOLS__FILES__CONCURRENCY=8`. A value that is TOML (a
    number, `true`, `[\"a\", \"b\"]`, `{ file = \"/run/key\" }`) is read as such, anything else is text. Names
-   without two underscores are left alone: Kubernetes makes some for a service called `shoal`;
+   without two underscores are left alone, but for `SHOAL_QUOTAS`: Kubernetes makes some for a service called `shoal`;
 4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`,
    `--openapi`, URLs, and a command after `--`.
 

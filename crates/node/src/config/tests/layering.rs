@@ -114,6 +114,17 @@ fn a_pool_can_be_made_of_variables_alone() {
 }
 
 #[test]
+fn quotas_belong_to_no_table_and_can_be_a_variable() {
+    let settings = operator()
+        .variable(
+            "SHOAL_QUOTAS",
+            "[{ name = 'calls', per = 'principal', rate = '5/s' }]",
+        )
+        .settings();
+    assert_eq!(settings.quotas[0].name, "calls");
+}
+
+#[test]
 fn what_kubernetes_makes_for_a_service_called_shoal_is_left_alone() {
     let environment = Environment::of([
         ("SHOAL_PORT".to_owned(), "tcp://10.0.0.1:80".to_owned()),
