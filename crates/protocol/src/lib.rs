@@ -12,6 +12,7 @@ mod error;
 mod event_id;
 mod headers;
 mod index;
+mod input_responses;
 mod json;
 mod lengths;
 mod log_level;
@@ -41,6 +42,7 @@ pub use headers::{
     MCP_PROTOCOL_VERSION, MCP_SESSION_ID, decode_value, encode_value, expect_equal, expect_plain,
 };
 pub use index::Index;
+pub use input_responses::input_responses;
 pub use json::RawJson;
 pub use lengths::{
     LONGEST_ID, LONGEST_MESSAGE, LONGEST_METHOD, LONGEST_REASON, LONGEST_URI, Longest,

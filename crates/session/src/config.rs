@@ -62,10 +62,10 @@ settings! {
 }
 
 impl SessionConfig {
-    /// How long the store keeps a record that nobody touches: longer than the session may idle, since
-    /// the node touches records only now and then.
+    /// How long the store keeps a record that nobody touches: longer than the session may idle, and than the node takes to
+    /// look at it a few times, since it touches records only now and then.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
-        self.idle_of(transport) * 2
+        (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }
 
     /// How long a session lives without being used.

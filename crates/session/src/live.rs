@@ -122,9 +122,11 @@ impl LiveSession {
         self.tell_of_task();
     }
 
-    /// The status of the task that it is has changed: whoever watches it asks for it.
+    /// The status of the task that it is has changed: whoever watches it asks for it. The time that a task is kept for begins
+    /// anew, also where nobody asks.
     pub(crate) fn tell_of_task(&self) {
         if let Some(node) = self.node.upgrade() {
+            self.last_used.store(node.now(), Ordering::Relaxed);
             node.task_news.add(&self.id);
         }
     }

@@ -186,6 +186,13 @@ async fn what_a_call_asks_is_answered_key_by_key() {
         "elicitation/create"
     );
 
+    // One that is no result answers nothing, and neither do those beside it.
+    let broken = json!({"inputResponses":{&keys[0]:5,&keys[1]:{"action":"accept"}}});
+    let refused = ask(&bench.sessions, &task, "tasks/update", broken).await;
+    assert_eq!(refused["error"]["code"], -32602);
+    let still = get(&bench.sessions, &task).await;
+    assert_eq!(still["inputRequests"].as_object().unwrap().len(), 2);
+
     let first = json!({"inputResponses":{&keys[0]:{"action":"accept"},"unknown":{}}});
     let acknowledged = ask(&bench.sessions, &task, "tasks/update", first.clone()).await;
     assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
@@ -391,6 +398,32 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
         post(r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{}}"#),
     );
     assert_eq!(gone.await.unwrap_err(), GatewayError::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_kept_while_it_runs_however_short_tasks_are_kept() {
+    let bench = Bench::new(SessionConfig {
+        task_ttl: Duration::from_secs(1),
+        ..SessionConfig::default()
+    });
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&bench.sessions, &task, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_asked() {
+    let bench = Bench::new(SessionConfig {
+        task_ttl: Duration::from_secs(60),
+        ..SessionConfig::default()
+    });
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    tool.finish(r#"{"content":[]}"#).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    status(&bench.sessions, &task, "completed").await;
 }
 
 /// Waits for news of this task.

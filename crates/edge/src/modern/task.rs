@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use shoal_ports::{Delivered, GatewayError, Post, SessionId, SessionRef};
 use shoal_protocol::task::no_such_task;
-use shoal_protocol::{Body, Message, Request, RpcError};
+use shoal_protocol::{Body, Message, RawJson, Request, RpcError};
 
 use crate::answer;
 use crate::legacy::is_session_id;
@@ -35,6 +35,10 @@ pub(super) async fn serve(
     };
     if let Some(record) = &permit.record {
         record.answered(&text);
+    }
+    // What the owner refuses has the status of what an edge refuses.
+    if let Some(error) = RawJson::from_valid(text.clone()).member("error") {
+        return Err(Refusal::Modern(RpcError::from_json(&error)).into());
     }
     let text = visit.reader().keep(text).map_err(Refusal::AnswerNotKept)?;
     Ok(answer::json(StatusCode::OK, text))

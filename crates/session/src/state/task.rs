@@ -10,7 +10,7 @@ use bytes::Bytes;
 use shoal_ports::{AskId, CallFailure};
 use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState};
 use shoal_protocol::{
-    Method, Outcome, RawJson, RawObject, Request, RpcError, error_response, response,
+    Method, Outcome, RawJson, Request, RpcError, error_response, input_responses, response,
 };
 
 use super::answers::asker_of_key;
@@ -152,13 +152,10 @@ impl SessionState {
     /// What the client answers, as far as it was asked and nobody has answered.
     ///
     /// # Errors
-    /// When the answers are no object.
+    /// When the answers are no object, or one of them is none.
     fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
         let given = params.and_then(|params| params.member("inputResponses"));
-        let given = given
-            .as_ref()
-            .and_then(RawObject::of)
-            .ok_or_else(|| RpcError::invalid_params("params.inputResponses must be an object"))?;
+        let given = input_responses(given.as_ref())?;
         let answer = |(key, result): (String, RawJson)| {
             self.task.questions.get(&key)?;
             let (call, ask) = asker_of_key(&key)?;
