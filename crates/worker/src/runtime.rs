@@ -151,6 +151,10 @@ impl WorkerRuntime {
         let form = self.forms.read().enter(call.caller.session.as_ref());
         self.make_room(&form, &call);
         Ok(match self.enter(&form, &call, first_turn)? {
+            Entered::Known(record) if record.is_withdrawn() && !call.attach_only => {
+                let reason = "an earlier delivery of the call is being cancelled";
+                return Err(CallFailure::not_executed(reason));
+            }
             Entered::Known(record) => {
                 record.adopt(call.epoch)?;
                 self.attached(&record, call.trace.as_ref());

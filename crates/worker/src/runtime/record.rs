@@ -372,10 +372,16 @@ impl CallRecord {
     }
 
     /// Whether the call is not kept once its end has been read: one that is safe to repeat, and said nothing but its end, or
-    /// was lost. Were a lost one kept, a reader that sends it again would find it instead of having it run.
+    /// was lost or withdrawn. Were such a one kept, a reader that sends it again would find it instead of having it run.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
-        self.durability == Durability::Repeatable && (events.last() == 1 || events.was_lost())
+        self.durability == Durability::Repeatable
+            && (events.last() == 1 || events.was_lost() || self.is_withdrawn())
+    }
+
+    /// Whether it was told to stop, and may run again: its client was told that it does not run, and may send it again.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.durability == Durability::Repeatable && self.cancelled.is_cancelled()
     }
 
     /// How long it goes on when nobody reads it; `None` when its worker has gone.
@@ -383,9 +389,14 @@ impl CallRecord {
         Some(self.ledger.upgrade()?.deserted_after())
     }
 
+    /// Keeps how it has ended for who may come for it; for a withdrawn one nobody does.
     fn retire(&self, bytes: usize) {
-        if let Some(ledger) = self.ledger.upgrade() {
-            ledger.retire(self.id, bytes);
+        let Some(ledger) = self.ledger.upgrade() else {
+            return;
+        };
+        match self.is_withdrawn() {
+            true => ledger.forget(self.id),
+            false => ledger.retire(self.id, bytes),
         }
     }
 }

@@ -8,7 +8,9 @@ use shoal_ports::{Call, CallFailure, CallOutcome, SessionId, Worker};
 use shoal_protocol::code;
 use tokio::time::Instant;
 
-use super::script::{Script, call, done, is_done, outcome, small, until};
+use super::script::{
+    Script, call, done, event, is_done, outcome, progress, repeatable, small, until,
+};
 use crate::PoolConfig;
 
 #[tokio::test(start_paused = true)]
@@ -167,4 +169,36 @@ async fn a_session_that_ends_takes_its_calls_along_and_begins_none() {
     assert_eq!(script.runs(), 2);
     other.control.cancel("enough");
     outcome(&mut other).await;
+}
+
+#[tokio::test]
+async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again() {
+    let script = Script::new(|context| async move {
+        progress(&context, 1).await;
+        context.cancelled().cancelled().await;
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let call = repeatable();
+    let mut first = worker.start(call.clone()).await.unwrap();
+    event(&mut first).await;
+    // Its client was told that it does not run: the store had no room for it.
+    first
+        .control
+        .cancel("no stream could be opened for its events");
+    drop(first);
+    let mut second = loop {
+        match worker.start(call.clone()).await {
+            Ok(second) => break second,
+            Err(CallFailure::NotExecuted { .. }) => tokio::task::yield_now().await,
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    until(|| script.runs() == 2).await;
+    assert_eq!(event(&mut second).await.sequence, 1);
+    second.control.cancel("enough");
+    assert!(matches!(
+        outcome(&mut second).await,
+        CallOutcome::Failed(CallFailure::Cancelled)
+    ));
 }
