@@ -12,6 +12,8 @@ suite_unit() {
     component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
     component "unit: clippy" clippy cargo-clippy &&
         check "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings || true
+    # It is a workspace of its own, which nothing else here builds.
+    check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
     dependencies
     cargo_tests
 }
@@ -40,6 +42,9 @@ dependencies() {
     fi
 }
 
+# More tests than these that fail are no accident, and are not tried again.
+FLAKY_MOST=3
+
 # Every test counts by itself. Some put stdio servers written in Python behind Shoal, one types in the curl
 # call that Shoal prints, one has a Prometheus scrape a cluster, and one starts members whose clocks are wrong.
 cargo_tests() {
@@ -66,9 +71,12 @@ cargo_tests() {
     fi
     log=$(log_of "$name")
     attempt "$name" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast || status=$?
-    read -r passed failed ignored < <(sed -n \
-        's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$log" |
-        awk '{ passed += $1; failed += $2; ignored += $3 } END { print passed + 0, failed + 0, ignored + 0 }')
+    read -r passed failed ignored < <(results "$log")
+    if [[ $failed -gt 0 && $failed -le $FLAKY_MOST ]] && passes_alone "$log"; then
+        passed=$((passed + failed))
+        failed=0
+        status=0
+    fi
     PASSED=$((PASSED + passed))
     FAILED=$((FAILED + failed))
     SKIPPED=$((SKIPPED + ignored))
@@ -93,6 +101,33 @@ cargo_tests() {
     else
         tail -n "$TAIL_LINES" "$log" | sed 's/^/      | /'
     fi
+}
+
+# results LOG: how many tests passed, failed and were ignored
+results() {
+    sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$1" |
+        awk '{ passed += $1; failed += $2; ignored += $3 } END { print passed + 0, failed + 0, ignored + 0 }'
+}
+
+# passes_alone LOG: whether each test that failed passes by itself. Such a test depends on what runs beside it, which is a
+# defect of the test or of Shoal: it is named, with what it said. It does not hide what all others have shown.
+passes_alone() {
+    local name="unit: failed tests alone" failing expected passed failed target
+    mapfile -t failing < <(sed -n 's/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$1")
+    expected=${#failing[@]}
+    [[ $expected -gt 0 ]] || return 1
+    : >"$WORK/alone"
+    # As Cargo names the targets that failed: `-p shoal-node --test e2e`. Without the package, so that nothing is built anew.
+    while read -r target; do
+        # shellcheck disable=SC2086
+        attempt "$name" 600 cargo test --locked --workspace --no-fail-fast $target -- \
+            --exact --test-threads=1 "${failing[@]}" || true
+        cat "$(log_of "$name")" >>"$WORK/alone"
+    done < <(sed -n 's/^ *`-p [^ ]* \(--.*\)`$/\1/p' "$1" | sort -u)
+    read -r passed failed _ < <(results "$WORK/alone")
+    [[ $failed -eq 0 && $passed -eq $expected ]] || return 1
+    printf 'flaky unit: %s\n' "${failing[@]}"
+    sed -n '/^---- .* stdout ----$/,/^failures:$/p' "$1" | grep -A 3 'panicked at' | head -n "$TAIL_LINES" | cut -c 1-600 | sed 's/^/      | /' || true
 }
 
 suite_conformance() {
@@ -150,11 +185,21 @@ every_client() {
 
 # By default clients share its processes; the table of eras has it with a process for each session.
 against_everything() {
-    local name="interop: server-everything"
+    local name="interop: server-everything" arguments
     ready "$name" servers || return 0
     asking_server_of everything
     known everything
-    start_server everything -- "$INTEROP/known" "$KNOWN" "${COMMAND[@]}" || return 0
+    arguments=$(printf ', "%s"' "$KNOWN" "${COMMAND[@]}")
+    # Every client has it crash once: calls wait for it to be started again, however often it has crashed before.
+    cat >"$WORK/everything.toml" <<-END
+		[pools.everything.backend.stdio]
+		command = "$INTEROP/known"
+		args = [${arguments#, }]
+		max_restart_delay = "$PAUSE"
+		[pools.everything]
+		queue_age = "$PATIENCE"
+	END
+    start_server everything --config "$WORK/everything.toml" || return 0
     each_era "$name" --expect everything --known "$KNOWN"
     stop_servers
 }

@@ -72,7 +72,8 @@ async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(SOON, wait)
+        // A hundred calls, and the pauses before a server that has crashed again and again is started.
+        tokio::time::timeout(SOON * 3, wait)
             .await
             .expect("calls are answered");
     };
