@@ -20,10 +20,11 @@ const CLOSE_MS = 10_000;
  * Connects, runs the checks and exits.
  *
  * @param eras the eras that the SDK speaks
- * @param connect makes a session from `{ url, command, era, peer }`
+ * @param connect makes a session from `{ url, command, era, peer, expect }`
+ * @param more checks that only this SDK has, by what is expected of the server; each is made from the options
  */
-export async function main(eras, connect) {
-    const options = readOptions(eras);
+export async function main(eras, connect, more = {}) {
+    const options = readOptions(eras, ['asking', 'demo', 'everything', 'filesystem', ...Object.keys(more)]);
     const { era } = options;
     const peer = new Peer(options.directory ? [pathToFileURL(options.directory).href] : ROOTS);
     const known = new Known(options.known);
@@ -42,7 +43,8 @@ export async function main(eras, connect) {
             everything: everything(options['own-process']),
             filesystem: filesystem(options.directory)
         };
-        for (const [name, check] of Object.entries(suites[options.expect])) {
+        const checks = suites[options.expect] ?? more[options.expect](options);
+        for (const [name, check] of Object.entries(checks)) {
             await runner.run(name, () => check(session, peer, known));
         }
         await runner.run('close', () => within(CLOSE_MS, 'closing', session.close()));
@@ -50,7 +52,7 @@ export async function main(eras, connect) {
     process.exit(runner.failed > 0 ? 1 : 0);
 }
 
-function readOptions(eras) {
+function readOptions(eras, servers) {
     const { values, positionals } = parseArgs({
         allowPositionals: true,
         options: {
@@ -67,14 +69,15 @@ function readOptions(eras) {
     const usage = problem => {
         console.error(
             `${problem}\nusage: client.js (--url URL | -- COMMAND…) --era ${eras.join('|')} ` +
-                '[--expect asking|demo|everything|filesystem] [--own-process] [--dir DIR] [--known DIR] [--only CHECK]… ' +
+                `[--expect ${servers.join('|')}] ` +
+                '[--own-process] [--dir DIR] [--known DIR] [--only CHECK]… ' +
                 "[--cannot 'CHECK|SEEN|WHY']…"
         );
         process.exit(2);
     };
     if (Boolean(values.url) === positionals.length > 0) usage('give either --url or a command');
     if (!eras.includes(values.era)) usage(`this SDK does not speak the ${values.era} era`);
-    if (!['asking', 'demo', 'everything', 'filesystem'].includes(values.expect)) usage('unknown --expect');
+    if (!servers.includes(values.expect)) usage('unknown --expect');
     if (['asking', 'everything'].includes(values.expect) && !values.known) usage(`--expect ${values.expect} needs --known`);
     if (values.expect === 'filesystem' && !values.dir) usage('--expect filesystem needs --dir');
     return {

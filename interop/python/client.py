@@ -22,12 +22,15 @@ from everything import EverythingChecks
 from filesystem import FilesystemChecks
 from harness import Runner
 from peer import ROOTS, Peer
+from task_checks import TaskChecks
+from tasks import TasksExtension
 
 CHECKS: dict[str, type[Checks]] = {
     "asking": AskingChecks,
     "demo": DemoChecks,
     "everything": EverythingChecks,
     "filesystem": FilesystemChecks,
+    "tasks": TaskChecks,
 }
 # `auto` asks with server/discover first, and `connect` fails if it fell back to initialize.
 MODES = {"legacy": "legacy", "modern": "auto"}
@@ -55,6 +58,8 @@ def arguments() -> argparse.Namespace:
         parser.error(f"--expect {args.expect} needs --known")
     if args.expect == "filesystem" and not args.dir:
         parser.error("--expect filesystem needs --dir")
+    if args.expect == "tasks" and not (args.url and args.era == "modern"):
+        parser.error("--expect tasks needs --url and --era modern")
     return args
 
 
@@ -77,6 +82,8 @@ async def run(args: argparse.Namespace) -> int:
         list_roots_callback=peer.on_list_roots,
         logging_callback=peer.on_log,
         message_handler=peer.on_message,
+        # Only here, since a client that takes tasks gets them from other servers too.
+        extensions=[TasksExtension()] if args.expect == "tasks" else None,
         log_level="info",
     )
     closing = False

@@ -28,6 +28,7 @@ class Peer:
         self.samples: list[types.CreateMessageRequestParams] = []
         self.logs: list[types.LoggingMessageNotificationParams] = []
         self.updated: list[str] = []
+        self.acknowledged: list[types.SubscriptionFilter] = []
         self.tool_list_changes = 0
         self._news = anyio.Event()
 
@@ -62,6 +63,8 @@ class Peer:
         """Keeps the notifications that have no callback of their own."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self.updated.append(message.params.uri)
+        elif isinstance(message, types.SubscriptionsAcknowledgedNotification):
+            self.acknowledged.append(message.params.notifications)
         elif isinstance(message, types.ToolListChangedNotification):
             self.tool_list_changes += 1
         self._wake()

@@ -12,6 +12,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { main } from '../javascript/main.js';
 import { CAPABILITIES } from '../javascript/peer.js';
 import { Cutter, Session } from '../javascript/session.js';
+import { taskChecks } from './task-checks.js';
+import { IDENTIFIER } from './tasks.js';
 
 // The default of the SDK is `legacy`; `auto` asks with server/discover first.
 const MODES = { legacy: 'legacy', modern: 'auto' };
@@ -68,11 +70,8 @@ class SdkSession extends Session {
     }
 }
 
-async function connect({ url, command, era, peer }) {
-    const client = new Client(
-        { name: 'interop-typescript', version: '1.0.0' },
-        { capabilities: CAPABILITIES, versionNegotiation: { mode: MODES[era] } }
-    );
+async function connect({ url, command, era, peer, expect }) {
+    const client = newClient(era, expect === 'tasks');
     // On a modern connection the same handlers answer what an `input_required` result asks.
     client.setRequestHandler('elicitation/create', request => peer.onElicit(request.params));
     client.setRequestHandler('sampling/createMessage', request => peer.onSample(request.params));
@@ -85,6 +84,24 @@ async function connect({ url, command, era, peer }) {
     return new SdkSession(client, peer, era, cutter);
 }
 
+/** A client takes tasks only where they are checked: it could not take those of other servers. */
+function newClient(era, tasks) {
+    const capabilities = tasks ? { ...CAPABILITIES, extensions: { [IDENTIFIER]: {} } } : CAPABILITIES;
+    return new Client(
+        { name: 'interop-typescript', version: '1.0.0' },
+        { capabilities, versionNegotiation: { mode: MODES[era] } }
+    );
+}
+
+/** The checks of tasks, with more clients of the same server. */
+function tasks({ url, era }) {
+    return taskChecks(async declared => {
+        const client = newClient(era, declared);
+        await client.connect(transportTo(url).transport);
+        return client;
+    });
+}
+
 function transportTo(url, command) {
     if (!url) return { transport: new StdioClientTransport({ command: command[0], args: command.slice(1) }) };
     if (url.endsWith('/sse')) return { transport: new SSEClientTransport(new URL(url)) };
@@ -93,4 +110,4 @@ function transportTo(url, command) {
     return { transport, cutter };
 }
 
-await main(['legacy', 'modern'], connect);
+await main(['legacy', 'modern'], connect, { tasks });

@@ -156,6 +156,7 @@ suite_interop() {
     heading "interop"
     once build_shoal || return 0
     against_demo
+    against_tasks
     against_filesystem
     against_everything
     eras
@@ -166,6 +167,16 @@ against_demo() {
     every_client interop
     client "interop: inspector, configured by Shoal" inspector --url "$URL" --shoal "$SHOAL" \
         --only configured_by_url --only configured_by_stdio
+    stop_servers
+}
+
+# The clients that can be told of tasks, against the fixtures whose calls become some.
+against_tasks() {
+    local client
+    start_server tasks --conformance || return 0
+    for client in python typescript; do
+        client "interop: tasks, $client" "$client" --url "$URL" --era modern --expect tasks
+    done
     stop_servers
 }
 
