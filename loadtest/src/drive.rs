@@ -3,6 +3,7 @@
 mod progress;
 mod session;
 mod tally;
+mod task;
 
 pub(crate) use session::text;
 
@@ -20,6 +21,7 @@ use crate::servers::cluster::redis::Redis;
 use crate::target::Target;
 pub(crate) use progress::Progress;
 use tally::{Phase, Tally};
+pub(crate) use task::POLL_INTERVAL_MS;
 
 /// How much longer than asked for a slow server is waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -66,6 +68,8 @@ pub(crate) struct Call {
     pub(crate) answer_prefix: String,
     /// Reports progress instead of giving a text back.
     pub(crate) progress: Option<Progress>,
+    /// Declares tasks, and takes each call to become one: only in the modern era, and of a tool that lasts long enough.
+    pub(crate) as_task: bool,
 }
 
 impl Call {
@@ -77,6 +81,7 @@ impl Call {
             text_bytes,
             answer_prefix: String::new(),
             progress: None,
+            as_task: false,
         }
     }
 }

@@ -148,6 +148,7 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
             text_bytes: arguments.text_bytes,
             answer_prefix: arguments.answer_prefix,
             progress: None,
+            as_task: false,
         },
         least_calls: 0,
         pids: arguments.pids,

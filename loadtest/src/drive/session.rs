@@ -8,12 +8,12 @@ use http::HeaderValue;
 use tokio::task::JoinSet;
 
 use super::tally::{Phase, Tally};
-use super::{Call, Plan};
+use super::{Call, Plan, task};
 use crate::connection::Goodbye;
 use crate::failure::Failure;
 use crate::mcp::answer::check_text;
 use crate::mcp::client::Client;
-use crate::mcp::{Mode, legacy};
+use crate::mcp::{Mode, legacy, modern};
 use crate::target::Target;
 
 /// How long one call may take before it counts as failed.
@@ -86,7 +86,12 @@ impl Session {
     }
 
     async fn connect(&self) -> Result<Client, Failure> {
-        Client::open(&self.target, self.mode, Goodbye::Finish).await
+        let able = if self.call.as_task {
+            modern::TASKS
+        } else {
+            "{}"
+        };
+        Client::open_able(&self.target, self.mode, Goodbye::Finish, able).await
     }
 
     /// Calls until the run stops.
@@ -125,6 +130,9 @@ impl Session {
             self.call.tool, self.call.argument
         );
         let expected = format!("{}{text}", self.call.answer_prefix);
+        if self.call.as_task {
+            return task::call(client, &self.tool, &params, &expected).await;
+        }
         client
             .request("tools/call", Some(&self.tool), &params, |result| {
                 check_text(result, &expected)

@@ -52,7 +52,7 @@ impl Kind {
                 Some("it counts in a session, and clients of 2026-07-28 have none")
             }
             (Self::Task, Mode::Modern) => Some(
-                "tasks are spoken here as 2025-11-25 has them; 2026-07-28 took them out of the protocol",
+                "tasks are spoken here as 2025-11-25 has them; the table has a row for those of 2026-07-28",
             ),
             _ => None,
         }

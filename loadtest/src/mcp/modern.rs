@@ -10,6 +10,9 @@ use crate::target::Target;
 /// The revision spoken.
 const VERSION: &str = "2026-07-28";
 
+/// The capabilities of a client that takes tasks.
+pub(crate) const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 

@@ -2,9 +2,11 @@
 //!
 //! JSON-RPC is parsed and written with typed serde over bare axum. Nothing of MCP is checked, so the
 //! CPU time of a real server over this one's is the price of the protocol and of its architecture. The same for a call
-//! that reports its progress: the bytes that Shoal would send, and neither a log of them nor a session.
+//! that reports its progress: the bytes that Shoal would send, and neither a log of them nor a session. A call of `echo_slowly`
+//! becomes a task at once, and the task has ended when it is asked for.
 
 mod progress;
+mod task;
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -36,11 +38,14 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
 struct Params<'a> {
     #[serde(borrow, default)]
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     arguments: Arguments<'a>,
+    #[serde(borrow, default)]
+    task_id: Cow<'a, str>,
     #[serde(default, rename = "_meta")]
     meta: Meta,
 }
@@ -115,6 +120,10 @@ async fn answer(body: Bytes) -> Response {
             steps: request.params.arguments.steps,
             interval: Duration::from_millis(request.params.arguments.interval_ms),
         }),
+        "tools/call" if request.params.name == "echo_slowly" => {
+            result(id, task::created(&request.params.arguments.text))
+        }
+        "tasks/get" => result(id, task::ended(&request.params.task_id)),
         "tools/call" => result(
             id,
             EchoResult {
@@ -137,6 +146,7 @@ async fn answer(body: Bytes) -> Response {
             id,
             json!({"tools": [
                 {"name": "echo", "inputSchema": {"type": "object"}},
+                {"name": "echo_slowly", "inputSchema": {"type": "object"}},
                 {"name": "long_job", "inputSchema": {"type": "object"}},
             ]}),
         ),

@@ -26,6 +26,9 @@ pub(super) enum Work {
     Echo,
     /// A job reports its progress.
     Job(Progress),
+    /// A small text is given back as the result of a task. Its floor is that of two requests, since no client of a task can do
+    /// with fewer: the call, and the question for its result.
+    Task,
 }
 
 /// One row.
@@ -115,6 +118,22 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_slowly",
     ),
+    // The same tool in the modern era, as a call and as a task: what a client that declares tasks pays for a short one.
+    echo(
+        "shoal modern, 20 ms",
+        Server::Shoal,
+        Mode::Modern,
+        "echo_slowly",
+    ),
+    echo(
+        "cluster modern, 20 ms",
+        Server::Cluster,
+        Mode::Modern,
+        "echo_slowly",
+    ),
+    task("floor, 20 ms task", FLOOR),
+    task("shoal, 20 ms task", Server::Shoal),
+    task("cluster, 20 ms task", Server::Cluster),
     job("floor, 10 events", FLOOR, BURST),
     job("rmcp, 10 events", PEER_STATEFUL, BURST),
     job("shoal, 10 events", Server::Shoal, BURST),
@@ -145,6 +164,17 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
+/// A tool that takes longer than a call may before it becomes a task. Tasks are of the modern era.
+const fn task(name: &'static str, server: Server) -> Case {
+    Case {
+        name,
+        server,
+        mode: Mode::Modern,
+        tool: "echo_slowly",
+        work: Work::Task,
+    }
+}
+
 /// Jobs are called in the legacy era, whose streams can be resumed.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
@@ -153,5 +183,19 @@ const fn job(name: &'static str, server: Server, work: Work) -> Case {
         mode: Mode::Legacy,
         tool: "long_job",
         work,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cases;
+
+    #[test]
+    fn all_work_has_a_floor() {
+        let cases = cases(&[]);
+        for case in &cases {
+            let floor = |other: &&super::Case| other.is_floor() && other.work == case.work;
+            assert_eq!(cases.iter().filter(floor).count(), 1, "{}", case.name);
+        }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::Options;
 use super::case::{BEHIND_GATEWAYS, Case, Server, Work};
 use crate::connection::Goodbye;
-use crate::drive::{self, Call, Plan};
+use crate::drive::{self, Call, POLL_INTERVAL_MS, Plan};
 use crate::mcp::client::Client;
 use crate::peers::{Peer, Variant};
 use crate::report::RunReport;
@@ -85,9 +85,10 @@ async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> any
         least_calls: LEAST_CALLS_OF_A_SESSION * options.sessions as u64,
         call: Call {
             progress: match case.work {
-                Work::Echo => None,
+                Work::Echo | Work::Task => None,
                 Work::Job(progress) => Some(progress),
             },
+            as_task: case.work == Work::Task,
             ..Call::echo(case.tool, 32)
         },
         pids: server.pids(),
@@ -110,12 +111,13 @@ impl Running {
         let core = options.cores.map(|cores| cores.server);
         let shoal = || options.shoal.as_deref().context("no shoal binary");
         let peers = options.peers.directory.as_path();
+        let environment = environment(case);
         Ok(match case.server {
             Server::Own(arguments) => Self::One(Spawned::own(arguments, core)?),
-            Server::Shoal => Self::One(Spawned::shoal(shoal()?, core, &without_telemetry())?),
-            Server::Cluster => Self::Many(Cluster::start(shoal()?, core, &without_telemetry())?),
+            Server::Shoal => Self::One(Spawned::shoal(shoal()?, core, &environment)?),
+            Server::Cluster => Self::Many(Cluster::start(shoal()?, core, &environment)?),
             Server::Combined => {
-                let shape = Shape::combined(&without_telemetry());
+                let shape = Shape::combined(&environment);
                 Self::Many(Cluster::start_as(shoal()?, core, &shape)?)
             }
             Server::Peer(peer, variant) if variant.is_gateway => {
@@ -165,9 +167,27 @@ fn start_peer(
     Spawned::announcing(command, core).context("it did not start")
 }
 
-/// Nobody else in the table keeps metrics; `loadtest telemetry` says what they add.
-fn without_telemetry() -> Environment {
-    vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())]
+/// What Shoal is started with.
+fn environment(case: &Case) -> Environment {
+    // Nobody else in the table keeps metrics; `loadtest telemetry` says what they add.
+    let mut environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
+    if case.work == Work::Task {
+        environment.extend([
+            // So that a short call becomes a task.
+            ("SHOAL_TASKS__AFTER", "1ms".to_owned()),
+            (
+                "SHOAL_TASKS__POLL_INTERVAL",
+                format!("{POLL_INTERVAL_MS}ms"),
+            ),
+            // A task counts as a session until it is forgotten, and more come in an hour than a node may have. Here it has its
+            // whole life within a run, as it would in an hour: it leaves the memory, and is forgotten once nobody has asked for
+            // it for long enough. Each step has time for the one before, so that nothing is saved or lost that would not be.
+            ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
+            ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
+            ("SHOAL_TASKS__TTL", "5s".to_owned()),
+        ]);
+    }
+    environment
 }
 
 /// Whether the server lists the tool of `case`.

@@ -15,9 +15,9 @@ use super::tally::{Holding, Tally};
 use super::wire::Wire;
 use crate::connection::{Goodbye, Reply};
 use crate::failure::Failure;
-use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::tools::{call, echo};
+use crate::mcp::{Mode, modern};
 use crate::target::Target;
 
 /// Who is not refused within this time holds something.
@@ -36,8 +36,6 @@ const LONG_URI: usize = 8000;
 const AT_ONCE: u64 = 4;
 /// A client that can be asked by forms.
 const ASKABLE: &str = r#"{"elicitation":{"form":{}}}"#;
-/// A client that takes tasks.
-const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
 
 /// What a connection tries.
 #[derive(Clone, Copy)]
@@ -361,7 +359,7 @@ impl One {
 
     async fn task(&mut self) -> Result<(), Failure> {
         let name = HeaderValue::from_static("long_job");
-        let client = self.client(Mode::Modern, TASKS).await?;
+        let client = self.client(Mode::Modern, modern::TASKS).await?;
         let id = client.next_id();
         let params = r#""name":"long_job","arguments":{"steps":1,"interval_ms":1000}"#;
         let mut reply = client.start(id, "tools/call", Some(&name), params).await?;

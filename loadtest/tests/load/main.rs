@@ -167,7 +167,7 @@ async fn what_cannot_be_done_is_said_at_the_start() {
             "--mix echo,count",
             "clients of 2026-07-28 have none",
         ),
-        ("modern", "--mix task", "took them out of the protocol"),
+        ("modern", "--mix task", "as 2025-11-25 has them"),
         ("modern", "--churn 5", "--churn needs --mode legacy"),
         ("legacy", "--tool ecko", "the server has no tool ecko"),
         (
