@@ -135,7 +135,8 @@ export function taskChecks(another) {
             const status = wanted => within(ARRIVAL_MS, `news of ${wanted}`, new Promise(resolve => waiting.set(wanted, resolve)));
             // The tool asks a second after it was called; what it says before depends on when the stream was opened.
             const [asks, completes] = [status('input_required'), status('completed')];
-            completes.catch(() => {});
+            // Whichever is not awaited any more, since something else has failed, fails nothing else.
+            for (const news of [asks, completes]) news.catch(() => {});
             const subscription = await tasks.listen([id, 'no-such-task'], task => {
                 told.push(task);
                 waiting.get(task.status)?.(task);
