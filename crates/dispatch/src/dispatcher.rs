@@ -67,14 +67,23 @@ impl Dispatcher for Dispatch {
         // Hardly any tool does, and then none is looked for.
         view.catalog.requires_tasks
             && tool(&view, &Access::of(&self.shared.config, caller), params)
-                .is_some_and(|offered| offered.tool.task_support == TaskSupport::Required)
+                .is_some_and(|offered| offered.tool.task_support == Some(TaskSupport::Required))
     }
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
         // Whether its caller may use it is asked when it is planned.
         tool(&view, &Access::granted(), params)
-            .is_some_and(|offered| offered.tool.task_support != TaskSupport::Forbidden)
+            .is_some_and(|offered| offered.tool.task_support != Some(TaskSupport::Forbidden))
+    }
+
+    fn says_may_be_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
+        let view = self.shared.view();
+        let access = Access::of(&self.shared.config, caller);
+        tool(&view, &access, params).is_none_or(|offered| {
+            let said = offered.tool.task_support;
+            matches!(said, Some(TaskSupport::Optional | TaskSupport::Required))
+        })
     }
 
     fn plan(&self, call: Call) -> Planning {

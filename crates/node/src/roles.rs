@@ -143,6 +143,7 @@ pub(crate) fn sessions(
         state_bytes: session.state_bytes,
         state_keys: session.state_keys,
         idle: session.idle.get(),
+        tasks: settings.tasks.enabled,
         task_ttl: settings.tasks.ttl.get(),
         task_poll_interval: settings.tasks.poll_interval.get(),
         task_result_bytes: settings.tasks.result_bytes,

@@ -47,6 +47,12 @@ pub trait Dispatcher: Send + Sync + 'static {
         true
     }
 
+    /// Whether a `tools/call` names a tool that says itself that its calls may be tasks, or none that its caller may use: that
+    /// is refused when it is planned.
+    fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
+        true
+    }
+
     /// Plans a call: one of the four backend methods, or of the four list methods, which are answered here. The plan
     /// decides on [`Call::durability`]; a call that has a [`worker`](Call::worker) keeps it.
     ///

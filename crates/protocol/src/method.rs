@@ -63,12 +63,16 @@ methods! {
     SetLevel = "logging/setLevel",
     /// `subscriptions/listen`
     Listen = "subscriptions/listen",
-    /// `tasks/get` (the tasks extension)
+    /// `tasks/get` (the tasks extension, and 2025-11-25)
     TasksGet = "tasks/get",
     /// `tasks/update` (the tasks extension)
     TasksUpdate = "tasks/update",
-    /// `tasks/cancel` (the tasks extension)
+    /// `tasks/cancel` (the tasks extension, and 2025-11-25)
     TasksCancel = "tasks/cancel",
+    /// `tasks/result` (2025-11-25)
+    TasksResult = "tasks/result",
+    /// `tasks/list` (2025-11-25)
+    TasksList = "tasks/list",
     /// `sampling/createMessage` (server to client)
     CreateMessage = "sampling/createMessage",
     /// `elicitation/create` (server to client)
@@ -164,6 +168,16 @@ impl Method {
     /// the [extension](crate::task::TASKS).
     pub fn is_of_task(&self) -> bool {
         matches!(self, Self::TasksGet | Self::TasksUpdate | Self::TasksCancel)
+    }
+}
+
+impl Method {
+    /// Whether it asks something of tasks as 2025-11-25 has them. Only sessions that were told of them know these.
+    pub fn is_of_legacy_task(&self) -> bool {
+        matches!(
+            self,
+            Self::TasksGet | Self::TasksCancel | Self::TasksResult | Self::TasksList
+        )
     }
 }
 

@@ -74,6 +74,11 @@ impl Revision {
         matches!(self, Self::V2025_11_25)
     }
 
+    /// Whether it has tasks of its own (2025-11-25, Tasks). 2026-07-28 has them as an extension.
+    pub const fn has_tasks(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
     /// The error code of an unknown resource.
     pub const fn resource_not_found(self) -> i64 {
         match self.era() {

@@ -1,5 +1,7 @@
 //! The tasks extension (`io.modelcontextprotocol/tasks`): what a client declares, and how a task is written.
 
+pub mod legacy;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -66,14 +68,24 @@ pub enum TaskSupport {
 }
 
 impl TaskSupport {
-    /// What a `Tool` object says.
-    pub fn of(tool: &RawObject) -> Self {
+    /// What a `Tool` object says; `None` where that is nothing, or nothing known.
+    pub fn said(tool: &RawObject) -> Option<Self> {
         let said = |object: &str, name: &str| tool.get(object)?.member(name)?.string();
         let said = said("execution", "taskSupport").or_else(|| said("_meta", TASK_SUPPORT));
         match said.as_deref() {
-            Some("required") => Self::Required,
-            Some("forbidden") => Self::Forbidden,
-            _ => Self::Optional,
+            Some("required") => Some(Self::Required),
+            Some("forbidden") => Some(Self::Forbidden),
+            Some("optional") => Some(Self::Optional),
+            _ => None,
+        }
+    }
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Optional => "optional",
+            Self::Forbidden => "forbidden",
+            Self::Required => "required",
         }
     }
 }
@@ -359,14 +371,18 @@ mod tests {
 
     #[test]
     fn a_tool_says_whether_its_calls_may_be_tasks() {
-        let of = |value: Value| TaskSupport::of(&RawObject::of(&RawJson::of(&value)).unwrap());
+        let of = |value: Value| TaskSupport::said(&RawObject::of(&RawJson::of(&value)).unwrap());
         let said = |word: &str| of(json!({"execution":{"taskSupport":word}}));
-        assert_eq!(said("required"), TaskSupport::Required);
-        assert_eq!(said("forbidden"), TaskSupport::Forbidden);
-        assert_eq!(said("optional"), TaskSupport::Optional);
+        for support in [
+            TaskSupport::Required,
+            TaskSupport::Forbidden,
+            TaskSupport::Optional,
+        ] {
+            assert_eq!(said(support.as_str()), Some(support));
+        }
         let noted = json!({"_meta":{"shoal/taskSupport":"required"}});
-        assert_eq!(of(noted), TaskSupport::Required);
-        assert_eq!(of(json!({})), TaskSupport::Optional);
+        assert_eq!(of(noted), Some(TaskSupport::Required));
+        assert_eq!((of(json!({})), said("perhaps")), (None, None));
     }
 
     #[test]

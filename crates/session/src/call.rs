@@ -4,6 +4,7 @@
 //! soon. Every other call is [`journaled`] with a stream in the log, and has a task of its own that [`pump`]s: it
 //! appends what the call sends before anybody may read it.
 
+mod as_task;
 mod gathering;
 mod hold;
 mod journaled;

@@ -20,6 +20,8 @@ settings! {
         pub state_keys: usize = 64,
         /// How long a session lives without being used.
         pub idle: Duration = Duration::from_secs(30 * 60),
+        /// Whether sessions of 2025-11-25 are offered tasks.
+        pub tasks: bool = true,
         /// How long a task is kept after its call has ended and nobody has asked for it.
         pub task_ttl: Duration = Duration::from_secs(60 * 60),
         /// How often clients are told to ask for a task.

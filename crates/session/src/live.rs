@@ -252,6 +252,13 @@ impl LiveSession {
         self.handshake.get().map(|(revision, _)| *revision)
     }
 
+    /// Whether its client is offered tasks of its revision.
+    pub(crate) fn offers_tasks(&self, config: &SessionConfig) -> bool {
+        config.tasks
+            && self.transport == SessionTransport::Streamable
+            && self.revision().is_some_and(Revision::has_tasks)
+    }
+
     /// Whether its streams open with a priming event.
     pub(crate) fn primes_streams(&self) -> bool {
         self.revision().is_some_and(Revision::primes_streams)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Principal, SessionTransport};
+use shoal_ports::{CallId, Principal, SessionId, SessionTransport};
 use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{LogLevel, RawJson, Revision};
 
@@ -34,9 +34,23 @@ pub(crate) struct Record {
     /// What tools keep in the session.
     #[serde(default)]
     pub(crate) kept: Kept,
+    /// The tasks that its calls have become (2025-11-25), oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) made_tasks: Vec<MadeTask>,
     /// The task that it is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<TaskRecord>,
+}
+
+/// A task that a call of the session has become.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MadeTask {
+    /// The session that it is.
+    pub(crate) task: SessionId,
+    /// The delivery of the call: one that comes again finds its task by it.
+    pub(crate) delivery: CallId,
+    /// When it was made, in milliseconds since 1970.
+    pub(crate) made_at: u64,
 }
 
 /// What is stored of a task besides its session.
@@ -74,6 +88,7 @@ impl Record {
             updated: BTreeSet::new(),
             announced: [0; 3],
             kept: Kept::default(),
+            made_tasks: Vec::new(),
             task: (transport == SessionTransport::Task).then(TaskRecord::default),
         }
     }

@@ -6,6 +6,7 @@ mod admission;
 mod answers;
 mod handshake;
 mod kept;
+mod made_tasks;
 mod requests;
 mod slot;
 mod task;
@@ -34,7 +35,7 @@ pub(crate) use slot::CallSlot;
 pub(crate) use task::{TaskAnswer, TaskTimes};
 pub(crate) use updates::News;
 
-use crate::record::Record;
+use crate::record::{MadeTask, Record};
 
 /// Everything that a session knows.
 pub(crate) struct SessionState {
@@ -64,6 +65,8 @@ pub(crate) struct Limits {
     pub(crate) subscriptions: usize,
     pub(crate) subscription_bytes: usize,
     pub(crate) kept: KeptLimits,
+    /// Whether sessions whose revision has tasks are offered some.
+    pub(crate) offers_tasks: bool,
     pub(crate) task: TaskTimes,
     pub(crate) retry_after: Duration,
 }
@@ -106,6 +109,10 @@ pub(crate) enum Input {
     Left(u64),
     /// A subscription that was granted has failed at the backend.
     SubscriptionFailed(String),
+    /// A call of the session is to be this task.
+    TaskMade(MadeTask),
+    /// A task that was made has never begun.
+    TaskUnmade(SessionId),
     /// The client asks something of the task that the session is.
     Task(Request),
     /// Something of the task has changed at this time, in milliseconds since 1970.
@@ -259,6 +266,14 @@ impl SessionState {
             }
             Input::SubscriptionFailed(uri) => {
                 self.record.subscriptions.remove(&uri);
+                Effect::None
+            }
+            Input::TaskMade(task) => {
+                self.task_made(task);
+                Effect::None
+            }
+            Input::TaskUnmade(task) => {
+                self.task_unmade(&task);
                 Effect::None
             }
             Input::Task(request) => self.task_request(&request),

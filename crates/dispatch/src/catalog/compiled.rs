@@ -137,7 +137,7 @@ fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
     if let Err(error) = &tool.headers {
         tracing::warn!(pool, tool = &*tool.name, %error, "a tool is hidden from modern clients");
     }
-    if tool.listed.is_some() {
+    if tool.takes_anything {
         tracing::warn!(
             pool,
             tool = &*tool.name,

@@ -30,7 +30,7 @@ impl Catalog {
         }
         let versions = merge.versions();
         let lists = merge.lists(pools, config, &shaping);
-        let requires = |offered: &OfferedTool| offered.tool.task_support == TaskSupport::Required;
+        let requires = |offered: &OfferedTool| offered.tool.task_support == Some(TaskSupport::Required);
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             lists,
@@ -158,7 +158,7 @@ impl Merge {
             degraded(format!("not listed to modern clients: {error}"));
             self.legacy_only.push(self.tool_items.len());
         }
-        if tool.listed.is_some() {
+        if tool.takes_anything {
             degraded(
                 "listed as taking any object: its inputSchema is not of type object, or is malformed"
                     .to_owned(),

@@ -16,10 +16,13 @@ pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     /// The `Tool` object.
     pub(crate) raw: RawJson,
-    /// How it is listed, where clients would refuse the whole list for what it says of its arguments.
+    /// How it is listed, where that is not as its backend described it.
     pub(crate) listed: Option<RawJson>,
+    /// Whether it is listed as taking any object: clients would refuse the whole list for what it says of its arguments.
+    pub(crate) takes_anything: bool,
     pub(crate) hints: Hints,
-    pub(crate) task_support: TaskSupport,
+    /// What it says of its calls as tasks, if it does.
+    pub(crate) task_support: Option<TaskSupport>,
     /// Checks arguments; a tool whose schema cannot be used stays callable, unchecked.
     pub(crate) checker: Result<Checker, SchemaError>,
     /// Arguments that are mirrored into headers; a tool with a broken annotation is left out of the
@@ -62,12 +65,7 @@ impl Tool {
         let name = object.get("name")?.string()?.into();
         let given = object.get("inputSchema");
         let takes_an_object = given.as_ref().is_some_and(fitting::is_schema_of_object);
-        let listed = (!takes_an_object).then(|| {
-            let mut listed = object.clone();
-            let any = RawJson::from_static(r#"{"type":"object"}"#);
-            listed.set("inputSchema", any);
-            listed.to_json()
-        });
+        let task_support = TaskSupport::said(&object);
         let schema = given.unwrap_or(RawJson::from_static("{}"));
         let (checker, headers) = match schema::read(&schema) {
             Ok(value) => (Checker::of(&value), ParamHeaders::of_schema(&value)),
@@ -77,11 +75,67 @@ impl Tool {
         Some(Self {
             name,
             raw: raw.clone(),
-            listed,
+            listed: listed(&object, takes_an_object, task_support),
+            takes_anything: !takes_an_object,
             hints: Hints::of(&object),
-            task_support: TaskSupport::of(&object),
+            task_support,
             checker,
             headers,
         })
+    }
+}
+
+/// How a tool is listed, where its own words would not do. Clients of 2025-11-25 look for what it says of tasks in one place
+/// only.
+fn listed(
+    object: &RawObject,
+    takes_an_object: bool,
+    task_support: Option<TaskSupport>,
+) -> Option<RawJson> {
+    let execution = object.get("execution");
+    let execution = execution.as_ref().and_then(RawObject::of);
+    let noted = task_support.filter(|_| {
+        let said = execution.as_ref().and_then(|it| it.get("taskSupport"));
+        said.is_none_or(|said| said.string().is_none())
+    });
+    if takes_an_object && noted.is_none() {
+        return None;
+    }
+    let mut listed = object.clone();
+    if !takes_an_object {
+        let any = RawJson::from_static(r#"{"type":"object"}"#);
+        listed.set("inputSchema", any);
+    }
+    if let Some(support) = noted {
+        let mut execution = execution.unwrap_or_default();
+        execution.set("taskSupport", RawJson::of(support.as_str()));
+        listed.set("execution", execution.to_json());
+    }
+    Some(listed.to_json())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use shoal_protocol::RawJson;
+
+    use super::Tool;
+
+    fn listed(tool: &Value) -> Option<Value> {
+        let tool = Tool::read(&RawJson::of(tool)).unwrap();
+        tool.listed.map(|listed| listed.read().unwrap())
+    }
+
+    #[test]
+    fn what_a_tool_notes_of_tasks_is_listed_where_clients_look() {
+        let schema = json!({"type":"object"});
+        let noted = json!({"name":"a","inputSchema":schema,"_meta":{"shoal/taskSupport":"optional"}});
+        let mut expected = noted.clone();
+        expected["execution"] = json!({"taskSupport":"optional"});
+        assert_eq!(listed(&noted), Some(expected));
+        // What stands there already stands.
+        let said = json!({"name":"a","inputSchema":schema,"execution":{"taskSupport":"required"}});
+        assert_eq!(listed(&said), None);
+        assert_eq!(listed(&json!({"name":"a","inputSchema":schema})), None);
     }
 }

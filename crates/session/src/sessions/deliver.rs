@@ -1,5 +1,6 @@
 //! POST: what a client sends is applied to its session, and the effects are carried out.
 
+mod as_task;
 mod batch;
 mod changing;
 mod initialized;
@@ -153,6 +154,21 @@ impl Node {
             Effect::Run(admitted) => {
                 // Boxed, since it changes hands often.
                 let mut in_flight = Box::new(self.driver.prepare(live, *admitted, to));
+                if live.offers_tasks(&self.config) {
+                    match self.driver.is_for_task(&in_flight) {
+                        Ok(false) => {}
+                        Ok(true) if !posting.is_refused() => {
+                            let made = self.run_as_task(live, in_flight, posting, to);
+                            return made.await.map(Some);
+                        }
+                        // Its edge has the answer.
+                        Ok(true) => {}
+                        Err(error) => {
+                            let refused = in_flight.refused(&error);
+                            return self.respond(live, refused).await.map(Some);
+                        }
+                    }
+                }
                 let (delivery, again) = (posting.delivery, posting.may_have_begun());
                 match (self.driver.plan(&mut in_flight, posting.plan, again)).await? {
                     None => self.driver.carry(in_flight, delivery).await,
@@ -302,6 +318,11 @@ impl Posting {
             plan,
         };
         (body, posting)
+    }
+
+    /// Whether its edge has refused it.
+    fn is_refused(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.is_err())
     }
 
     /// Whether an earlier owner may have begun it.

@@ -170,6 +170,7 @@ impl Node {
                 total: self.config.state_bytes,
                 keys: self.config.state_keys,
             },
+            offers_tasks: self.config.tasks,
             task: TaskTimes {
                 ttl: millis(self.config.task_ttl),
                 poll_interval: millis(self.config.task_poll_interval),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 use shoal_ports::{ServerFacts, SessionTransport};
+use shoal_protocol::task::legacy;
 use shoal_protocol::{RawJson, RawObject, Request, Revision, RpcError, error_response, response};
 
 use super::{Effect, SessionState, caller_of};
@@ -32,7 +33,7 @@ impl SessionState {
                 Ok(handshake) if may_lack_answer && handshake == *kept => {
                     Effect::InitializedAgain {
                         request: request.id.clone(),
-                        greeting: greeting(request, &handshake, facts),
+                        greeting: self.greeting(request, &handshake, facts),
                         refusal,
                     }
                 }
@@ -41,7 +42,7 @@ impl SessionState {
         }
         match handshake {
             Ok(handshake) => {
-                let greeting = greeting(request, &handshake, facts);
+                let greeting = self.greeting(request, &handshake, facts);
                 self.record.handshake = Some(handshake);
                 self.record.announced = facts.versions;
                 self.told = facts.versions;
@@ -51,16 +52,19 @@ impl SessionState {
             Err(error) => Effect::Respond(error_response(&request.id, &error)),
         }
     }
-}
 
-fn greeting(request: &Request, handshake: &Handshake, facts: &ServerFacts) -> Bytes {
-    let result = InitializeResult {
-        protocol_version: handshake.revision,
-        capabilities: &facts.capabilities,
-        server_info: &facts.server_info,
-        instructions: &facts.instructions,
-    };
-    response(&request.id, &RawJson::of(&result))
+    fn greeting(&self, request: &Request, handshake: &Handshake, facts: &ServerFacts) -> Bytes {
+        let with_tasks = self
+            .offers_tasks(handshake.revision)
+            .then(|| legacy::with_tasks(&facts.capabilities));
+        let result = InitializeResult {
+            protocol_version: handshake.revision,
+            capabilities: with_tasks.as_ref().unwrap_or(&facts.capabilities),
+            server_info: &facts.server_info,
+            instructions: &facts.instructions,
+        };
+        response(&request.id, &RawJson::of(&result))
+    }
 }
 
 /// Reads the parameters of `initialize`.

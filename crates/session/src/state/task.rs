@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{AskId, CallFailure};
-use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState};
+use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState, legacy};
 use shoal_protocol::{
     Method, Outcome, RawJson, Request, RpcError, error_response, input_responses, response,
 };
@@ -52,7 +52,13 @@ impl SessionState {
             let error = RpcError::method_not_found(request.method.as_str());
             return Effect::Respond(error_response(&request.id, &error));
         }
+        let legacy = legacy::is_asked(request);
         match request.method {
+            Method::TasksCancel if legacy && self.task_now().is_over() => {
+                let status = self.task_now().read(|task| task.legacy_status());
+                let error = legacy::is_over_already(status);
+                Effect::Respond(error_response(&request.id, &error))
+            }
             Method::TasksUpdate => match self.task_answers(request.params.as_ref()) {
                 Ok(answers) => Effect::TaskAnswers {
                     acknowledgement: acknowledgement(request),
@@ -68,7 +74,14 @@ impl SessionState {
                 },
                 None => Effect::Respond(acknowledgement(request)),
             },
-            _ => Effect::Respond(response(&request.id, &self.task_now().to_result())),
+            _ if legacy => {
+                let task = self.task_now().read(|task| task.to_legacy());
+                Effect::Respond(response(&request.id, &task))
+            }
+            _ => {
+                let task = self.task_now().read(|task| task.to_result());
+                Effect::Respond(response(&request.id, &task))
+            }
         }
     }
 
@@ -194,7 +207,13 @@ struct TaskNow<'a> {
 }
 
 impl TaskNow<'_> {
-    fn to_result(&self) -> RawJson {
+    /// Whether its call has ended, or is lost.
+    fn is_over(&self) -> bool {
+        matches!(self.state, Now::Ended(_) | Now::Lost)
+    }
+
+    /// Reads it as it is written.
+    fn read<T>(&self, read: impl FnOnce(Task<'_>) -> T) -> T {
         let lost;
         let state = match &self.state {
             Now::Working => TaskState::Working,
@@ -214,7 +233,7 @@ impl TaskNow<'_> {
             ttl_ms: self.ttl,
             poll_interval_ms: self.limits.poll_interval,
         };
-        task.to_result()
+        read(task)
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) const LIMITS: Limits = Limits {
         total: 24,
         keys: 3,
     },
+    offers_tasks: true,
     task: TaskTimes {
         ttl: 60_000,
         poll_interval: 500,

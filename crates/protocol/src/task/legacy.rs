@@ -1,0 +1,298 @@
+//! Tasks as 2025-11-25 has them (basic, Tasks): the same tasks, written in another way.
+
+use bytes::Bytes;
+
+use super::{Task, TaskEnd, TaskState, timestamp};
+use crate::{
+    Outcome, PROTOCOL_VERSION, RawJson, RawObject, Request, RequestId, Revision, RpcError, code,
+    error_response, response, shown,
+};
+
+/// The member of `_meta` that names the task of a message.
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// What `ServerCapabilities.tasks` says.
+const DECLARED: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
+
+/// Characters of what a failed tool has said that become a task's status message.
+const LONGEST_MESSAGE: usize = 300;
+
+/// `ServerCapabilities` that declare tasks as well.
+#[must_use]
+pub fn with_tasks(capabilities: &RawJson) -> RawJson {
+    let mut declared = RawObject::of(capabilities).unwrap_or_default();
+    declared.set("tasks", RawJson::from_static(DECLARED));
+    declared.to_json()
+}
+
+/// Whether a request asks to be run as a task.
+///
+/// # Errors
+/// When what it says of the task is none of what the revision has there.
+pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
+    let Some(task) = params.and_then(|params| params.member("task")) else {
+        return Ok(false);
+    };
+    let task = RawObject::of(&task)
+        .ok_or_else(|| RpcError::invalid_params("params.task must be an object"))?;
+    // SDKs write null for a task that is to be kept for good.
+    let ttl = task.get("ttl").filter(|ttl| ttl.as_str() != "null");
+    match ttl.is_none_or(|ttl| ttl.read().is_ok_and(|ttl: f64| ttl >= 0.0)) {
+        true => Ok(true),
+        false => Err(RpcError::invalid_params(
+            "params.task.ttl must be a number of milliseconds",
+        )),
+    }
+}
+
+/// The parameters of a request about one task that is to be answered in this revision's shape.
+#[must_use]
+pub fn params_of(task: &str) -> RawJson {
+    let mut meta = RawObject::default();
+    let revision = Revision::LATEST_LEGACY.as_str();
+    meta.set(PROTOCOL_VERSION, RawJson::of(revision));
+    let mut params = RawObject::default();
+    params.set("taskId", RawJson::of(task));
+    params.set("_meta", meta.to_json());
+    params.to_json()
+}
+
+/// Whether a request about a task is to be answered in this revision's shape.
+pub fn is_asked(request: &Request) -> bool {
+    let params = request.params.as_ref();
+    let meta = params.and_then(|params| params.member("_meta"));
+    let version = meta.and_then(|meta| meta.member(PROTOCOL_VERSION)?.string());
+    version.is_some_and(|version| version == Revision::LATEST_LEGACY.as_str())
+}
+
+/// The error for a task that cannot be cancelled any more.
+pub fn is_over_already(status: &str) -> RpcError {
+    let message = format!("cannot cancel the task: it is in the terminal status {status:?}");
+    RpcError::invalid_params(message)
+}
+
+/// The response to `tasks/result` about a task that has ended, from its `GetTaskResult` of 2026-07-28: what its call would
+/// have been answered with.
+pub fn response_of(id: &RequestId, task_id: &str, task: &RawJson) -> Bytes {
+    match outcome_of(task_id, task) {
+        Outcome::Result(result) => response(id, &result),
+        Outcome::Error(error) => error_response(id, &error),
+    }
+}
+
+fn outcome_of(task_id: &str, task: &RawJson) -> Outcome {
+    if let Some(error) = task.member("error") {
+        return Outcome::Error(RpcError::from_json(&error));
+    }
+    let Some(result) = task.member("result") else {
+        let cancelled = RpcError::new(code::REQUEST_CANCELLED, "the call was cancelled");
+        return Outcome::Error(cancelled);
+    };
+    let mut result = RawObject::of(&result).unwrap_or_default();
+    // It was added for clients of 2026-07-28.
+    result.remove("resultType");
+    let meta = result.get("_meta");
+    let mut meta = meta.as_ref().and_then(RawObject::of).unwrap_or_default();
+    let mut related = RawObject::default();
+    related.set("taskId", RawJson::of(task_id));
+    meta.set(RELATED_TASK, related.to_json());
+    result.set("_meta", meta.to_json());
+    Outcome::Result(result.to_json())
+}
+
+impl Task<'_> {
+    /// Its status. A tool that says of itself that it failed has a task that failed.
+    pub fn legacy_status(&self) -> &'static str {
+        match self.state {
+            TaskState::Working => "working",
+            TaskState::InputRequired(_) => "input_required",
+            TaskState::Ended(TaskEnd::Completed(result)) if says_error(result) => "failed",
+            TaskState::Ended(TaskEnd::Completed(_)) => "completed",
+            TaskState::Ended(TaskEnd::Failed(_)) => "failed",
+            TaskState::Ended(TaskEnd::Cancelled) => "cancelled",
+        }
+    }
+
+    /// `Task`, which is `GetTaskResult` and `CancelTaskResult` as well.
+    pub fn to_legacy(&self) -> RawJson {
+        let message = match self.state {
+            TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => None,
+            TaskState::InputRequired(_) => Some(
+                "the tool waits for an answer of its client, which only clients of 2026-07-28 can give to a task".to_owned(),
+            ),
+            TaskState::Ended(TaskEnd::Completed(result)) => {
+                says_error(result).then(|| said_by(result))
+            }
+            TaskState::Ended(TaskEnd::Failed(error)) => {
+                error.member("message").and_then(|message| message.string())
+            }
+        };
+        let mut task = RawObject::default();
+        task.set("taskId", RawJson::of(self.id));
+        task.set("status", RawJson::of(self.legacy_status()));
+        if let Some(message) = message {
+            task.set("statusMessage", RawJson::of(&message));
+        }
+        task.set("createdAt", RawJson::of(&timestamp(self.created_at)));
+        task.set("lastUpdatedAt", RawJson::of(&timestamp(self.updated_at)));
+        task.set("ttl", RawJson::of(&self.ttl_ms));
+        task.set("pollInterval", RawJson::of(&self.poll_interval_ms));
+        task.to_json()
+    }
+
+    /// `CreateTaskResult`.
+    pub fn to_legacy_created(&self) -> RawJson {
+        let mut created = RawObject::default();
+        created.set("task", self.to_legacy());
+        created.to_json()
+    }
+}
+
+fn says_error(result: &RawJson) -> bool {
+    let said = result.member("isError");
+    said.is_some_and(|said| said.as_str() == "true")
+}
+
+/// What a tool that failed says first.
+fn said_by(result: &RawJson) -> String {
+    let content: Vec<RawJson> = result
+        .member("content")
+        .and_then(|content| content.read().ok())
+        .unwrap_or_default();
+    let text = content
+        .iter()
+        .find_map(|block| block.member("text")?.string());
+    match text {
+        Some(text) => format!("the tool failed: {}", shown(&text, LONGEST_MESSAGE)),
+        None => "the tool failed".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::{asks_for_task, is_asked, params_of, response_of, with_tasks};
+    use crate::task::{Task, TaskEnd, TaskState};
+    use crate::{Method, RawJson, Request, RequestId};
+
+    fn task(state: TaskState<'_>) -> Task<'_> {
+        Task {
+            id: "t",
+            state,
+            created_at: 0,
+            updated_at: 1000,
+            ttl_ms: 60_000,
+            poll_interval_ms: 500,
+        }
+    }
+
+    fn written(state: TaskState<'_>) -> Value {
+        task(state).to_legacy().read().unwrap()
+    }
+
+    #[test]
+    fn a_server_declares_what_it_offers_and_keeps_the_rest() {
+        let declared: Value = with_tasks(&RawJson::from_static(r#"{"tools":{}}"#))
+            .read()
+            .unwrap();
+        let tasks = json!({"list":{},"cancel":{},"requests":{"tools":{"call":{}}}});
+        assert_eq!(declared, json!({"tools":{},"tasks":tasks}));
+    }
+
+    #[test]
+    fn a_request_says_whether_it_is_to_be_a_task() {
+        let asks = |params: Value| asks_for_task(Some(&RawJson::of(&params)));
+        assert_eq!(asks(json!({"name":"a"})), Ok(false));
+        assert_eq!(asks(json!({"task":{}})), Ok(true));
+        assert_eq!(asks(json!({"task":{"ttl":0,"other":1}})), Ok(true));
+        assert_eq!(asks(json!({"task":{"ttl":null}})), Ok(true));
+        for bad in [
+            json!(null),
+            json!(true),
+            json!([]),
+            json!({"ttl":"1"}),
+            json!({"ttl":-1}),
+        ] {
+            let error = asks(json!({"task":bad})).unwrap_err();
+            assert_eq!(error.code, -32602, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_says_in_which_shape_it_wants_its_answer() {
+        let request = |params| Request {
+            id: RequestId::from_number(1),
+            method: Method::TasksGet,
+            params: Some(params),
+        };
+        assert!(is_asked(&request(params_of("t"))));
+        let modern =
+            json!({"taskId":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}});
+        assert!(!is_asked(&request(RawJson::of(&modern))));
+        assert!(!is_asked(&request(RawJson::of(&json!({"taskId":"t"})))));
+    }
+
+    #[test]
+    fn a_task_has_the_members_of_the_revision_and_no_result() {
+        let working = written(TaskState::Working);
+        let expected = json!({"taskId":"t","status":"working","createdAt":"1970-01-01T00:00:00.000Z",
+            "lastUpdatedAt":"1970-01-01T00:00:01.000Z","ttl":60000,"pollInterval":500});
+        assert_eq!(working, expected);
+        let end = TaskEnd::Completed(RawJson::from_static(r#"{"content":[]}"#));
+        let completed = written(TaskState::Ended(&end));
+        assert_eq!(completed["status"], "completed");
+        assert_eq!(completed.get("result"), None);
+        let end = TaskEnd::Failed(RawJson::from_static(r#"{"code":1,"message":"m"}"#));
+        let failed = written(TaskState::Ended(&end));
+        assert_eq!(
+            (&failed["status"], &failed["statusMessage"]),
+            (&json!("failed"), &json!("m"))
+        );
+        let cancelled = written(TaskState::Ended(&TaskEnd::Cancelled));
+        assert_eq!(cancelled["status"], "cancelled");
+        let asked = BTreeMap::new();
+        let asking = written(TaskState::InputRequired(&asked));
+        assert_eq!(asking["status"], "input_required");
+    }
+
+    #[test]
+    fn a_tool_that_failed_has_a_task_that_failed() {
+        let of = |result: &'static str| {
+            let end = TaskEnd::Completed(RawJson::from_static(result));
+            written(TaskState::Ended(&end))
+        };
+        let said = of(r#"{"isError":true,"content":[{"type":"text","text":"no room"}]}"#);
+        assert_eq!(said["status"], "failed");
+        assert_eq!(said["statusMessage"], "the tool failed: no room");
+        let silent = of(r#"{"isError":true}"#);
+        assert_eq!(silent["statusMessage"], "the tool failed");
+        assert_eq!(of(r#"{"isError":false}"#)["status"], "completed");
+    }
+
+    #[test]
+    fn the_result_is_what_the_call_would_have_been_answered_with() {
+        let of = |task: TaskState<'_>| -> Value {
+            let task = self::task(task).to_result();
+            let text = response_of(&RequestId::from_number(7), "t", &task);
+            serde_json::from_slice(&text).unwrap()
+        };
+        let end = TaskEnd::Completed(RawJson::from_static(r#"{"content":[],"_meta":{"a":1}}"#));
+        let related = json!({"taskId":"t"});
+        let result =
+            json!({"content":[],"_meta":{"a":1,"io.modelcontextprotocol/related-task":related}});
+        assert_eq!(
+            of(TaskState::Ended(&end)),
+            json!({"jsonrpc":"2.0","id":7,"result":result})
+        );
+        let end = TaskEnd::Failed(RawJson::from_static(
+            r#"{"code":-32602,"message":"m","data":{"d":1}}"#,
+        ));
+        let error = json!({"code":-32602,"message":"m","data":{"d":1}});
+        assert_eq!(of(TaskState::Ended(&end))["error"], error);
+        let cancelled = of(TaskState::Ended(&TaskEnd::Cancelled));
+        assert_eq!(cancelled["error"]["code"], -32800);
+    }
+}

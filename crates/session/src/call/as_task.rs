@@ -1,0 +1,56 @@
+//! Whether a call is to be run as a task, because its client says so (2025-11-25).
+
+use shoal_protocol::task::legacy;
+use shoal_protocol::{Method, RawJson, Request, RpcError};
+
+use super::{CallDriver, InFlight};
+
+impl CallDriver {
+    /// Whether a call of a session that is offered tasks is to be one.
+    ///
+    /// # Errors
+    /// When what it says of the task is malformed, or its tool says otherwise. It does not run then.
+    pub(crate) fn is_for_task(&self, in_flight: &InFlight) -> Result<bool, RpcError> {
+        let call = &in_flight.plan.call;
+        if call.method != Method::ToolsCall {
+            return Ok(false);
+        }
+        let (caller, params) = (&call.caller, call.params.as_ref());
+        let asked = legacy::asks_for_task(params)?;
+        let refused = match asked {
+            true if self.dispatcher.says_may_be_task(caller, params) => return Ok(true),
+            true => "does not say that its calls may be tasks (execution.taskSupport); call it without params.task",
+            false if !self.dispatcher.requires_task(caller, params) => return Ok(false),
+            false => "can be called as a task only (execution.taskSupport); call it with params.task",
+        };
+        let mut error = RpcError::method_not_found(Method::ToolsCall.as_str());
+        let name = params.and_then(|params| params.member("name")?.string());
+        let name = shoal_protocol::shown(&name.unwrap_or_default(), LONGEST_NAME);
+        error.message = format!("the tool {name} {refused}");
+        Err(error)
+    }
+}
+
+/// Characters of a tool's name in an error.
+const LONGEST_NAME: usize = 128;
+
+impl InFlight {
+    /// The request, to be delivered to another session.
+    pub(crate) fn to_request(&self) -> Request {
+        Request {
+            id: self.request().clone(),
+            method: self.plan.call.method.clone(),
+            params: self.plan.call.params.clone(),
+        }
+    }
+
+    /// The client's name and version.
+    pub(crate) fn client_info(&self) -> Option<RawJson> {
+        self.plan.call.caller.client_info.clone()
+    }
+
+    /// Its answer, where it is refused.
+    pub(crate) fn refused(&self, error: &RpcError) -> bytes::Bytes {
+        shoal_protocol::error_response(self.request(), error)
+    }
+}

@@ -1,0 +1,216 @@
+//! A call that begins as a task (2025-11-25): a session of its own is opened for it here, and listed in the session that it was
+//! made in before anything of it begins. So whoever has that session next finds the task, also when the call is delivered again.
+//!
+//! The call is planned and carried in the task's session as any other. What is refused there is this call's answer, and no task.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use shoal_ports::{
+    CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef,
+    SessionTransport,
+};
+use shoal_protocol::task::{Task, TaskState};
+use shoal_protocol::{
+    Body, Message, Method, RawJson, RawObject, Request, RequestId, Revision, error_response,
+    response,
+};
+use shoal_telemetry::metrics::{EndReason, TaskOutcome, metrics};
+
+use super::super::Node;
+use super::Posting;
+use crate::actor::record::Step;
+use crate::call::InFlight;
+use crate::clock::unix_millis;
+use crate::here::in_task;
+use crate::live::{LiveSession, store_failed};
+use crate::record::MadeTask;
+use crate::state::Input;
+
+/// What a task that never began is told that reads it all the same.
+const NEVER_BEGUN: &str = "the task was never begun";
+
+impl Node {
+    /// Runs a call as a task, and answers with that. Seen through, whatever becomes of whoever waits. Its type ends the circle of
+    /// a delivery that leads to another.
+    pub(super) fn run_as_task(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        in_flight: Box<InFlight>,
+        posting: Posting,
+        to: &SessionRef,
+    ) -> BoxFuture<'static, Result<Delivered, GatewayError>> {
+        let (node, live, to) = (self.clone(), live.clone(), to.clone());
+        in_task(async move {
+            let made = node.make_task(&live, &in_flight, posting, &to).await;
+            metrics().tasks.created(match made {
+                Ok(Made::Task(_)) => TaskOutcome::Created,
+                Ok(Made::Refused(_)) | Err(_) => TaskOutcome::Refused,
+            });
+            let answer = match made? {
+                Made::Task(task) => node.created(&in_flight.to_request().id, &task),
+                Made::Refused(answer) => answer,
+            };
+            node.respond(&live, answer).await
+        })
+        .boxed()
+    }
+
+    async fn make_task(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        in_flight: &InFlight,
+        posting: Posting,
+        to: &SessionRef,
+    ) -> Result<Made, GatewayError> {
+        let call = in_flight.to_request();
+        let before = match posting.repeated {
+            true => made_before(live, &posting),
+            false => None,
+        };
+        let is_new = before.is_none();
+        let made = match before {
+            Some(made) => made,
+            None => self.list_new(live, in_flight, &posting, to).await?,
+        };
+        let task = SessionRef {
+            session: made.task.clone(),
+            hinted: false,
+            ..to.clone()
+        };
+        let id = call.id.clone();
+        let post = Post {
+            body: Body::Single(Message::Request(call)),
+            delivery: posting.delivery,
+            repeated: posting.repeated,
+            plan: posting.plan,
+        };
+        match self.deliver(&task, post).await {
+            // Nobody reads what it says.
+            Ok(Delivered::Stream(_)) => Ok(Made::Task(made)),
+            Ok(Delivered::Json(refusal)) if is_new => {
+                self.unmake(live, &task).await;
+                Ok(Made::Refused(refusal))
+            }
+            Ok(_) => Ok(Made::Task(made)),
+            // Another node has gone on with it.
+            Err(GatewayError::Moved { .. }) if !is_new => Ok(Made::Task(made)),
+            Err(GatewayError::NotFound) if !is_new => {
+                let lost = CallFailure::outcome_unknown("the store has lost the call's task");
+                Ok(Made::Refused(error_response(&id, &lost.to_rpc())))
+            }
+            // It may have begun: it comes again, and is found.
+            Err(error @ GatewayError::Unreachable { .. }) => Err(error),
+            Err(error) => {
+                if is_new {
+                    self.unmake(live, &task).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens a session for the task, and lists it.
+    async fn list_new(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        in_flight: &InFlight,
+        posting: &Posting,
+        to: &SessionRef,
+    ) -> Result<MadeTask, GatewayError> {
+        let open = OpenSession {
+            principal: to.principal.clone(),
+            transport: SessionTransport::Task,
+            initialize: Some(initialize(in_flight.client_info())),
+            trace: to.trace.clone(),
+        };
+        let opened = self.open(open).await?;
+        let opened_at = self.live(&opened.session).and_then(|live| live.opened_at);
+        let made = MadeTask {
+            task: opened.session,
+            delivery: posting.delivery.into(),
+            made_at: opened_at.unwrap_or_else(unix_millis),
+        };
+        let listed = match live.apply(Input::TaskMade(made.clone())) {
+            Ok(_) => live.write_record(Step::Save).await,
+            Err(_closed) => {
+                self.end_task(&made.task, to).await;
+                return Err(self.being_moved());
+            }
+        };
+        if let Err(error) = listed {
+            live.note(Input::TaskUnmade(made.task.clone()));
+            self.end_task(&made.task, to).await;
+            return Err(store_failed(&error, &self.config));
+        }
+        Ok(made)
+    }
+
+    /// Takes a task back that has not begun. Where the list cannot be stored without it, it is one that has expired.
+    async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
+        live.note(Input::TaskUnmade(task.session.clone()));
+        self.end_task(&task.session, task).await;
+        if let Err(error) = live.write_record(Step::Save).await {
+            tracing::debug!(session = %live.id, %error, "a task that never began is still listed");
+        }
+    }
+
+    async fn end_task(&self, task: &SessionId, to: &SessionRef) {
+        let task = SessionRef {
+            session: task.clone(),
+            ..to.clone()
+        };
+        // What is not here any more is ended by whoever has it, once it expires.
+        let _ = self
+            .end_if_here(&task, EndReason::Deleted, NEVER_BEGUN)
+            .await;
+    }
+
+    fn created(&self, request: &RequestId, made: &MadeTask) -> Bytes {
+        let times = self.limits().task;
+        let task = Task {
+            id: made.task.as_str(),
+            // A task begins so, also where its call has ended by now.
+            state: TaskState::Working,
+            created_at: made.made_at,
+            updated_at: made.made_at,
+            ttl_ms: times.ttl,
+            poll_interval_ms: times.poll_interval,
+        };
+        response(request, &task.to_legacy_created())
+    }
+}
+
+/// What has become of a call that should be a task.
+enum Made {
+    Task(MadeTask),
+    /// It does not run, and this is its answer.
+    Refused(Bytes),
+}
+
+/// The task that an earlier delivery of the call has made.
+fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
+    let delivery = posting.delivery.into();
+    live.read(|record| {
+        let mut made = record.made_tasks.iter();
+        made.find(|made| made.delivery == delivery).cloned()
+    })?
+}
+
+/// What the task's session is opened with. Its client can be asked nothing: this revision has no way for the answers that holds
+/// across nodes.
+fn initialize(client_info: Option<RawJson>) -> Request {
+    let mut params = RawObject::default();
+    let revision = Revision::LATEST_LEGACY.as_str();
+    params.set("protocolVersion", RawJson::of(revision));
+    let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
+    params.set("clientInfo", client_info.unwrap_or_else(unnamed));
+    params.set("capabilities", RawJson::from_static("{}"));
+    Request {
+        id: RequestId::from_string("initialize"),
+        method: Method::Initialize,
+        params: Some(params.to_json()),
+    }
+}
