@@ -4,6 +4,8 @@ pub(crate) mod http_sse;
 mod opened;
 mod plan;
 mod stream;
+mod task;
+mod task_result;
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -150,6 +152,14 @@ pub(crate) async fn hand_over(
     let to = SessionRef {
         headers: visit.forwarded(),
         ..to(visit, session)
+    };
+    let body = match task::asked(visit, body) {
+        Ok(request) => {
+            let id = Some(request.id.clone());
+            let delivered = Box::pin(task::serve(visit, &to, request)).await?;
+            return Ok((HandedOver { id, once: false }, delivered));
+        }
+        Err(body) => body,
     };
     let mut post = Post::new(body);
     post.plan = plan::plan(visit, &to.session, post.delivery, &post.body);

@@ -61,6 +61,7 @@ mod sse;
 mod state;
 mod streamable;
 mod subscriptions;
+mod tasks;
 mod transport;
 mod upgrade;
 mod visit;

@@ -7,7 +7,6 @@ mod discover;
 mod listen;
 mod run;
 mod task;
-mod task_watch;
 
 use axum::response::Response;
 use http::StatusCode;

@@ -54,20 +54,11 @@ fn call_of(
     delivery: DeliveryId,
     request: &Request,
 ) -> Call {
-    let caller = Caller {
-        principal: visit.principal.clone(),
-        session: Some(session.clone()),
-        revision: Revision::LATEST_LEGACY,
-        client_info: None,
-        capabilities: RawJson::from_static("{}"),
-        headers: ForwardedHeaders::default(),
-        grant: visit.grant.clone(),
-    };
     Call {
         id: delivery.into(),
         method: request.method.clone(),
         params: request.params.clone(),
-        caller: Arc::new(caller),
+        caller: Arc::new(caller(visit, session)),
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + visit.edge.config.timing.call_deadline,
@@ -78,6 +69,19 @@ fn call_of(
         attach_only: false,
         asks_first: false,
         epoch: None,
+    }
+}
+
+/// The client of a session, as far as an edge knows it.
+pub(super) fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
+    Caller {
+        principal: visit.principal.clone(),
+        session: Some(session.clone()),
+        revision: Revision::LATEST_LEGACY,
+        client_info: None,
+        capabilities: RawJson::from_static("{}"),
+        headers: ForwardedHeaders::default(),
+        grant: visit.grant.clone(),
     }
 }
 

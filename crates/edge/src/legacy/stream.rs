@@ -104,11 +104,16 @@ impl StreamFrames {
 
     fn frame(&mut self, item: StreamItem) -> Bytes {
         match item {
-            // What is said in passing may be lost.
-            StreamItem::Passing { data } => self
-                .reader
-                .keep(sse::message(&data))
-                .unwrap_or(sse::COMMENT),
+            // What is said in passing may be lost. The result of a task is asked for again.
+            StreamItem::Passing { data } => match self.reader.keep(sse::message(&data)) {
+                Ok(frame) => {
+                    if let Some(record) = &self.record {
+                        record.wrote(&data);
+                    }
+                    frame
+                }
+                Err(_) => sse::COMMENT,
+            },
             StreamItem::Event { id, data } => match self.reader.keep(sse::resumable(id, &data)) {
                 Ok(frame) => {
                     if let Some(record) = &self.record {

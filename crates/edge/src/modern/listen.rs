@@ -15,12 +15,12 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::StreamKind;
 
-use super::task_watch::TaskWatch;
 use crate::backlog::Reader;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::sse;
 use crate::subscriptions::{Filter, News, Subscription};
+use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
 /// Opens the stream; its first message acknowledges what will be told.

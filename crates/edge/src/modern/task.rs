@@ -7,10 +7,10 @@ use shoal_protocol::task::no_such_task;
 use shoal_protocol::{Body, Message, RawJson, Request, RpcError};
 
 use crate::answer;
-use crate::legacy::is_session_id;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
+use crate::tasks::task_of;
 use crate::visit::Visit;
 
 /// Asks the task's owner, wherever that is.
@@ -54,12 +54,6 @@ fn named(request: &Request) -> Result<SessionId, Refusal> {
         Refusal::Modern(RpcError::invalid_params("params.taskId must be a string"))
     })?;
     task_of(id).ok_or_else(|| Refusal::Modern(no_such_task()))
-}
-
-/// The task that has this id, if one can have it.
-pub(super) fn task_of(id: String) -> Option<SessionId> {
-    let task = SessionId::new(id);
-    (task.is_task() && is_session_id(task.as_str())).then_some(task)
 }
 
 fn refusal(error: GatewayError) -> Refusal {

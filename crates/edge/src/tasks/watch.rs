@@ -19,7 +19,7 @@ use shoal_protocol::task::is_over;
 use shoal_protocol::{Body, Message, Method, RawJson, RawObject, Request, RequestId};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
 
-use super::task::task_of;
+use super::task_of;
 use crate::visit::Visit;
 
 /// Tasks that are asked for at the same time, for one listener.
@@ -30,7 +30,7 @@ const ASKED_EVERY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The tasks of one listener.
-pub(super) struct TaskWatch {
+pub(crate) struct TaskWatch {
     gateway: Arc<dyn SessionGateway>,
     /// Who asks; the session is another each time.
     asker: SessionRef,
@@ -55,7 +55,7 @@ enum Answer {
 
 impl TaskWatch {
     /// Watches those of `ids` that there are, and of which the caller may know: the others fall out of `ids`.
-    pub(super) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
+    pub(crate) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
         let start = Instant::now() + ASKED_EVERY;
         let mut again = interval_at(start, ASKED_EVERY);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -89,14 +89,19 @@ impl TaskWatch {
     }
 
     /// This task may have changed.
-    pub(super) fn changed(&mut self, task: Arc<str>) {
+    pub(crate) fn changed(&mut self, task: Arc<str>) {
         if self.tasks.contains_key(&task) && !self.due.contains(&task) {
             self.due.push_back(task);
         }
     }
 
+    /// Whether there is nothing left to tell: all are over, or gone.
+    pub(crate) fn is_over(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     /// The next task to tell of, as `tasks/get` says it.
-    pub(super) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<RawJson> {
+    pub(crate) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<RawJson> {
         loop {
             while self.again.poll_tick(cx).is_ready() {
                 let all: Vec<_> = self.tasks.keys().cloned().collect();
