@@ -23,6 +23,8 @@ mod descriptors;
 mod granted;
 #[path = "e2e/install.rs"]
 mod install;
+#[path = "e2e/legacy_tasks.rs"]
+mod legacy_tasks;
 #[path = "e2e/oauth.rs"]
 mod oauth;
 #[path = "e2e/openapi.rs"]

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use rmcp::{
-    RoleServer, handler::server::wrapper::Parameters, model::ProgressNotificationParam,
-    service::RequestContext, tool, tool_router,
+    RoleServer,
+    handler::server::wrapper::Parameters,
+    model::{MetaObject, ProgressNotificationParam, object},
+    service::RequestContext,
+    tool, tool_router,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::{select, task::yield_now, time::sleep};
 
 use super::DemoServer;
@@ -31,7 +35,7 @@ struct JobArguments {
 #[tool_router(router = job_tools, vis = "pub(super)")]
 impl DemoServer {
     /// Works step by step and reports each as it begins, if the request carries a progress token.
-    #[tool(annotations(
+    #[tool(meta = may_be_task(), annotations(
         read_only_hint = false,
         destructive_hint = false,
         idempotent_hint = false,
@@ -67,6 +71,11 @@ impl DemoServer {
         }
         Ok(format!("done after {steps} steps"))
     }
+}
+
+/// Clients of 2025-11-25 may call it as a task only if it says so.
+fn may_be_task() -> MetaObject {
+    MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
 
 async fn work(interval_ms: u32) {

@@ -30,7 +30,8 @@ impl Catalog {
         }
         let versions = merge.versions();
         let lists = merge.lists(pools, config, &shaping);
-        let requires = |offered: &OfferedTool| offered.tool.task_support == Some(TaskSupport::Required);
+        let requires =
+            |offered: &OfferedTool| offered.tool.task_support == Some(TaskSupport::Required);
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             lists,

@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn what_a_tool_notes_of_tasks_is_listed_where_clients_look() {
         let schema = json!({"type":"object"});
-        let noted = json!({"name":"a","inputSchema":schema,"_meta":{"shoal/taskSupport":"optional"}});
+        let noted =
+            json!({"name":"a","inputSchema":schema,"_meta":{"shoal/taskSupport":"optional"}});
         let mut expected = noted.clone();
         expected["execution"] = json!({"taskSupport":"optional"});
         assert_eq!(listed(&noted), Some(expected));

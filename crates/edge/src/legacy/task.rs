@@ -168,11 +168,7 @@ async fn ask(
 }
 
 /// The tasks of a session that there still are.
-async fn list(
-    visit: &Visit<'_>,
-    id: &RequestId,
-    own: Vec<String>,
-) -> Result<Bytes, GatewayError> {
+async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Bytes, GatewayError> {
     let asked = own.into_iter().filter_map(task_of).map(async |task| {
         let found = ask(visit, &task, Method::TasksGet).await?;
         // What is not found has expired.
@@ -213,7 +209,8 @@ async fn cancel(
             _ if Instant::now() < until => sleep(pause).await,
             _ => {
                 return Err(GatewayError::Unavailable {
-                    reason: "the task was told to stop, and its tool has not stopped yet".to_owned(),
+                    reason: "the task was told to stop, and its tool has not stopped yet"
+                        .to_owned(),
                     retry_after: LATER,
                 });
             }

@@ -165,6 +165,10 @@ impl SessionGateway for FakeGateway {
             Body::Single(Message::Request(request)) if request.method == Method::ToolsCall => {
                 Delivered::Stream(self.new_stream())
             }
+            Body::Single(Message::Request(request)) if request.method == Method::TasksList => {
+                let own = RawJson::from_static(r#"{"taskIds":["live-task","gone-task"]}"#);
+                Delivered::Json(response(&request.id, &own))
+            }
             Body::Single(Message::Request(request)) if request.method == Method::TasksGet => {
                 let mut task = self.task.lock();
                 task.1 += 1;

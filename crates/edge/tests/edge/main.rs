@@ -7,6 +7,7 @@ mod drain;
 mod gateway;
 mod http_sse;
 mod legacy;
+mod legacy_tasks;
 mod lengths;
 mod listen;
 mod listeners;

@@ -19,9 +19,13 @@ impl CallDriver {
         let asked = legacy::asks_for_task(params)?;
         let refused = match asked {
             true if self.dispatcher.says_may_be_task(caller, params) => return Ok(true),
-            true => "does not say that its calls may be tasks (execution.taskSupport); call it without params.task",
+            true => {
+                "does not say that its calls may be tasks (execution.taskSupport); call it without params.task"
+            }
             false if !self.dispatcher.requires_task(caller, params) => return Ok(false),
-            false => "can be called as a task only (execution.taskSupport); call it with params.task",
+            false => {
+                "can be called as a task only (execution.taskSupport); call it with params.task"
+            }
         };
         let mut error = RpcError::method_not_found(Method::ToolsCall.as_str());
         let name = params.and_then(|params| params.member("name")?.string());

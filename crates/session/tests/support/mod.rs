@@ -366,6 +366,14 @@ impl Dispatcher for Script {
         Ok(())
     }
 
+    fn requires_task(&self, _: &Caller, params: Option<&RawJson>) -> bool {
+        tool(params) == "stream-only"
+    }
+
+    fn says_may_be_task(&self, _: &Caller, params: Option<&RawJson>) -> bool {
+        tool(params) != "stream-never"
+    }
+
     fn plan(&self, mut call: Call) -> Planning {
         let name = tool(call.params.as_ref());
         self.planned.fetch_add(1, SeqCst);

@@ -17,8 +17,8 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _, elicit_safe,
     handler::server::{router::tool::ToolRouter, wrapper::Parameters},
     model::{
-        Implementation, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
-        ServerConfig,
+        Implementation, MetaObject, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
+        ServerConfig, object,
     },
     service::RequestContext,
     tool, tool_handler, tool_router,
@@ -26,6 +26,7 @@ use rmcp::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::time::sleep;
 
 /// The file in which executions are noted.
@@ -82,7 +83,10 @@ impl ChaosTools {
     }
 
     /// Notes its execution, works, and answers.
-    #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
+    #[tool(
+        meta = may_be_task(),
+        annotations(read_only_hint = false, idempotent_hint = false)
+    )]
     async fn record(
         &self,
         Parameters(Work { nonce, ms }): Parameters<Work>,
@@ -123,6 +127,11 @@ impl ChaosTools {
         self.note(&steps.nonce)?;
         Ok(report(steps, &ctx).await)
     }
+}
+
+/// Clients of 2025-11-25 may call it as a task.
+fn may_be_task() -> MetaObject {
+    MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
 
 #[tool_router(router = asking_tools)]

@@ -16,6 +16,7 @@ mod hang_up;
 mod hint;
 mod hold;
 mod learning;
+mod legacy_tasks;
 mod lists;
 mod planning;
 mod questions;

@@ -1,0 +1,218 @@
+//! Tasks of 2025-11-25, over the wire.
+
+use serde_json::{Value, json};
+
+use crate::client::{
+    Session, call, initialize, modern, post, post_modern, request, response, text,
+};
+use crate::command::output;
+use crate::process::Server;
+
+/// Longer than any test waits.
+const ENDLESS: u32 = 600;
+
+fn task_call(id: u64, tool: &str, arguments: Value) -> Value {
+    let params = json!({ "name": tool, "arguments": arguments, "task": { "ttl": 60_000 } });
+    request(id, "tools/call", params)
+}
+
+fn job(id: u64, steps: u32, interval_ms: u32) -> Value {
+    let arguments = json!({ "steps": steps, "interval_ms": interval_ms });
+    task_call(id, "long_job", arguments)
+}
+
+/// Begins a task; its id.
+async fn begin(session: &Session, call: &Value) -> String {
+    let answer = session.ask(call).await;
+    let task = &answer["result"]["task"];
+    assert_eq!(task["status"], "working", "{answer}");
+    assert!(
+        task["ttl"].is_u64() && task["pollInterval"].is_u64(),
+        "{answer}"
+    );
+    task["taskId"].as_str().unwrap().to_owned()
+}
+
+async fn about(session: &Session, method: &str, task: &str) -> Value {
+    session
+        .ask(&request(9, method, json!({ "taskId": task })))
+        .await
+}
+
+#[tokio::test]
+async fn tasks_are_declared_to_clients_whose_revision_has_them() {
+    let declared = async |server: &Server, version| {
+        let opened = post(&server.mcp, &initialize(0, version)).send().await;
+        let greeting = response(opened.unwrap()).await;
+        greeting["result"]["capabilities"].get("tasks").cloned()
+    };
+    let server = Server::start(&["--demo"]).await;
+    let tasks = json!({"list":{},"cancel":{},"requests":{"tools":{"call":{}}}});
+    assert_eq!(declared(&server, "2025-11-25").await, Some(tasks));
+    assert_eq!(declared(&server, "2025-06-18").await, None);
+
+    let off = [("SHOAL_TASKS__ENABLED", "false")];
+    let off = Server::start_with(&["--demo"], &off).await;
+    assert_eq!(declared(&off, "2025-11-25").await, None);
+    let session = Session::open(&off.mcp).await;
+    let plain = session.ask(&job(1, 2, 1)).await;
+    assert_eq!(text(&plain), "done after 2 steps");
+    let unknown = session.ask(&request(2, "tasks/list", json!({}))).await;
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}
+
+#[tokio::test]
+async fn a_task_is_made_looked_at_and_answers_as_its_call_would_have() {
+    let server = Server::start(&["--demo"]).await;
+    let session = Session::open(&server.mcp).await;
+    let task = begin(&session, &job(1, 4, 300)).await;
+    let now = about(&session, "tasks/get", &task).await["result"].clone();
+    assert_eq!(
+        (&now["taskId"], &now["status"]),
+        (&json!(task), &json!("working"))
+    );
+    // It is waited for.
+    let done = about(&session, "tasks/result", &task).await;
+    assert_eq!(text(&done), "done after 4 steps");
+    let related = &done["result"]["_meta"]["io.modelcontextprotocol/related-task"];
+    assert_eq!(*related, json!({ "taskId": task }));
+    assert_eq!(done["result"].get("resultType"), None);
+    let now = about(&session, "tasks/get", &task).await["result"].clone();
+    assert_eq!(
+        (&now["status"], now.get("result")),
+        (&json!("completed"), None)
+    );
+    // And answered at once from then on.
+    assert_eq!(
+        about(&session, "tasks/result", &task).await["result"],
+        done["result"]
+    );
+
+    let other = begin(&session, &job(2, 1, 1)).await;
+    let listed = session.ask(&request(3, "tasks/list", json!({}))).await;
+    let listed = listed["result"]["tasks"].as_array().unwrap().clone();
+    let ids: Vec<_> = listed
+        .iter()
+        .map(|task| task["taskId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, [&other, &task]);
+    assert_eq!(listed[1], now);
+    // Another session of the same client has made none, and finds them all the same.
+    let another = Session::open(&server.mcp).await;
+    let none = another.ask(&request(3, "tasks/list", json!({}))).await;
+    assert_eq!(none["result"], json!({ "tasks": [] }));
+    assert_eq!(about(&another, "tasks/get", &task).await["result"], now);
+}
+
+#[tokio::test]
+async fn a_task_reads_the_same_in_the_other_era() {
+    let server = Server::start(&["--demo"]).await;
+    let session = Session::open(&server.mcp).await;
+    let task = begin(&session, &job(1, 2, 10)).await;
+    let done = about(&session, "tasks/result", &task).await;
+    let mut get = modern(2, "tasks/get", json!({ "taskId": task }));
+    let extensions = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    get["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = extensions;
+    let asked = post_modern(&server.mcp, &get).header("mcp-name", &task);
+    let read = response(asked.send().await.unwrap()).await;
+    assert_eq!(read["result"]["status"], "completed", "{read}");
+    assert_eq!(
+        read["result"]["result"]["content"],
+        done["result"]["content"]
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_task_says_so_and_is_cancelled_once() {
+    let server = Server::start(&["--demo"]).await;
+    let session = Session::open(&server.mcp).await;
+    let task = begin(&session, &job(1, ENDLESS, 1000)).await;
+    let cancelled = about(&session, "tasks/cancel", &task).await;
+    assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
+    server.wait_for_calls(0).await;
+    let again = about(&session, "tasks/cancel", &task).await;
+    assert_eq!(again["error"]["code"], -32602, "{again}");
+    let result = about(&session, "tasks/result", &task).await;
+    assert_eq!(result["error"]["code"], -32800, "{result}");
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_has_a_task_that_failed_and_its_own_words() {
+    let server = Server::start(&["--demo"]).await;
+    let session = Session::open(&server.mcp).await;
+    // The schema of the tool is checked before, and then there is no task.
+    let invalid = session.ask(&job(1, 0, 1)).await;
+    assert_eq!(invalid["result"].get("task"), None, "{invalid}");
+
+    let server = Server::start(&["--conformance"]).await;
+    let session = Session::open(&server.mcp).await;
+    let task = begin(&session, &task_call(1, "failing_job", json!({}))).await;
+    let failed = about(&session, "tasks/result", &task).await;
+    assert_eq!(failed["result"]["isError"], true, "{failed}");
+    assert_eq!(text(&failed), "The job failed.");
+    let now = about(&session, "tasks/get", &task).await;
+    assert_eq!(now["result"]["status"], "failed", "{now}");
+    let message = now["result"]["statusMessage"].as_str().unwrap();
+    assert!(message.contains("The job failed."), "{message}");
+}
+
+#[tokio::test]
+async fn what_a_tool_says_of_tasks_is_listed_and_holds() {
+    let server = Server::start(&["--demo", "--conformance"]).await;
+    let session = Session::open(&server.mcp).await;
+    let listed = session.ask(&request(1, "tools/list", json!({}))).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let support = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        tool["execution"]["taskSupport"].clone()
+    };
+    assert_eq!(support("long_job"), "optional");
+    assert_eq!(support("failing_job"), "required");
+    assert_eq!(support("echo"), Value::Null);
+
+    let forbidden = task_call(2, "echo", json!({ "text": "a" }));
+    let forbidden = session.ask(&forbidden).await;
+    assert_eq!(forbidden["error"]["code"], -32601, "{forbidden}");
+    let required = session.ask(&call(3, "failing_job", json!({}))).await;
+    assert_eq!(required["error"]["code"], -32601, "{required}");
+    let unknown = session.ask(&task_call(4, "no_such_tool", json!({}))).await;
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    let mut malformed = job(5, 1, 1);
+    malformed["params"]["task"] = json!(true);
+    let malformed = session.ask(&malformed).await;
+    assert_eq!(malformed["error"]["code"], -32602, "{malformed}");
+    let none = session.ask(&request(6, "tasks/list", json!({}))).await;
+    assert_eq!(none["result"], json!({ "tasks": [] }));
+}
+
+#[tokio::test]
+async fn nobody_finds_a_task_that_is_unknown_or_anothers() {
+    let hash = async |token: &str| {
+        let hashed = output(&["config", "hash-token"], token).await;
+        hashed.stdout.trim().to_owned()
+    };
+    let (alice, bob) = (hash("alice's token").await, hash("bob's token").await);
+    let tokens =
+        format!("[{{ name = 'alice', sha256 = '{alice}' }}, {{ name = 'bob', sha256 = '{bob}' }}]");
+    let environment = [
+        ("SHOAL_AUTH__MODE", "tokens"),
+        ("SHOAL_AUTH__TOKENS", tokens.as_str()),
+    ];
+    let server = Server::start_with(&["--demo"], &environment).await;
+    let alice = Session::open_as(&server.mcp, Some("alice's token")).await;
+    let bob = Session::open_as(&server.mcp, Some("bob's token")).await;
+    let task = begin(&alice, &job(1, ENDLESS, 1000)).await;
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        for id in [task.as_str(), "nothing"] {
+            let refused = about(&bob, method, id).await;
+            assert_eq!(refused["error"]["code"], -32602, "{method} {id}: {refused}");
+        }
+        // A session is no task.
+        let refused = about(&alice, method, &alice.id).await;
+        assert_eq!(refused["error"]["code"], -32602, "{method}: {refused}");
+    }
+    let working = about(&alice, "tasks/get", &task).await;
+    assert_eq!(working["result"]["status"], "working", "{working}");
+    let cancelled = about(&alice, "tasks/cancel", &task).await;
+    assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
+}

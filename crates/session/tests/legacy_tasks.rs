@@ -1,0 +1,296 @@
+//! Calls that begin as tasks, since their clients say so (2025-11-25).
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step is the report"
+)]
+
+mod support;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_ports::{
+    CallEventKind, CallFailure, CallOutcome, Delivered, GatewayError, NodeId, NodeLimits, Post,
+    Principal, SessionGateway, SessionId, SessionRef, SessionTransport,
+};
+use shoal_protocol::{Body, Message, RawJson};
+use shoal_session::{SessionConfig, Sessions};
+use support::{Bench, Fate, again, bound, initialize, post, within};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A call with this `task`, bound to its worker as an edge does it.
+fn as_task(id: u64, tool: &str, task: Value) -> Post {
+    let mut post = bound(id, tool);
+    let params = json!({"name": tool, "task": task});
+    let Body::Single(Message::Request(request)) = &mut post.body else {
+        panic!("it is a request");
+    };
+    request.params = Some(RawJson::of(&params));
+    post
+}
+
+async fn json_of(sessions: &Sessions, to: &SessionRef, post: Post) -> Value {
+    match sessions.deliver(to, post).await {
+        Ok(Delivered::Json(text)) => serde_json::from_slice(&text).unwrap(),
+        other => panic!("expected JSON, got {other:?}"),
+    }
+}
+
+/// A task, by what its call was answered with.
+fn made(answer: &Value) -> SessionRef {
+    let id = answer["result"]["task"]["taskId"].as_str();
+    let id = id.unwrap_or_else(|| panic!("{answer}"));
+    SessionRef::new(SessionId::new(id.to_owned()), Principal::new("alice"))
+}
+
+async fn ask(sessions: &Sessions, task: &SessionRef, method: &str) -> Value {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2025-11-25"});
+    let params = json!({"taskId": task.session.as_str(), "_meta": meta});
+    let request = json!({"jsonrpc":"2.0","id":7,"method":method,"params":params});
+    json_of(sessions, task, post(&request.to_string())).await
+}
+
+async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Value {
+    within(async {
+        loop {
+            let now = ask(sessions, task, "tasks/get").await["result"].clone();
+            if now["status"] == status {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+}
+
+async fn listed(sessions: &Sessions, session: &SessionRef) -> Value {
+    let list = post(r#"{"jsonrpc":"2.0","id":8,"method":"tasks/list"}"#);
+    json_of(sessions, session, list).await["result"]["taskIds"].clone()
+}
+
+#[tokio::test]
+async fn tasks_are_declared_where_a_revision_has_them_and_answers_have_connections() {
+    let declared = async |bench: &Bench, version, transport| {
+        let open = shoal_ports::OpenSession {
+            transport,
+            ..initialize("alice", version)
+        };
+        let opened = bench.sessions.open(open).await.unwrap();
+        let greeting: Value = serde_json::from_slice(&opened.response.unwrap()).unwrap();
+        greeting["result"]["capabilities"].get("tasks").cloned()
+    };
+    let on = Bench::new(SessionConfig::default());
+    let streamable = SessionTransport::Streamable;
+    let tasks = json!({"list":{},"cancel":{},"requests":{"tools":{"call":{}}}});
+    assert_eq!(declared(&on, "2025-11-25", streamable).await, Some(tasks));
+    assert_eq!(declared(&on, "2025-06-18", streamable).await, None);
+    let single = SessionTransport::SingleStream;
+    assert_eq!(declared(&on, "2025-11-25", single).await, None);
+    let off = Bench::new(SessionConfig {
+        tasks: false,
+        ..SessionConfig::default()
+    });
+    assert_eq!(declared(&off, "2025-11-25", streamable).await, None);
+}
+
+#[tokio::test]
+async fn a_call_is_answered_with_its_task_and_runs_once() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-long", json!({"ttl": 1000}));
+    let answer = json_of(&bench.sessions, &session, call.clone()).await;
+    let task = &answer["result"]["task"];
+    assert_eq!(
+        (&answer["id"], &task["status"]),
+        (&json!(1), &json!("working"))
+    );
+    assert_eq!(
+        (&task["ttl"], &task["pollInterval"]),
+        (&json!(3_600_000), &json!(1000))
+    );
+    let made = made(&answer);
+    assert!(made.session.is_task());
+    let now = ask(&bench.sessions, &made, "tasks/get").await["result"].clone();
+    assert_eq!(now["createdAt"], task["createdAt"]);
+    assert_eq!(
+        listed(&bench.sessions, &session).await,
+        json!([made.session.as_str()])
+    );
+    // The id of the request is free again, and the same delivery finds its task.
+    let once_more = json_of(&bench.sessions, &session, again(&call)).await;
+    assert_eq!(once_more, answer);
+
+    let tool = bench.script.call("stream-long").await;
+    tool.finish(r#"{"content":[],"isError":true}"#).await;
+    let ended = status(&bench.sessions, &made, "failed").await;
+    assert_eq!(ended.get("result"), None);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn what_the_tool_and_the_client_say_of_tasks_must_fit() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let code = async |post: Post| {
+        let answer = json_of(&bench.sessions, &session, post).await;
+        answer["error"]["code"].clone()
+    };
+    assert_eq!(code(as_task(1, "stream-never", json!({}))).await, -32601);
+    assert_eq!(code(bound(1, "stream-only")).await, -32601);
+    assert_eq!(code(as_task(1, "stream-long", json!(1))).await, -32602);
+    let negative = json!({"ttl": -1});
+    assert_eq!(code(as_task(1, "stream-long", negative)).await, -32602);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 0);
+    let only = as_task(1, "stream-only", json!({}));
+    made(&json_of(&bench.sessions, &session, only).await);
+}
+
+#[tokio::test]
+async fn an_earlier_revision_and_a_node_without_tasks_run_the_call_as_any_other() {
+    for (version, tasks) in [("2025-06-18", true), ("2025-11-25", false)] {
+        let bench = Bench::new(SessionConfig {
+            tasks,
+            ..SessionConfig::default()
+        });
+        let session = bench.open("alice", version).await;
+        let call = as_task(1, "stream-only", json!({}));
+        let delivered = bench.sessions.deliver(&session, call).await;
+        assert!(
+            matches!(delivered, Ok(Delivered::Stream(_))),
+            "{delivered:?}"
+        );
+        let list = r#"{"jsonrpc":"2.0","id":8,"method":"tasks/list"}"#;
+        let refused: Value = serde_json::from_str(&bench.json(&session, list).await).unwrap();
+        assert_eq!(refused["error"]["code"], -32601, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_is_no_task() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let unplanned = |tool: &str| Post {
+        plan: None,
+        ..as_task(1, tool, json!({}))
+    };
+    let refused = json_of(&bench.sessions, &session, unplanned("stream-unknown")).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let full = bench.sessions.deliver(&session, unplanned("stream-full"));
+    let full = full.await.unwrap_err();
+    assert!(matches!(full, GatewayError::Overloaded { .. }), "{full:?}");
+    assert_eq!(listed(&bench.sessions, &session).await, json!([]));
+    assert_eq!(bench.sessions.status().live, 1);
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_be_reached_leaves_nothing_behind() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    *bench.script.alone.lock() = Some(shoal_ports::WorkerId::new("w"));
+    let call = as_task(1, "stream-long", json!({}));
+    let away = bench
+        .sessions
+        .deliver(&session, call.clone())
+        .await
+        .unwrap_err();
+    assert!(matches!(away, GatewayError::WorkerAway { .. }), "{away:?}");
+    assert_eq!(listed(&bench.sessions, &session).await, json!([]));
+    *bench.script.alone.lock() = None;
+    made(&json_of(&bench.sessions, &session, call).await);
+}
+
+#[tokio::test]
+async fn nothing_begins_before_the_task_is_listed() {
+    let (bench, saves) = Bench::with_fate(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    *saves.lock() = Fate::Away;
+    let call = as_task(1, "stream-long", json!({}));
+    let away = bench
+        .sessions
+        .deliver(&session, call.clone())
+        .await
+        .unwrap_err();
+    assert!(matches!(away, GatewayError::Unavailable { .. }), "{away:?}");
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 0);
+    *saves.lock() = Fate::Works;
+    made(&json_of(&bench.sessions, &session, call).await);
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_is_not_cancelled() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-long", json!({}));
+    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let tool = bench.script.call("stream-long").await;
+    let told = ask(&bench.sessions, &task, "tasks/cancel").await;
+    assert!(told["result"].is_object(), "{told}");
+    within(async {
+        while tool.cancelled.borrow().is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let cancelled = CallOutcome::Failed(CallFailure::Cancelled);
+    tool.send(CallEventKind::Finished(cancelled)).await;
+    status(&bench.sessions, &task, "cancelled").await;
+    let again = ask(&bench.sessions, &task, "tasks/cancel").await;
+    assert_eq!(again["error"]["code"], -32602, "{again}");
+}
+
+async fn lease(bench: &Bench, node: &str) {
+    let directory = &bench.store.directory;
+    directory
+        .renew_lease(&NodeId::new(node), LONG)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_is_delivered_again_to_the_next_owner_is_the_same_task() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-long", json!({}));
+    let answer = json_of(&bench.sessions, &session, call.clone()).await;
+    let tool = bench.script.call("stream-long").await;
+    let gone = NodeId::new("test");
+    bench.store.directory.end_lease(&gone).await.unwrap();
+
+    assert_eq!(json_of(&second, &session, again(&call)).await, answer);
+    let task = made(&answer);
+    assert_eq!(
+        listed(&second, &session).await,
+        json!([task.session.as_str()])
+    );
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&second, &task, "completed").await;
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn a_task_counts_as_a_session() {
+    let bench = Bench::new(SessionConfig {
+        limits: NodeLimits {
+            sessions_per_principal: 2,
+            ..NodeLimits::default()
+        },
+        ..SessionConfig::default()
+    });
+    let session = bench.open("alice", "2025-11-25").await;
+    let first = as_task(1, "stream-long", json!({}));
+    made(&json_of(&bench.sessions, &session, first).await);
+    let second = as_task(2, "stream-other", json!({}));
+    let full = bench.sessions.deliver(&session, second).await.unwrap_err();
+    let limit = 2;
+    assert!(
+        matches!(full, GatewayError::TooManySessionsOfPrincipal { limit: is, .. } if is == limit),
+        "{full:?}"
+    );
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1);
+}
