@@ -10,13 +10,14 @@ mod asking;
 mod retry;
 
 use serde_json::json;
-use shoal_ports::{Call, CallOutcome};
+use shoal_ports::{Call, CallOutcome, Caller};
 use shoal_protocol::{
     ClientCapability, Era, Outcome, RawJson, RawObject, RpcError, declares, shown,
 };
 use shoal_telemetry::metrics::{ApprovalOutcome, metrics};
 
 use crate::audit;
+use crate::bridge::never_asked;
 use crate::pools::View;
 
 pub(crate) use asking::Next;
@@ -103,7 +104,7 @@ pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, 
     let caller = &call.caller;
     if !declares(&caller.capabilities, ClientCapability::ElicitationForm) {
         asked(call, ApprovalOutcome::Unable);
-        return Err(CallOutcome::Error(unable(caller.revision.era())));
+        return Err(CallOutcome::Error(unable(caller)));
     }
     let params = call.params.as_ref().and_then(RawObject::of);
     let member = |name: &str| params.as_ref()?.get(name);
@@ -126,15 +127,18 @@ pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, 
 }
 
 /// The error for a client that cannot ask a person.
-fn unable(era: Era) -> RpcError {
+fn unable(caller: &Caller) -> RpcError {
     let needed = ClientCapability::ElicitationForm;
-    let mut error = match era {
+    let mut error = match caller.revision.era() {
         Era::Legacy => RpcError::invalid_request(String::new()),
         Era::Modern => needed.missing(),
     };
-    error.message = format!(
-        "a person must agree to each call of this tool, and the client cannot ask one: it has not declared the capability {needed}"
-    );
+    error.message = match never_asked(caller) {
+        Some(why) => format!("a person must agree to each call of this tool, {why}"),
+        None => format!(
+            "a person must agree to each call of this tool, and the client cannot ask one: it has not declared the capability {needed}"
+        ),
+    };
     error
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
 
 pub(crate) use input::Given;
-pub(crate) use legacy::{LegacyBridge, Purpose};
+pub(crate) use legacy::{LegacyBridge, Purpose, never_asked};
 pub(crate) use modern::ModernBridge;
 pub(crate) use parking::ParkingLot;
 pub(crate) use request::Modern;

@@ -146,7 +146,7 @@ pub enum SessionTransport {
     Streamable,
     /// Everything on the standalone stream: HTTP+SSE of 2024-11-05, and stdio.
     SingleStream,
-    /// A task of a modern client (the tasks extension): a session of one call, whose state is asked for. Its call is always
+    /// A task (the tasks extension, and 2025-11-25): a session of one call, whose state is asked for. Its call is always
     /// journaled, and what it says is in no stream.
     Task,
 }

@@ -106,8 +106,11 @@ pub(super) async fn deliver_bound(
                 post.plan = bind_anew(visit, to, &post, plan, &mut tried);
             }
             (delivered, plan) => {
-                // The whole answer is here. That of a stream its session acknowledges, once it is in the log.
-                if let (Ok(Delivered::Json(_)), Some(Ok(plan))) = (&delivered, plan.as_deref()) {
+                // The whole answer is here. That of a stream its session acknowledges, once it is in the log, and that of a task
+                // the task's own.
+                if let (Ok(Delivered::Json(_)), Some(Ok(plan))) = (&delivered, plan.as_deref())
+                    && !may_be_task(edge, &post.body)
+                {
                     let worker = &plan.worker.worker;
                     edge.dispatcher.acknowledge(worker, post.delivery.into());
                 }
@@ -115,6 +118,15 @@ pub(super) async fn deliver_bound(
             }
         }
     }
+}
+
+/// Whether what was answered may be a task, whose call runs on.
+fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
+    let Body::Single(Message::Request(request)) = body else {
+        return false;
+    };
+    let params = request.params.as_ref();
+    edge.config.tasks.enabled && params.is_some_and(|params| params.member_begins("task").is_some())
 }
 
 /// The plan with another worker than it had, if there is one.

@@ -145,13 +145,13 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
 #[tokio::test]
 async fn a_client_that_goes_away_is_not_waited_for() {
     let server = Server::with(|config| {
-        config.limits.requests_per_principal = 1;
+        config.limits.requests = 1;
     })
     .await;
     is_now(&server, &json!({"status": "working"}));
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     let full = send(&server, "tasks/get", json!({"taskId": TASK})).await;
-    assert_eq!(full.status(), 429);
+    assert_eq!(full.status(), 503);
     drop(waiting);
     loop {
         let next = send(&server, "tasks/get", json!({"taskId": TASK})).await;
@@ -170,4 +170,14 @@ async fn no_wait_is_longer_than_a_call() {
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     let text = waiting.text().await.unwrap();
     assert!(text.contains("50400"), "{text}");
+}
+
+#[tokio::test]
+async fn the_worker_of_a_task_keeps_its_result() {
+    let server = Server::start().await;
+    let call = json!({"name": "write", "arguments": {}, "task": {}});
+    let made = ask(&server, "tools/call", call).await;
+    assert_eq!(made["result"]["task"]["taskId"], TASK, "{made}");
+    assert!(server.gateway.plans.lock()[0].1.is_some());
+    assert!(server.dispatcher.acknowledged.lock().is_empty());
 }

@@ -8,7 +8,7 @@ area! {
     TaskMetrics {
         /// A call outlasted the time after which calls become tasks.
         pub created: Counter [outcome: TaskOutcome]
-            = "shoal.task.created", "{task}", "Calls that should become tasks, at the edge that ran them.";
+            = "shoal.task.created", "{task}", "Calls that should become tasks: at the edge that ran them (2026-07-28), or at the session node that took them (2025-11-25).";
         /// A task whose node is gone goes on at this one, though nobody has asked for it.
         pub adopted: Counter []
             = "shoal.task.adopted", "{task}", "Tasks of lost nodes that this node took over before anybody asked for them.";
