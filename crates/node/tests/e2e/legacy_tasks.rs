@@ -216,3 +216,21 @@ async fn nobody_finds_a_task_that_is_unknown_or_anothers() {
     let cancelled = about(&alice, "tasks/cancel", &task).await;
     assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
 }
+
+#[tokio::test]
+async fn rules_hold_for_a_task_as_for_any_call() {
+    let rules = "[{ name = 'all', effect = 'allow' }, { name = 'ask', effect = 'ask', tools = ['long_job'] }, \
+        { name = 'never', effect = 'deny', tools = ['echo'] }]";
+    let server = Server::start_with(&["--demo"], &[("SHOAL_POLICY__RULES", rules)]).await;
+    let session = Session::open(&server.mcp).await;
+    // To the caller it is unknown, so nothing is said of its tasks.
+    let denied = task_call(1, "echo", json!({ "text": "a" }));
+    let denied = session.ask(&denied).await;
+    assert_eq!(denied["error"]["code"], -32602, "{denied}");
+    // Nobody can be asked whether it may run.
+    let task = begin(&session, &job(2, 1, 1)).await;
+    let refused = about(&session, "tasks/result", &task).await;
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("cannot ask its client"), "{message}");
+}
