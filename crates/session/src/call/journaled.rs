@@ -105,8 +105,10 @@ impl CallDriver {
         };
         // The journal names the only worker that may run a call.
         calls.iter_mut().for_each(|call| call.plan.bind());
-        // A task's call runs already: that it was not executed must never be said of it.
-        let waiting = match calls.iter().all(InFlight::is_task) {
+        // A call that became a task runs already: that it was not executed must never be said of it. One that begins as a task is
+        // known not to run, unless it was delivered before.
+        let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.is_once());
+        let waiting = match calls.iter().all(runs) {
             true => Waiting::to_go_on(opened),
             false => Waiting::to_start(opened),
         };
