@@ -1,9 +1,13 @@
 //! Whether a call is to be run as a task, because its client says so (2025-11-25).
 
+use bytes::Bytes;
 use shoal_protocol::task::legacy;
-use shoal_protocol::{Method, RawJson, Request, RpcError};
+use shoal_protocol::{Method, RawJson, Request, RpcError, error_response, shown};
 
 use super::{CallDriver, InFlight};
+
+/// Characters of a tool's name in an error.
+const LONGEST_NAME: usize = 128;
 
 impl CallDriver {
     /// Whether a call of a session that is offered tasks is to be one.
@@ -29,14 +33,11 @@ impl CallDriver {
         };
         let mut error = RpcError::method_not_found(Method::ToolsCall.as_str());
         let name = params.and_then(|params| params.member("name")?.string());
-        let name = shoal_protocol::shown(&name.unwrap_or_default(), LONGEST_NAME);
+        let name = shown(&name.unwrap_or_default(), LONGEST_NAME);
         error.message = format!("the tool {name} {refused}");
         Err(error)
     }
 }
-
-/// Characters of a tool's name in an error.
-const LONGEST_NAME: usize = 128;
 
 impl InFlight {
     /// The request, to be delivered to another session.
@@ -54,7 +55,7 @@ impl InFlight {
     }
 
     /// Its answer, where it is refused.
-    pub(crate) fn refused(&self, error: &RpcError) -> bytes::Bytes {
-        shoal_protocol::error_response(self.request(), error)
+    pub(crate) fn refused(&self, error: &RpcError) -> Bytes {
+        error_response(self.request(), error)
     }
 }
