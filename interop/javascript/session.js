@@ -71,6 +71,19 @@ export function textOf(result) {
         .join('\n');
 }
 
+/**
+ * Has a connected client take one message at a time. The SDKs handle a notification later than the response that was read
+ * with it, and a report of progress that is handled after its response is dropped: from a pipe, both may be read at once.
+ */
+export function takeOneByOne(transport) {
+    const take = transport.onmessage;
+    let before = Promise.resolve();
+    transport.onmessage = (message, extra) => {
+        const turn = () => new Promise(resolve => setImmediate(resolve));
+        before = before.then(turn).then(() => take(message, extra));
+    };
+}
+
 /** Lets a check break the connections of a transport that uses its `fetch`. */
 export class Cutter {
     #open = new AbortController();

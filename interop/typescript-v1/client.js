@@ -16,7 +16,7 @@ import {
 
 import { main } from '../javascript/main.js';
 import { CAPABILITIES } from '../javascript/peer.js';
-import { Cutter, Session } from '../javascript/session.js';
+import { Cutter, Session, takeOneByOne } from '../javascript/session.js';
 
 const MAX_PAGES = 50;
 
@@ -79,6 +79,7 @@ async function connect({ url, command, era, peer }) {
         setProtocolVersion?.(version);
     };
     await client.connect(transport);
+    if (!url) takeOneByOne(transport);
     return session;
 }
 

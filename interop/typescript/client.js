@@ -11,7 +11,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 import { main } from '../javascript/main.js';
 import { CAPABILITIES } from '../javascript/peer.js';
-import { Cutter, Session } from '../javascript/session.js';
+import { Cutter, Session, takeOneByOne } from '../javascript/session.js';
 import { taskChecks } from './task-checks.js';
 import { IDENTIFIER } from './tasks.js';
 
@@ -81,6 +81,7 @@ async function connect({ url, command, era, peer, expect }) {
     client.setNotificationHandler('notifications/tools/list_changed', () => peer.onToolListChanged());
     const { transport, cutter } = transportTo(url, command);
     await client.connect(transport);
+    if (!url) takeOneByOne(transport);
     return new SdkSession(client, peer, era, cutter);
 }
 

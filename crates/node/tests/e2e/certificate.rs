@@ -96,9 +96,9 @@ async fn a_bound_token_is_good_with_its_certificate_alone_in_both_eras() {
     assert!(server.mcp.starts_with("https://"), "{}", server.mcp);
 
     let own = issue(&authority);
-    let digest = ClientCertificate::of(own.0.der()).sha256();
+    let shown = ClientCertificate::of(own.0.der());
     let mut claims = issuer.claims(RESOURCE);
-    claims["cnf"] = json!({ "x5t#S256": URL_SAFE_NO_PAD.encode(digest) });
+    claims["cnf"] = json!({ "x5t#S256": URL_SAFE_NO_PAD.encode(shown.sha256()) });
     let token = key.token(&claims);
 
     let mine = client(&authority, Some(&own));
