@@ -62,16 +62,26 @@ fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
             .get("additionalProperties")
             .filter(|schema| schema.is_object())
     };
-    let variant =
-        || variants(schema).find_map(|variant| variant.get("properties").and_then(|p| p.get(key)));
+    let variant = || {
+        variants(schema)
+            .into_iter()
+            .find_map(|variant| variant.get("properties").and_then(|p| p.get(key)))
+    };
     own.or_else(named).or_else(variant)
 }
 
-fn variants(schema: &Value) -> impl Iterator<Item = &Value> {
-    ["oneOf", "anyOf"]
+/// What it may be: of what need not be set, each of its own variants.
+fn variants(schema: &Value) -> Vec<&Value> {
+    let alternatives = ["oneOf", "anyOf"]
         .into_iter()
         .filter_map(|keyword| schema.get(keyword)?.as_array())
-        .flatten()
+        .flatten();
+    alternatives
+        .flat_map(|alternative| match variants(alternative) {
+            own if own.is_empty() => vec![alternative],
+            own => own,
+        })
+        .collect()
 }
 
 fn is_table(schema: &Value) -> bool {

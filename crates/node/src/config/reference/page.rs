@@ -132,6 +132,7 @@ fn rows(page: &mut String, schema: &Value) {
 /// What each choice of an enumeration means.
 fn meanings(schema: &Value) -> String {
     let named: Vec<String> = variants(schema)
+        .into_iter()
         .filter_map(|variant| {
             let choice = choices(variant).into_iter().next()?;
             Some(format!("`{choice}`: {}", text_of(variant)))
