@@ -7,7 +7,7 @@ use shoal_ports::{
 };
 use shoal_protocol::{
     Continuation, Index, Method, Outcome, RawJson, RawObject, RefusedState, RequestDigest,
-    RequestMeta, RpcError, input_responses,
+    RequestMeta, RpcError,
 };
 use tokio::time::Instant;
 
@@ -70,8 +70,9 @@ pub(crate) async fn continued(
         return Ok(None);
     };
     let responses = params.get("inputResponses");
-    if responses.is_some() {
-        input_responses(responses.as_ref()).map_err(CallOutcome::Refused)?;
+    if responses.as_ref().is_some_and(|given| !given.is_object()) {
+        let malformed = RpcError::invalid_params("inputResponses must be an object");
+        return Err(CallOutcome::Refused(malformed));
     }
     let Some(state) = params.get("requestState") else {
         return Ok(None);
