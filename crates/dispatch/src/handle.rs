@@ -89,9 +89,11 @@ impl CallHandle {
         }
     }
 
-    /// Somebody else steers the call.
+    /// Somebody else steers the call. What is on its way there arrives by nobody's word.
     pub(crate) fn superseded(&self) {
-        self.state.lock().below = None;
+        if let Some(relay) = self.state.lock().below.take() {
+            relay.closed();
+        }
     }
 
     /// Nobody will mend the way any more.
@@ -203,5 +205,38 @@ impl CallControl for CallHandle {
     fn is_replaced(&self) -> bool {
         let below = self.state.lock().below.clone();
         below.is_none_or(|relay| relay.control().is_replaced())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::FutureExt as _;
+    use shoal_ports::{Answered, AskId, CallControl};
+    use shoal_protocol::{Outcome, RawJson};
+
+    use super::CallHandle;
+
+    /// A way that is broken.
+    struct Silent;
+
+    impl CallControl for Silent {
+        fn answer(&self, _: AskId, _: Outcome) -> Answered {
+            Box::pin(std::future::pending())
+        }
+
+        fn cancel(&self, _: &str) {}
+    }
+
+    #[test]
+    fn no_answer_is_waited_for_when_somebody_else_steers_the_call() {
+        let handle = CallHandle::new(Arc::new(Silent));
+        let answer = || handle.answer(AskId(1), Outcome::Result(RawJson::from_static("{}")));
+        let mut arriving = answer();
+        assert_eq!((&mut arriving).now_or_never(), None);
+        handle.superseded();
+        assert_eq!(arriving.now_or_never(), Some(false));
+        assert_eq!(answer().now_or_never(), Some(false));
     }
 }

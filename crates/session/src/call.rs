@@ -224,12 +224,17 @@ impl InFlight {
     /// Frees the request's id. Only once: a client may use it again after the answer.
     fn end(&self) {
         if self.admission.release() {
-            let why = match self.live.is_lost() {
-                true => "moved",
-                false => "unanswered",
-            };
-            self.slot.leave(why);
+            self.leave();
         }
+    }
+
+    /// Nothing reaches the call any more.
+    fn leave(&self) {
+        let why = match self.live.is_lost() {
+            true => "moved",
+            false => "unanswered",
+        };
+        self.slot.leave(why);
     }
 
     fn request(&self) -> &RequestId {

@@ -123,6 +123,20 @@ async fn asks(driven: &Driven, ask: u64) {
         .await;
 }
 
+/// The names of what the task asks, once it asks so much.
+async fn keys_of(sessions: &Sessions, task: &SessionRef, count: usize) -> Vec<String> {
+    within(async {
+        loop {
+            let now = status(sessions, task, "input_required").await;
+            let asked = now["inputRequests"].as_object().unwrap();
+            if asked.len() == count {
+                return asked.keys().cloned().collect();
+            }
+        }
+    })
+    .await
+}
+
 async fn ends(driven: &Driven, outcome: CallOutcome) {
     driven.send(CallEventKind::Finished(outcome)).await;
 }
@@ -166,21 +180,8 @@ async fn what_a_call_asks_is_answered_key_by_key() {
     let (task, tool) = task(&bench, "alice", "stream-asks").await;
     asks(&tool, 1).await;
     asks(&tool, 2).await;
-    let asked = within(async {
-        loop {
-            let now = status(&bench.sessions, &task, "input_required").await;
-            if now["inputRequests"].as_object().unwrap().len() == 2 {
-                return now;
-            }
-        }
-    })
-    .await;
-    let keys: Vec<_> = asked["inputRequests"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .cloned()
-        .collect();
+    let keys = keys_of(&bench.sessions, &task, 2).await;
+    let asked = get(&bench.sessions, &task).await;
     assert_eq!(
         asked["inputRequests"][&keys[0]]["method"],
         "elicitation/create"
@@ -226,6 +227,65 @@ async fn a_cancelled_task_is_cancelled_and_stays_so() {
     assert!(ended.get("result").is_none() && ended.get("error").is_none());
     let again = ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
     assert_eq!(again["result"], json!({"resultType":"complete"}));
+}
+
+/// Answers two questions, of which the first is answered while the call ends; `word` says what becomes of the worker's word.
+async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-asks").await;
+    asks(&tool, 1).await;
+    asks(&tool, 2).await;
+    let keys = keys_of(&bench.sessions, &task, 2).await;
+    tool.late_word.send_replace(true);
+    let both =
+        json!({"inputResponses":{&keys[0]:{"action":"accept"},&keys[1]:{"action":"accept"}}});
+    let updating = tokio::spawn({
+        let (sessions, task) = (bench.sessions.clone(), task.clone());
+        async move { ask(&sessions, &task, "tasks/update", both).await }
+    });
+    tool.answer_to(AskId(1)).await;
+    ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
+    ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
+    status(&bench.sessions, &task, "cancelled").await;
+    word(&tool);
+    let acknowledged = within(updating).await.unwrap();
+    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    assert_eq!(get(&bench.sessions, &task).await["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn an_answer_to_a_call_that_is_cancelled_meanwhile_is_acknowledged() {
+    // The second finds the call gone.
+    answers_while_it_is_cancelled(|tool| {
+        tool.late_word.send_replace(false);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_call_ends_the_wait_for_its_workers_word() {
+    answers_while_it_is_cancelled(|_| {}).await;
+}
+
+#[tokio::test]
+async fn a_call_that_ends_while_the_store_is_away_keeps_no_answer_waiting() {
+    let (bench, saves) = Bench::with_fate(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-asks").await;
+    asks(&tool, 1).await;
+    let keys = keys_of(&bench.sessions, &task, 1).await;
+    tool.late_word.send_replace(true);
+    *saves.lock() = Fate::Away;
+    let one = json!({"inputResponses":{&keys[0]:{"action":"accept"}}});
+    let updating = tokio::spawn({
+        let (sessions, task) = (bench.sessions.clone(), task.clone());
+        async move { ask(&sessions, &task, "tasks/update", one).await }
+    });
+    tool.answer_to(AskId(1)).await;
+    ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
+    let acknowledged = within(updating).await.unwrap();
+    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    *saves.lock() = Fate::Works;
+    status(&bench.sessions, &task, "cancelled").await;
 }
 
 #[tokio::test]

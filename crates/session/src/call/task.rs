@@ -29,6 +29,8 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
+        // Before its end is kept, which may take long: whoever answers it now need not wait for that.
+        in_flight.leave();
         // A session that ends takes its task along.
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;

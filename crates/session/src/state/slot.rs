@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use shoal_ports::{Answered, AskId, CallControl, CallId};
+use shoal_ports::{Answered, AskId, CallControl, CallId, answered};
 use shoal_protocol::Outcome;
 use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{Span, attributes as key};
@@ -22,12 +22,16 @@ pub(crate) struct CallSlot {
     cancelled: Notify,
     /// Tells whoever waits for the call's end for nobody that somebody has come for it.
     wanted: Notify,
+    /// Tells whoever waits for an answer's arrival that none arrives here any more.
+    left: Notify,
 }
 
 #[derive(Default)]
 struct SlotState {
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
+    /// Whether the call has ended here, or goes on elsewhere.
+    left: bool,
     answers: Vec<EarlyAnswer>,
     /// The spans of what the client has been asked and not answered, where they are kept.
     asked: Vec<(AskId, Span)>,
@@ -49,6 +53,7 @@ impl CallSlot {
             state: Mutex::default(),
             cancelled: Notify::new(),
             wanted: Notify::new(),
+            left: Notify::new(),
         }
     }
 
@@ -98,6 +103,9 @@ impl CallSlot {
     /// The call can now be steered; what came before is passed on.
     pub(crate) fn started(&self, control: Arc<dyn CallControl>) {
         let mut state = self.state.lock();
+        if state.left {
+            return;
+        }
         if let Some(reason) = &state.cancelled {
             control.cancel(reason);
         }
@@ -134,15 +142,36 @@ impl CallSlot {
     /// The call has ended, or goes on elsewhere: whatever the client has not answered it will not answer here; `why`
     /// in a word. What the call was is let go.
     pub(crate) fn leave(&self, why: &'static str) {
-        let SlotState { asked, .. } = std::mem::take(&mut *self.state.lock());
+        let left = SlotState {
+            left: true,
+            ..SlotState::default()
+        };
+        let SlotState { asked, .. } = std::mem::replace(&mut *self.state.lock(), left);
+        self.left.notify_waiters();
         for (_, mut span) in asked {
             span.record_error(why);
         }
     }
 
-    /// Hands an answer of the client to the call.
-    pub(crate) fn answer(&self, ask: AskId, outcome: Outcome) -> Answered {
+    /// Hands an answer of the client to the call; whether what was asked has its answer. That is known by the worker's word, or
+    /// by the call's end, which need not wait for that word. Cancellation safe: what was handed over is not taken back.
+    pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
+        let mut left = pin!(self.left.notified());
+        // Before the answer, so that no end after it is missed.
+        left.as_mut().enable();
+        tokio::select! {
+            biased;
+            open = self.pass(ask, outcome) => open,
+            () = left => false,
+        }
+    }
+
+    fn pass(&self, ask: AskId, outcome: Outcome) -> Answered {
         let mut state = self.state.lock();
+        if state.left {
+            // Whoever finds a call may come when it has just ended.
+            return answered(false);
+        }
         state.answered(ask, &outcome);
         if let Some(control) = state.control.clone() {
             // The control runs outside the lock.
@@ -172,5 +201,28 @@ impl SlotState {
 impl std::fmt::Debug for CallSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "CallSlot({})", self.call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use shoal_ports::{AskId, CallId};
+    use shoal_protocol::{Outcome, RawJson};
+
+    use super::CallSlot;
+
+    fn answer(slot: &CallSlot) -> impl Future<Output = bool> {
+        slot.answer(AskId(1), Outcome::Result(RawJson::from_static("{}")))
+    }
+
+    #[test]
+    fn an_answer_to_a_call_that_has_ended_is_waited_for_by_nobody() {
+        let slot = CallSlot::new(CallId::generate());
+        let mut early = Box::pin(answer(&slot));
+        assert_eq!((&mut early).now_or_never(), None, "the call may yet begin");
+        slot.leave("unanswered");
+        assert_eq!(early.now_or_never(), Some(false));
+        assert_eq!(answer(&slot).now_or_never(), Some(false));
     }
 }

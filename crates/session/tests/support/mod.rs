@@ -85,6 +85,8 @@ pub struct Driven {
     /// Everything sent, for whoever attaches later.
     sent: parking_lot::Mutex<Vec<CallEvent>>,
     pub answers: parking_lot::Mutex<Vec<(AskId, Outcome)>>,
+    /// Whether its word that it has an answer is on its way for as long.
+    pub late_word: watch::Sender<bool>,
     pub cancelled: watch::Sender<Option<String>>,
     /// How many have read it; the last one does.
     readers: std::sync::atomic::AtomicU64,
@@ -202,7 +204,11 @@ impl CallControl for Driven {
         if open {
             answers.push((ask, answer));
         }
-        answered(open)
+        let mut late = self.late_word.subscribe();
+        if !*late.borrow_and_update() {
+            return answered(open);
+        }
+        Box::pin(async move { late.wait_for(|late| !*late).await.is_ok() && open })
     }
     fn cancel(&self, reason: &str) {
         self.cancelled.send_replace(Some(reason.to_owned()));
@@ -296,6 +302,7 @@ impl Script {
             events: parking_lot::Mutex::default(),
             sent: parking_lot::Mutex::default(),
             answers: parking_lot::Mutex::default(),
+            late_word: watch::Sender::new(false),
             cancelled: watch::Sender::new(None),
             readers: 0.into(),
         });
