@@ -5,6 +5,7 @@
 //! | legacy | passed on | [`legacy`]: asked in events, then called again |
 //! | modern | [`modern`]: parked in the [`parking`] lot | [`modern`]: passed on, its state sealed |
 
+mod allowance;
 mod input;
 mod legacy;
 mod modern;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
 
+pub(crate) use allowance::Allowance;
 pub(crate) use input::Given;
 pub(crate) use legacy::{LegacyBridge, Purpose, never_asked};
 pub(crate) use modern::ModernBridge;

@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 
 use answer_relay::AnswerRelay;
 
+use crate::bridge::Allowance;
+
 /// Passes cancellations and answers on to wherever the call runs now, and collects the answers to
 /// questions that Shoal itself put.
 pub(crate) struct CallHandle {
@@ -19,6 +21,8 @@ pub(crate) struct CallHandle {
     changed: Notify,
     /// Where a call without a session began to run for this caller.
     bound: OnceLock<Bound>,
+    /// What time it has, if open questions stop that.
+    allowance: OnceLock<Arc<Allowance>>,
 }
 
 struct HandleState {
@@ -55,6 +59,7 @@ impl CallHandle {
             }),
             changed: Notify::new(),
             bound: OnceLock::new(),
+            allowance: OnceLock::new(),
         })
     }
 
@@ -62,6 +67,12 @@ impl CallHandle {
     pub(crate) fn runs_at(&self, bound: Bound) {
         // Said once for each caller.
         let _ = self.bound.set(bound);
+    }
+
+    /// Tells of each answer there.
+    pub(crate) fn counts_by(&self, allowance: Arc<Allowance>) {
+        // Said once for each caller.
+        let _ = self.allowance.set(allowance);
     }
 
     /// Points to where the same call is read now: answers of which nobody knows whether they arrived, and a
@@ -160,6 +171,9 @@ impl CallHandle {
 
 impl CallControl for CallHandle {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
+        if let Some(allowance) = self.allowance.get() {
+            allowance.answered(ask);
+        }
         let (below, inner) = {
             let mut state = self.state.lock();
             if let Some(round) = &mut state.round {

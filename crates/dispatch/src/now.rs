@@ -38,11 +38,7 @@ impl Dispatch {
             return None;
         }
         let began = (metrics::enabled() || audit::enabled()).then(Instant::now);
-        let begun = Call {
-            deadline: self.worker_deadline(call),
-            ..call.clone()
-        };
-        let mut origin = Origin::new(begun, route.clone()?, &self.shared);
+        let mut origin = Origin::new(call.clone(), route.clone()?, &self.shared);
         let mut started = origin.start_here(member, here)?;
         let ended = started.events.ended();
         let Some(typed) = ended.and_then(|outcome| complete(&call.method, outcome)) else {

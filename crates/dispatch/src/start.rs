@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, Route,
-    RunningCall, WorkerId,
+    RunningCall, SessionId, WorkerId,
 };
 use shoal_protocol::{Era, Method, RawJson, RawObject, RpcError};
 use shoal_telemetry::metrics::{RetryReason, metrics};
@@ -15,8 +15,10 @@ use tokio::time::Instant;
 use crate::access::Access;
 use crate::approval::{Approved, Next, input_required};
 use crate::bridge::{
-    Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
+    Allowance, Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued,
+    running,
 };
+use crate::config::Config;
 use crate::dispatch::Dispatch;
 use crate::picture::not_ready;
 use crate::plan::{Found, refuse};
@@ -163,7 +165,6 @@ impl Dispatch {
         if !may_begin {
             return Ok(ask(&request, &call, &route.pool, worker.as_ref()));
         }
-        call.deadline = self.worker_deadline(&call);
         let agreed = call
             .worker
             .is_some()
@@ -378,22 +379,17 @@ impl Dispatch {
         }
     }
 
-    /// Until when a worker runs a call.
-    pub(crate) fn worker_deadline(&self, call: &Call) -> Instant {
-        match may_be_parked(call) {
-            // A parked call outlives its request: the worker's deadline must leave room for that.
-            true => call.deadline + self.shared.config.parking_time,
-            false => call.deadline,
-        }
-    }
-
     pub(crate) fn purpose(&self, call: &Call) -> Purpose {
+        let config = &self.shared.config;
+        let allowance = is_askable_task(call)
+            .then(|| Arc::new(Allowance::new(call.deadline, config.parking_time)));
         Purpose {
             method: call.method.clone(),
             caller: call.caller.clone(),
-            deadline: call.deadline,
+            deadline: worker_deadline(call, config),
             started: Instant::now(),
-            max_rounds: self.shared.config.max_rounds,
+            max_rounds: config.max_rounds,
+            allowance,
         }
     }
 
@@ -444,6 +440,21 @@ fn not_taken(worker: &WorkerId, failure: &CallFailure) -> CallFailure {
 
 fn unknown(reason: String) -> CallFailure {
     CallFailure::OutcomeUnknown { reason }
+}
+
+/// Until when a worker runs a call. One that may wait for a person, parked or as a task, outlives its own time: whoever
+/// reads it sees to that, and the worker's deadline must leave room.
+pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
+    match may_be_parked(call) || is_askable_task(call) {
+        true => call.deadline + config.parking_time,
+        false => call.deadline,
+    }
+}
+
+/// Whether it is the call of a task whose client can be asked.
+fn is_askable_task(call: &Call) -> bool {
+    let session = call.caller.session.as_ref();
+    session.is_some_and(SessionId::is_task) && can_be_asked(&call.caller.capabilities)
 }
 
 /// Whether a call may have to wait for its client without a request of it.

@@ -3,13 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller, SessionId};
+use shoal_ports::{
+    AskId, CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller, SessionId,
+};
 use shoal_protocol::{ClientCapability, Method, Outcome, RawJson, RawObject, RpcError, declares};
 use tokio::time::Instant;
 
-use super::Bridge;
 use super::input::{InputRequired, with_round};
 use super::result::{Judged, judge};
+use super::{Allowance, Bridge};
 use crate::rounds::Position;
 use crate::shape::{Shaping, Typed};
 use crate::worker_call::WorkerCall;
@@ -36,6 +38,8 @@ pub(crate) struct Purpose {
     pub(crate) deadline: Instant,
     pub(crate) started: Instant,
     pub(crate) max_rounds: u32,
+    /// What time the call has, where its deadline leaves room for a person's answers.
+    pub(crate) allowance: Option<Arc<Allowance>>,
 }
 
 enum Phase {
@@ -53,6 +57,9 @@ impl LegacyBridge {
         worker_call
             .handle
             .rebase(base(worker_call.position().round));
+        if let Some(allowance) = &purpose.allowance {
+            worker_call.handle.counts_by(Arc::clone(allowance));
+        }
         Self {
             worker_call,
             shaping,
@@ -179,6 +186,28 @@ impl LegacyBridge {
 
 impl Bridge for LegacyBridge {
     async fn next(&mut self) -> Option<CallEvent> {
+        let Some(allowance) = self.purpose.allowance.clone() else {
+            return self.next_event().await;
+        };
+        let next = tokio::select! {
+            // What has come before its time is over counts.
+            biased;
+            next = self.next_event() => next?,
+            outcome = allowance.over() => {
+                self.worker_call.handle.cancel("its time is over");
+                let end = self.end(outcome);
+                return Some(event(self.worker_call.position(), end));
+            }
+        };
+        if let CallEventKind::Ask { ask, .. } = &next.kind {
+            allowance.asked(*ask);
+        }
+        Some(next)
+    }
+}
+
+impl LegacyBridge {
+    async fn next_event(&mut self) -> Option<CallEvent> {
         loop {
             if let Some(event) = self.queue.pop_front() {
                 return Some(event);

@@ -15,6 +15,7 @@ use super::attempts::AttemptState;
 use super::reattach::reach;
 use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
+use crate::start::worker_deadline;
 
 /// A call with everything that is needed to start it, again if must be.
 pub(crate) struct Origin {
@@ -60,7 +61,11 @@ impl Origin {
                 }),
             pool: route.pool,
             ledger: call.ledger,
-            call: Call { params, ..call },
+            call: Call {
+                params,
+                deadline: worker_deadline(&call, &shared.config),
+                ..call
+            },
             planned: None,
             tried: Vec::new(),
             attempt: Span::none(),

@@ -34,3 +34,4 @@ mod script;
 mod session_state;
 mod setting;
 mod subscriptions;
+mod task_time;

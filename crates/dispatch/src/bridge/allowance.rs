@@ -1,0 +1,99 @@
+//! What time a task's call has: its worker keeps a later deadline, for what a person takes to answer.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::{AskId, CallFailure, CallOutcome};
+use shoal_protocol::{RpcError, code};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Stops while a question is open, and says how long each may be.
+pub(crate) struct Allowance {
+    started: Instant,
+    /// When the call ends, if it asks nothing.
+    deadline: Instant,
+    /// How long a question may be open.
+    answer_within: Duration,
+    questions: Mutex<Questions>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Questions {
+    /// The questions that nobody has answered, the oldest first.
+    open: Vec<(AskId, Instant)>,
+    /// Since when there are any.
+    since: Option<Instant>,
+    /// For how long there were any before.
+    waited: Duration,
+}
+
+impl Allowance {
+    pub(crate) fn new(deadline: Instant, answer_within: Duration) -> Self {
+        Self {
+            started: Instant::now(),
+            deadline,
+            answer_within,
+            questions: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// A question is put. It may come again after its worker was attached to again.
+    pub(super) fn asked(&self, ask: AskId) {
+        let now = Instant::now();
+        let mut questions = self.questions.lock();
+        if !questions.open.iter().any(|(open, _)| *open == ask) {
+            questions.open.push((ask, now));
+            questions.since.get_or_insert(now);
+        }
+    }
+
+    /// A question is answered.
+    pub(crate) fn answered(&self, ask: AskId) {
+        let mut questions = self.questions.lock();
+        questions.open.retain(|(open, _)| *open != ask);
+        if questions.open.is_empty()
+            && let Some(since) = questions.since.take()
+        {
+            questions.waited += since.elapsed();
+        }
+        drop(questions);
+        self.changed.notify_one();
+    }
+
+    /// Returns when the call has had its time: how it ends. Cancellation safe.
+    pub(super) async fn over(&self) -> CallOutcome {
+        loop {
+            let (due, question) = self.due();
+            tokio::select! {
+                () = sleep_until(due) => {}
+                // A change between the look and the wait leaves a permit behind.
+                () = self.changed.notified() => continue,
+            }
+            return match question {
+                true => CallOutcome::Error(self.unanswered()),
+                false => CallOutcome::Failed(CallFailure::DeadlineExceeded {
+                    limit: self.deadline - self.started,
+                }),
+            };
+        }
+    }
+
+    /// When the time is over, as it is now, and whether that is a question's.
+    fn due(&self) -> (Instant, bool) {
+        let questions = self.questions.lock();
+        match questions.open.first() {
+            Some((_, since)) => (*since + self.answer_within, true),
+            None => (self.deadline + questions.waited, false),
+        }
+    }
+
+    fn unanswered(&self) -> RpcError {
+        let limit = (self.answer_within.as_secs_f64() * 100.0).round() / 100.0;
+        let text =
+            format!("nobody answered within {limit} s what the call asked; it was cancelled");
+        RpcError::new(code::DEADLINE_EXCEEDED, text)
+    }
+}
