@@ -179,7 +179,16 @@ impl Dispatch {
                 // Nobody else can tell whether the call that was agreed to has run there: that takes another yes.
                 return Ok(ask(&request, &call, &pool, worker.as_ref()));
             }
-            (Err(refused), _) => return Err(refused.give_up()),
+            (Err(refused), _) => {
+                return Err(match refused.give_up() {
+                    // A modern call has no session but that of the task that it has become.
+                    CallFailure::Superseded { .. } => {
+                        let reason = "it has become a task, which says how it ends";
+                        CallFailure::outcome_unknown(reason)
+                    }
+                    failure => failure,
+                });
+            }
         };
         if let Some(ended) = self.ended(&request.caller, &request.method, &mut worker_call) {
             return Ok(ended);

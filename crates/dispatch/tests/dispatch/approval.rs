@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, LedgerNumber,
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Epoch, LedgerNumber,
     RunningCall, WorkerId,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError, code};
@@ -316,4 +316,16 @@ async fn a_yes_is_for_a_worker_that_can_tell_whether_it_has_been_used() {
     setting.dispatch.remove_worker(&WorkerId::new("w1"));
     modern_question(&setting, retry(modern("pay", amount()), &state, "accept")).await;
     assert_eq!((worker.calls(), other.calls()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_yes_that_comes_again_for_a_task_is_told_what_has_become_of_the_call() {
+    let (setting, worker) = paying();
+    let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+    worker.refuse(CallFailure::Superseded { epoch: Epoch(1) });
+    let again = retry(modern("pay", amount()), &state, "accept");
+    let CallFailure::OutcomeUnknown { reason } = setting.failure(again).await else {
+        panic!("its outcome is known");
+    };
+    assert!(reason.contains("become a task"), "{reason}");
 }

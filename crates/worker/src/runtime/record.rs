@@ -146,16 +146,18 @@ impl CallRecord {
         wanted && state.events.has_ended() && !state.delivered
     }
 
-    /// The owner of a session comes for it, in this epoch.
+    /// Somebody comes for it: the owner of a session, in this epoch, or whoever has begun it without one.
     ///
     /// # Errors
-    /// `Superseded` where a later one has.
+    /// `Superseded` where a later owner has. One without an epoch comes after any: it has become a task, and a request that is sent
+    /// again does not take it back.
     pub(super) fn adopt(&self, epoch: Option<Epoch>) -> Result<(), CallFailure> {
-        let (None, Some(epoch)) = (&self.caller.session, epoch) else {
+        if self.caller.session.is_some() {
             return Ok(());
-        };
-        match self.adopted.fetch_max(epoch.0, Ordering::Relaxed) {
-            latest if latest > epoch.0 => Err(CallFailure::Superseded {
+        }
+        let (epoch, order) = (epoch.map_or(0, |epoch| epoch.0), Ordering::Relaxed);
+        match self.adopted.fetch_max(epoch, order) {
+            latest if latest > epoch => Err(CallFailure::Superseded {
                 epoch: Epoch(latest),
             }),
             _ => Ok(()),

@@ -542,6 +542,25 @@ async fn a_call_that_the_owner_of_a_session_has_come_for_waits_for_the_next_one(
     assert!(!next.control.is_replaced());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_that_comes_again_does_not_take_a_call_from_the_task_that_it_has_become() {
+    let worker = Script::obedient().worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let _begun = worker.start(call.clone()).await.unwrap();
+    let again = worker.start(call.clone()).await.unwrap();
+    assert!(!again.control.is_replaced(), "nobody has come for it yet");
+    let by_owner = Attach {
+        epoch: Some(Epoch(2)),
+        ..Attach::new(id, 0)
+    };
+    let owner = worker.attach(by_owner).await.unwrap();
+    let superseded = Some(CallFailure::Superseded { epoch: Epoch(2) });
+    assert_eq!(worker.start(call).await.err(), superseded);
+    assert_eq!(worker.attach(Attach::new(id, 0)).await.err(), superseded);
+    assert!(!owner.control.is_replaced());
+}
+
 #[tokio::test]
 async fn a_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() {
     let long = Duration::from_secs(600);
