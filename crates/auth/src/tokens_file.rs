@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use serde::Deserialize;
-use shoal_ports::{FileWatch, Principal};
+use shoal_ports::{FileWatch, Principal, read_text};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Token;
@@ -91,12 +91,8 @@ impl TokensFile {
 }
 
 fn read(file: &Path) -> Result<Principals, String> {
-    let unreadable = |error| format!("cannot read {}: {error}", file.display());
-    let about = std::fs::metadata(file).map_err(unreadable)?;
-    if about.len() > LONGEST {
-        return Err(format!("{} is longer than {LONGEST} bytes", file.display()));
-    }
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let text = read_text(file, LONGEST)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     // The error's own text quotes the line, which may hold a token.
     let document: Document = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
@@ -165,6 +161,40 @@ mod tests {
         let within = std::time::Duration::from_secs(20);
         (tokio::time::timeout(within, changed).await)
             .unwrap_or_else(|_| panic!("{token}: not {due:?}"));
+    }
+
+    /// What stands in the file's place would be waited for, or read, without end.
+    #[cfg(unix)]
+    #[tokio::test(start_paused = true)]
+    async fn the_file_is_watched_on_after_something_that_cannot_be_read() {
+        use std::os::unix::fs::symlink;
+        let folder = std::env::temp_dir().join(format!("shoal-tokens-odd-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("tokens.toml");
+        let auth = Auth {
+            mode: AuthMode::Tokens,
+            tokens_file: Some(file.clone()),
+            ..Auth::default()
+        };
+        write(&file, &[("alice", "first")]);
+        let tokens = StaticTokens::start(&auth).unwrap();
+        let pipe = |place: &Path| {
+            let made = std::process::Command::new("mkfifo").arg(place).status();
+            assert!(made.unwrap().success());
+        };
+        let endless = |place: &Path| symlink("/dev/zero", place).unwrap();
+        let makes: [(&dyn Fn(&Path), &str); 2] = [(&pipe, "second"), (&endless, "third")];
+        for (make, next) in makes {
+            std::fs::remove_file(&file).unwrap();
+            make(&file);
+            let reread = TokensFile::new(file.clone(), Principals::new(), tokens.handle());
+            let refused = reread.read().unwrap_err();
+            assert!(refused.ends_with("it is no regular file"), "{refused}");
+            tokio::time::sleep(super::LOOK * 4).await;
+            write(&file, &[("alice", next)]);
+            becomes(&tokens, next, Some("alice")).await;
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[tokio::test]

@@ -28,6 +28,7 @@ mod tasks;
 mod warnings;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use calls::Calls;
@@ -54,8 +55,8 @@ pub use shoal_auth::TokenHash;
 pub use shoal_auth::config::{Auth, AuthMode, Token};
 pub use shoal_outbound::OutboundConfig;
 pub use shoal_policy::PolicyConfig;
-use shoal_ports::REDACTED;
 pub use shoal_ports::{NodeLimits, Period, QuotaConfig, Secret};
+use shoal_ports::{REDACTED, read_text, read_text_or_pipe};
 use shoal_telemetry::audit::Audit;
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
@@ -65,6 +66,9 @@ pub use streams::Streams;
 pub use tasks::Tasks;
 use toml::{Table, Value};
 pub use warnings::warnings;
+
+/// Bytes of the configuration file at most.
+pub(crate) const LONGEST_FILE: u64 = 16 << 20;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -173,6 +177,29 @@ pub fn load(
     environment: &Environment,
     flags: &[Flag],
 ) -> Result<Loaded, Error> {
+    load_by(read_text_or_pipe, program, file, environment, flags)
+}
+
+/// Reads and checks them once more, in a process that works: it waits for nobody, so the file must be a regular one by now.
+///
+/// # Errors
+/// As for [`load`].
+pub(crate) fn load_again(
+    program: &[Preset],
+    file: Option<&Path>,
+    environment: &Environment,
+    flags: &[Flag],
+) -> Result<Loaded, Error> {
+    load_by(read_text, program, file, environment, flags)
+}
+
+fn load_by(
+    read_text: fn(&Path, u64) -> io::Result<String>,
+    program: &[Preset],
+    file: Option<&Path>,
+    environment: &Environment,
+    flags: &[Flag],
+) -> Result<Loaded, Error> {
     let mut layers = Layers::default();
     for (path, value) in program {
         layers.set(path, value.clone(), &Source::Program);
@@ -183,7 +210,11 @@ pub fn load(
     }
     let file = file.or(environment.config_file.as_deref());
     if let Some(path) = file {
-        layers.apply(read(path)?, &Source::File(path.to_owned()));
+        let text = read_text(path, LONGEST_FILE).map_err(|source| Error::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        layers.apply(parse(path, &text)?, &Source::File(path.to_owned()));
     }
     for variable in &environment.variables {
         let source = Source::Variable(variable.name.clone());
@@ -203,11 +234,7 @@ pub fn load(
     })
 }
 
-fn read(path: &Path) -> Result<Table, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+fn parse(path: &Path, text: &str) -> Result<Table, Error> {
     text.parse().map_err(|error: toml::de::Error| {
         // The error's own text quotes the line, which may hold a secret.
         let before = error.span().and_then(|span| text.get(..span.start));

@@ -6,6 +6,7 @@ mod state;
 use std::sync::Arc;
 
 use shoal_edge::Quotas;
+use shoal_ports::read_file;
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,7 +15,7 @@ pub use self::state::ConfigurationReport;
 pub(crate) use self::state::ConfigurationState;
 
 use crate::config::changes::at_next_start;
-use crate::config::{Loaded, QuotaConfig, Reload, Role};
+use crate::config::{LONGEST_FILE, Loaded, QuotaConfig, Reload, Role};
 use crate::given;
 use crate::pools::Pools;
 use crate::signals::HangUps;
@@ -103,7 +104,7 @@ impl Reloads {
                 self.tell(why, &taken)
             }
             Err(reason) => {
-                let refused = (reason, std::fs::read(&file).ok());
+                let refused = (reason, read_file(&file, LONGEST_FILE).ok());
                 // Once for each content.
                 if self.refused.as_ref() != Some(&refused) {
                     let reason = &refused.0;
@@ -119,7 +120,10 @@ impl Reloads {
 
     /// Reads the configuration, and has the pools follow it.
     async fn take(&mut self) -> Result<Taken, String> {
-        let next = self.reader.load().map_err(|failure| failure.to_string())?;
+        let next = self
+            .reader
+            .load_again()
+            .map_err(|failure| failure.to_string())?;
         let applied = self
             .pools
             .apply(&next.settings.pools, self.how.sessions.get());

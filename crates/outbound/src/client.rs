@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use reqwest::{Certificate, RequestBuilder};
+use shoal_ports::read_file;
 use url::{Host, Url};
 
 use crate::config::OutboundConfig;
@@ -16,6 +17,8 @@ use crate::rules::{ChosenBy, Refused, Rules};
 
 /// Finds out that the other end of a silent stream is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Bytes of a file with certificates or a key at most: an authority's bundle has a few hundred thousand.
+const LONGEST_FILE: u64 = 4 << 20;
 
 /// Where requests may go; makes the clients that send them. Clones are the same.
 #[derive(Clone)]
@@ -223,5 +226,6 @@ impl Named {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
+    read_file(file, LONGEST_FILE)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))
 }

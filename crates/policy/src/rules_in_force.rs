@@ -1,10 +1,10 @@
 //! The rules that are in force, and the file that they come from.
 
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use shoal_ports::read_text;
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio::sync::watch;
 
@@ -90,18 +90,10 @@ fn read(configured: &[Rule], path: &Path) -> Result<Policy, PolicyError> {
 }
 
 fn text_of(path: &Path) -> Result<String, PolicyError> {
-    let failed = |error: io::Error| PolicyError::Read {
+    read_text(path, LONGEST_FILE).map_err(|error| PolicyError::Read {
         path: path.to_owned(),
         error,
-    };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mut text = String::new();
-    let length = file.take(LONGEST_FILE + 1).read_to_string(&mut text);
-    if length.map_err(failed)? as u64 > LONGEST_FILE {
-        let reason = format!("it has more than {LONGEST_FILE} bytes");
-        return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
-    }
-    Ok(text)
+    })
 }
 
 fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, PolicyError> {

@@ -3,7 +3,6 @@
 //! What counts is what a path leads to, and what is in it. So a directory that is put in place of another by a link, which is
 //! how Kubernetes changes a mounted file, is seen, a file that was only touched is not, and no kernel has to tell of it.
 
-use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +10,8 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
+
+use crate::read_file::open_file;
 
 /// Bytes that are read of a file: more than is taken of any that is watched.
 const LONGEST: u64 = 64 << 20;
@@ -56,12 +57,8 @@ impl FileWatch {
 }
 
 fn contents(file: &Path) -> Contents {
-    // What is in a pipe can be read once, and is for whoever reads it.
-    if !fs::metadata(file).ok()?.is_file() {
-        return None;
-    }
+    let mut part = open_file(file).ok()?.take(LONGEST);
     let mut hash = Sha256::new();
-    let mut part = File::open(file).ok()?.take(LONGEST);
     io::copy(&mut part, &mut hash).ok()?;
     Some(hash.finalize().into())
 }

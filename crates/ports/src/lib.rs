@@ -50,6 +50,7 @@ mod period;
 mod plan;
 mod principal_counts;
 mod quota;
+mod read_file;
 mod secret;
 mod session_state;
 mod store;
@@ -99,6 +100,7 @@ pub use plan::{
 };
 pub use principal_counts::PrincipalCounts;
 pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};
+pub use read_file::{read_file, read_text, read_text_or_pipe};
 pub use secret::{REDACTED, Secret};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,

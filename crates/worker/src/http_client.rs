@@ -9,6 +9,7 @@
 //! | `redirect` | which redirects are followed, and what is said of the others |
 //! | `reachability` | whether the server is there, and others like it |
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,7 +20,7 @@ use reqwest::{RequestBuilder, Response, Url};
 use shoal_outbound::{
     Client, ClientSettings, Identity, MOST_REDIRECTS, Named, Outbound, Redirects, whole_story,
 };
-use shoal_ports::Caller;
+use shoal_ports::{Caller, read_text};
 use tokio::time::Instant;
 
 use self::headers::{Headers, forwarded, of_caller};
@@ -43,6 +44,8 @@ pub(crate) use self::token_exchange::NoToken;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// Bytes of a file with a secret at most.
+const SECRET_BYTES: u64 = 64 * 1024;
 
 /// Sends requests to one server.
 pub(crate) struct HttpClient {
@@ -73,6 +76,24 @@ pub(crate) enum Unanswered {
     Lost(String),
     /// Nothing was sent, since there is no token for the caller.
     NoToken(NoToken),
+}
+
+/// Reads a file where it blocks no other task.
+pub(crate) async fn off_the_runtime<T: Send + 'static>(
+    read: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.unwrap_or_else(|ended| Err(io::Error::other(ended)))
+}
+
+/// Reads a file that holds a secret.
+///
+/// # Errors
+/// Why it cannot be read, in words that hold nothing of it.
+pub(crate) async fn read_secret(file: &Path) -> Result<String, String> {
+    let path = file.to_owned();
+    let read = off_the_runtime(move || read_text(&path, SECRET_BYTES)).await;
+    read.map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
 /// Checks that a URL can be that of `what`.

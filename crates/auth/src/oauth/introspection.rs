@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::Deserialize;
-use shoal_ports::{AuthError, TokenFault};
+use shoal_ports::{AuthError, TokenFault, read_text};
 use shoal_telemetry::metrics::{AuthServerOutcome, AuthServerRequest, metrics};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -26,6 +26,8 @@ const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
 /// Tokens that are asked about at a time, and refusals that are remembered, at most.
 const AT_A_TIME: usize = 64;
 const REMEMBERED: usize = 4096;
+/// Bytes of the file with the secret at most.
+const LONGEST_SECRET: u64 = 64 << 10;
 
 /// Asks an issuer about tokens.
 pub(crate) struct Introspector {
@@ -154,7 +156,7 @@ impl Introspector {
     fn secret(&self) -> Result<String, String> {
         let file = self.asked.client_secret_file.clone();
         let file: PathBuf = file.unwrap_or_default();
-        let secret = std::fs::read_to_string(&file);
+        let secret = read_text(&file, LONGEST_SECRET);
         let secret = secret.map_err(|error| format!("cannot read {}: {error}", file.display()))?;
         Ok(secret.trim_end_matches(['\r', '\n']).to_owned())
     }

@@ -1,15 +1,17 @@
 //! Where the secrets of a configuration are.
 
-use std::fs;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::read_file;
 
 use super::Secret;
 
 /// Shorter secrets could be guessed.
 const LEAST_BYTES: usize = 16;
+/// Bytes of a file with a secret at most.
+const LONGEST: u64 = 64 << 10;
 
 /// Where a secret is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +32,7 @@ impl SecretSource {
         let (secret, place) = match self {
             Self::File(path) => {
                 let place = path.display().to_string();
-                let read = fs::read(path);
+                let read = read_file(path, LONGEST);
                 let secret = read.map_err(|error| format!("cannot read {place}: {error}"))?;
                 (secret.trim_ascii().to_vec(), place)
             }

@@ -10,6 +10,8 @@ use crate::exit::Failure;
 /// Whether a process can do what its settings say; it may add what is missing.
 type Accept = Box<dyn Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync>;
 
+type Load = fn(&[Preset], Option<&Path>, &Environment, &[Flag]) -> Result<Loaded, config::Error>;
+
 /// Reads a process's configuration: what its program, environment and command line say, which stays, and its file.
 pub struct ConfigReader {
     program: Vec<Preset>,
@@ -53,13 +55,25 @@ impl ConfigReader {
         named.or(self.environment.config_file.as_deref())
     }
 
-    /// Reads the configuration as it is now.
+    /// Reads the configuration for the start.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub fn load(&self) -> Result<Loaded, Failure> {
+        self.load_by(config::load)
+    }
+
+    /// Reads the configuration as it is now, while the process works.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(super) fn load_again(&self) -> Result<Loaded, Failure> {
+        self.load_by(config::load_again)
+    }
+
+    fn load_by(&self, load: Load) -> Result<Loaded, Failure> {
         let file = self.file.as_deref();
-        let mut loaded = config::load(&self.program, file, &self.environment, &self.flags)?;
+        let mut loaded = load(&self.program, file, &self.environment, &self.flags)?;
         (self.accept)(&mut loaded)?;
         Ok(loaded)
     }

@@ -242,6 +242,31 @@ async fn a_watched_file_needs_no_signal() {
     seen.offers("two_shout", true).await;
 }
 
+/// It would be waited for, and no later file would be read.
+#[tokio::test]
+async fn a_pipe_in_the_files_place_is_refused_and_the_file_after_it_is_read() {
+    let watch = "[reload]\nwatch = true\nwatch_every = '20ms'\n";
+    let config = ConfigFile::new(&format!("{}{watch}", fixture("one", "")));
+    let server = serve(&config).await;
+    let seen = Seen::of(&server).await;
+    std::fs::remove_file(config.path()).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(config.path())
+        .status();
+    assert!(made.unwrap().success());
+    let told = "cannot be read: it is no regular file";
+    until(async || server.log().contains(told)).await;
+    server.signal(Signal::SIGHUP);
+    std::fs::remove_file(config.path()).unwrap();
+    config.write(&format!(
+        "{}{}{watch}",
+        fixture("one", ""),
+        fixture("two", "")
+    ));
+    seen.offers("two_shout", true).await;
+    assert_eq!(server.log().matches(told).count(), 1, "{}", server.log());
+}
+
 #[tokio::test]
 async fn without_a_file_a_hang_up_is_told_and_nothing_else() {
     let mut server = Server::start(&["--demo"]).await;

@@ -67,6 +67,22 @@ fn a_changed_file_is_in_force_and_an_invalid_one_is_not() {
     assert!(!rules.reread());
 }
 
+#[cfg(unix)]
+#[test]
+fn what_would_be_waited_for_is_no_file_with_rules() {
+    let file = TestFile::new("pipe", ONE);
+    let rules = file.open(Vec::new());
+    let first = rules.current().fingerprint();
+    std::fs::remove_file(&file.0).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&file.0).status();
+    assert!(made.unwrap().success());
+    assert!(!rules.reread());
+    assert_eq!(rules.current().fingerprint(), first);
+    std::fs::remove_file(&file.0).unwrap();
+    file.write(&ONE.replace("allow", "deny"));
+    assert!(rules.reread());
+}
+
 #[test]
 fn rules_of_the_configuration_stay_when_the_file_changes() {
     let file = TestFile::new("both", ONE);

@@ -8,6 +8,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use shoal_ports::read_file;
 
 use super::error::{CERTIFICATE, KEY, TlsError};
 
@@ -43,13 +44,8 @@ impl Contents {
 }
 
 fn read(which: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    let unreadable = |error| TlsError::file(which, path, format!("cannot be read: {error}"));
-    let about = std::fs::metadata(path).map_err(unreadable)?;
-    if about.len() > LONGEST {
-        let problem = format!("is longer than {LONGEST} bytes");
-        return Err(TlsError::file(which, path, problem));
-    }
-    std::fs::read(path).map_err(unreadable)
+    read_file(path, LONGEST)
+        .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
 }
 
 /// The certificate, followed by those between it and its authority, and its key.

@@ -2,16 +2,17 @@
 //! clients that are passed on.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use shoal_ports::{Caller, Secret};
+use shoal_ports::{Caller, Secret, read_text};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::{HttpClientConfig, LOOK};
+use super::{HttpClientConfig, LOOK, off_the_runtime};
 
 /// Bytes of the file at most.
 const FILE_BYTES: u64 = 64 * 1024;
@@ -51,6 +52,8 @@ struct Read {
     looked: Option<Instant>,
     changed: Option<SystemTime>,
     headers: HeaderMap,
+    /// Why the file could not be used when it was looked at last.
+    failed: Option<String>,
 }
 
 /// Checks the headers of a configuration.
@@ -104,16 +107,22 @@ impl Headers {
         let mut read = self.read.lock().await;
         let now = Instant::now();
         if read.looked.is_none_or(|looked| now >= looked + LOOK) {
-            match load_if_other(file, read.changed).await {
-                Ok(None) => {}
+            let failed = match load_if_other(file, read.changed).await {
+                Ok(None) => None,
                 Ok(Some((headers, changed))) => {
                     read.headers = headers;
                     read.changed = Some(changed);
+                    None
                 }
-                Err(reason) => {
-                    tracing::warn!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read");
-                }
+                Err(reason) => Some(reason),
+            };
+            // Once for each trouble, and not with every look.
+            if let Some(reason) = &failed
+                && read.failed != failed
+            {
+                tracing::error!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read; the former ones stay");
             }
+            read.failed = failed;
             // Only now: a request that is given up while it waits for the file has read nothing.
             read.looked = Some(now);
         }
@@ -127,17 +136,19 @@ async fn load_if_other(
     file: &Path,
     known: Option<SystemTime>,
 ) -> Result<Option<(HeaderMap, SystemTime)>, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let about = tokio::fs::metadata(file).await.map_err(told)?;
-    let changed = about.modified().map_err(told)?;
-    if known == Some(changed) {
-        return Ok(None);
+    let file = file.to_owned();
+    let load = move || {
+        let changed = std::fs::metadata(&file)?.modified()?;
+        if known == Some(changed) {
+            return Ok(None);
+        }
+        Ok(Some((read_text(&file, FILE_BYTES)?, changed)))
+    };
+    let loaded: io::Result<_> = off_the_runtime(load).await;
+    match loaded.map_err(|error| error.to_string())? {
+        Some((text, changed)) => Ok(Some((read_lines(&text)?, changed))),
+        None => Ok(None),
     }
-    if about.len() > FILE_BYTES {
-        return Err(format!("it is larger than {FILE_BYTES} bytes"));
-    }
-    let text = tokio::fs::read_to_string(file).await.map_err(told)?;
-    Ok(Some((read_lines(&text)?, changed)))
 }
 
 fn read_lines(text: &str) -> Result<HeaderMap, String> {
@@ -182,7 +193,7 @@ mod tests {
 
     use shoal_ports::Secret;
 
-    use super::{Headers, check, forwarded};
+    use super::{Headers, LOOK, check, forwarded};
     use crate::HttpConfig;
 
     #[test]
@@ -216,24 +227,29 @@ mod tests {
         assert!(forwarded(&vec!["x-a".to_owned(); 17]).is_err());
     }
 
+    /// Every request of the backend would wait for the writer, for ever.
     #[cfg(unix)]
-    #[tokio::test]
-    async fn whoever_waits_for_the_file_holds_up_nobody() {
+    #[tokio::test(start_paused = true)]
+    async fn a_pipe_in_the_files_place_holds_up_nobody() {
         let unique = uuid::Uuid::new_v4().simple().to_string();
         let file = std::env::temp_dir().join(format!("shoal-headers-{unique}"));
-        let made = std::process::Command::new("mkfifo").arg(&file).status();
-        assert!(made.unwrap().success());
+        std::fs::write(&file, "X-Team: a\n").unwrap();
         let mut config = HttpConfig::new("http://localhost/mcp");
         config.headers_file = Some(file.clone());
         let headers = Headers::new(&config.client()).unwrap();
-        // One thread runs both, and the file says nothing until the second has its turn.
-        let writer = async {
-            let file = file.clone();
-            let write = move || std::fs::write(file, "X-Team: b\n");
-            tokio::task::spawn_blocking(write).await.unwrap().unwrap();
-        };
-        let (read, ()) = tokio::join!(headers.current(), writer);
-        assert_eq!(read["x-team"], "b");
+        assert_eq!(headers.current().await["x-team"], "a");
+        std::fs::remove_file(&file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        tokio::time::sleep(LOOK).await;
+        assert_eq!(headers.current().await["x-team"], "a");
+        let failed = headers.read.lock().await.failed.clone();
+        assert_eq!(failed.as_deref(), Some("it is no regular file"));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "X-Team: b\n").unwrap();
+        tokio::time::sleep(LOOK).await;
+        assert_eq!(headers.current().await["x-team"], "b");
+        assert_eq!(headers.read.lock().await.failed, None);
         std::fs::remove_file(&file).unwrap();
     }
 

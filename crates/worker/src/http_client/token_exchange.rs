@@ -11,7 +11,7 @@ use shoal_ports::{CallFailure, CallOutcome, Caller, shown};
 use shoal_protocol::{Outcome, RpcError};
 
 use super::tokens::{Token, Tokens};
-use super::{TokenExchangeConfig, check_url};
+use super::{TokenExchangeConfig, check_url, read_secret};
 use crate::upstream::RequestOutcome;
 
 /// What a token endpoint is called.
@@ -167,9 +167,7 @@ impl TokenExchange {
         match &config.client_secret_file {
             // Read each time: it may have been changed.
             Some(file) => {
-                let secret = tokio::fs::read_to_string(file).await.map_err(|error| {
-                    NoToken::Away(format!("cannot read {}: {error}", file.display()))
-                })?;
+                let secret = read_secret(file).await.map_err(NoToken::Away)?;
                 let (id, secret) = (encoded(&config.client_id), encoded(secret.trim()));
                 request = request.basic_auth(id, Some(secret));
             }

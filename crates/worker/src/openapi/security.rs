@@ -7,9 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::config::{CredentialConfig, OpenApiConfig};
 use super::document::{Document, ParameterLocation, Requirement, SecurityScheme};
-
-/// Bytes of a file with a secret at most.
-const FILE_BYTES: u64 = 64 * 1024;
+use crate::http_client::read_secret;
 
 /// One scheme of an operation, and what satisfies it.
 #[derive(Clone, Debug)]
@@ -156,18 +154,7 @@ impl Credential {
     pub(super) async fn value(&self) -> Result<String, String> {
         let secret = match (&self.config.secret, &self.config.secret_file) {
             (Some(secret), _) => secret.expose().to_owned(),
-            (None, Some(file)) => {
-                let wrong = |why: String| format!("cannot read {}: {why}", file.display());
-                let about = tokio::fs::metadata(file).await;
-                let about = about.map_err(|error| wrong(error.to_string()))?;
-                if about.len() > FILE_BYTES {
-                    return Err(wrong(format!("it has more than {FILE_BYTES} bytes")));
-                }
-                let text = tokio::fs::read_to_string(file).await;
-                text.map_err(|error| wrong(error.to_string()))?
-                    .trim()
-                    .to_owned()
-            }
+            (None, Some(file)) => read_secret(file).await?.trim().to_owned(),
             (None, None) => return Err("a credential has no secret".to_owned()),
         };
         Ok(match self.place {

@@ -1,5 +1,6 @@
 //! Where the document is, and reading it from there.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -7,10 +8,10 @@ use bytes::Bytes;
 use http::{Method, header};
 use reqwest::Url;
 use shoal_outbound::{Broken, collect};
-use tokio::io::AsyncReadExt as _;
+use shoal_ports::read_file;
 
 use super::config::OpenApiConfig;
-use crate::http_client::{HttpClient, Unanswered, check_url, modified, send};
+use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
 
 /// What the document's URL is called.
 const WHAT: &str = "an OpenAPI document";
@@ -72,25 +73,15 @@ impl DocumentSource {
 }
 
 async fn of_file(file: &Path, limit: usize) -> Result<Bytes, Unread> {
-    let wrong =
-        |error: std::io::Error| Unread::Wrong(format!("cannot read {}: {error}", file.display()));
-    // A pipe would be waited for, for ever.
-    if !tokio::fs::metadata(file).await.map_err(wrong)?.is_file() {
-        return Err(Unread::Wrong(format!("{} is no file", file.display())));
-    }
-    let opened = tokio::fs::File::open(file).await.map_err(wrong)?;
-    let mut text = Vec::new();
-    // What is not there is not read: a device would have no end.
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    opened
-        .take(most)
-        .read_to_end(&mut text)
-        .await
-        .map_err(wrong)?;
-    match text.len() > limit {
-        true => Err(too_large(limit)),
-        false => Ok(text.into()),
-    }
+    let most = u64::try_from(limit).unwrap_or(u64::MAX);
+    let read = {
+        let file = file.to_owned();
+        off_the_runtime(move || read_file(&file, most)).await
+    };
+    read.map(Bytes::from).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => too_large(limit),
+        _ => Unread::Wrong(format!("cannot read {}: {error}", file.display())),
+    })
 }
 
 async fn fetch(

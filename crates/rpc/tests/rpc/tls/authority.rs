@@ -91,6 +91,13 @@ impl Files {
         std::fs::write(self.directory.join(name), text).unwrap();
     }
 
+    pub(super) fn put_pipe(&self, name: &str) {
+        let made = std::process::Command::new("mkfifo")
+            .arg(self.directory.join(name))
+            .status();
+        assert!(made.unwrap().success());
+    }
+
     pub(super) fn remove(&self, name: &str) {
         std::fs::remove_file(self.directory.join(name)).unwrap();
     }

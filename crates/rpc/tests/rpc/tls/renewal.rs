@@ -84,6 +84,11 @@ async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
         files.remove("tls.key");
         tokio::time::sleep(SOON * 10).await;
         assert_eq!(tls.validity().not_after, OF_2040);
+        // It would be waited for.
+        files.put_pipe("tls.key");
+        tokio::time::sleep(SOON * 10).await;
+        assert_eq!(tls.validity().not_after, OF_2040);
+        files.remove("tls.key");
         files.write_one("tls.key", &renewed.key);
         until(|| tls.validity().not_after == OF_2041).await;
         assert_eq!(reached(&node, over(&tls)).await, Ok(()));
