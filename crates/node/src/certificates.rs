@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shoal_rpc::{ListenerTls, Tls};
+use shoal_rpc::{ListenerTls, Tls, TlsFiles};
 use shoal_telemetry::metrics::{CertificateValidity, Registration, TlsPort, metrics};
 
 use crate::config::{PortTls, Role, Settings};
@@ -98,6 +98,10 @@ impl Certificates {
 pub(crate) fn links(settings: &Settings) -> Result<Option<Tls>, String> {
     let files = settings.cluster.tls.files();
     let files = files.map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
+    let files = files.map(|files| TlsFiles {
+        for_node: settings.node.is(Role::Edge) || settings.node.is(Role::Session),
+        ..files
+    });
     let opened = files.map(Tls::open).transpose();
     opened.map_err(|error| format!("cluster.tls: {error}"))
 }

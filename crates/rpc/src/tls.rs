@@ -60,6 +60,8 @@ pub struct TlsFiles {
     /// Accepts peers without TLS as well, and dials those without that know none. Only for the time in
     /// which processes with and without TLS are mixed: whoever stands in between can have it left out.
     pub allow_plaintext: bool,
+    /// The process is a node, which others would not take it for with a worker's certificate.
+    pub for_node: bool,
 }
 
 /// The TLS of a process: what its files held when they were last good; a cheap handle.
@@ -98,7 +100,7 @@ impl Source for Link {
 }
 
 impl Tls {
-    /// Reads the files and checks that peers with the same authority and name would accept the certificate.
+    /// Reads the files and checks that peers with the same authority and name would accept the certificate, as a node's if it is one.
     /// Blocks while it reads.
     ///
     /// # Errors

@@ -83,6 +83,7 @@ impl ClusterTls {
             authority: authority.clone(),
             name: self.name.clone(),
             allow_plaintext: self.allow_plaintext,
+            for_node: false,
         }))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -59,6 +60,45 @@ async fn certificates_that_cannot_be_used_end_the_start_with_exit_code_2() {
         assert!(message.contains(part), "{message}");
     }
     assert_eq!(served.stdout, "");
+}
+
+/// No other process would take it for a node, so it could serve nobody.
+#[tokio::test]
+async fn a_node_with_the_certificate_of_a_pools_worker_does_not_start() {
+    let directory = std::env::temp_dir().join(format!("shoal-pool-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let place = |name: &str| directory.join(name).display().to_string();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let names = ["shoal", "other.pool.shoal"].map(str::to_owned);
+    let key = KeyPair::generate().unwrap();
+    let issued = CertificateParams::new(names).unwrap();
+    let issued = issued.signed_by(&key, &authority).unwrap();
+    std::fs::write(place("ca.crt"), authority.pem()).unwrap();
+    std::fs::write(place("tls.crt"), issued.pem()).unwrap();
+    std::fs::write(place("tls.key"), key.serialize_pem()).unwrap();
+    let settings = format!(
+        "[node]\nroles = ['edge', 'session']\nstore = 'redis://127.0.0.1:1'\n[cluster]\nlisten = '127.0.0.1:0'\n\
+         [cluster.tls]\ncertificate = '{}'\nkey = '{}'\nauthority = '{}'\n[pools.demo]\nbackend = 'demo'\n",
+        place("tls.crt"),
+        place("tls.key"),
+        place("ca.crt"),
+    );
+    std::fs::write(place("shoal.toml"), settings).unwrap();
+    let file = place("shoal.toml");
+    for command in [&["config", "check"][..], &["serve"]] {
+        let ended = output(&[command, &["--config", &file]].concat(), "").await;
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let message = ended.stderr.lines().last().unwrap();
+        for part in [
+            "tls.crt: is for workers of the pools other",
+            "edge or session",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use super::TlsFiles;
 use super::contents::{Contents, pair, roots};
 use super::error::{AUTHORITY, CERTIFICATE, TlsError, fault};
 use super::named::Named;
-use super::standing::Nodes;
+use super::standing::{Nodes, Standing};
 use super::validity::Validity;
 
 /// What gRPC is called in TLS.
@@ -53,6 +53,14 @@ impl Material {
         let of_certificate = |error: rustls::Error| {
             TlsError::file(CERTIFICATE, &files.certificate, error.to_string())
         };
+        if let (true, Some(own)) = (files.for_node, chain.first())
+            && let Some(why) = (Standing::of(own, name).map_err(of_certificate)?).no_node()
+        {
+            let problem = format!(
+                "{why}: a process with the role edge or session needs one that names no pool"
+            );
+            return Err(TlsError::file(CERTIFICATE, &files.certificate, problem));
+        }
         Ok(Self {
             server: server(&provider, clients, chain.clone(), key.clone_key())
                 .map_err(of_certificate)?,

@@ -66,22 +66,29 @@ impl Standing {
         })
     }
 
+    /// Why a node may not have it: goes on after "the certificate".
+    pub(super) fn no_node(&self) -> Option<String> {
+        let Self::Worker(pools) = self else {
+            return None;
+        };
+        let pools = pools.join(", ");
+        Some(format!(
+            "is for workers of the pools {pools}, and for no node"
+        ))
+    }
+
     /// Refuses whoever may only work, and says so in the log; `what` is asked for.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
-        match self {
-            Self::Full => Ok(()),
-            Self::Worker(pools) => {
-                let pools = pools.join(", ");
-                let text =
-                    format!("the certificate is for workers of the pools {pools}, and for no node");
-                tracing::warn!(
-                    what,
-                    why = text,
-                    "a worker asked for what is for nodes, and was refused"
-                );
-                Err(Status::failed_precondition(text))
-            }
-        }
+        let Some(why) = self.no_node() else {
+            return Ok(());
+        };
+        let text = format!("the certificate {why}");
+        tracing::warn!(
+            what,
+            why = text,
+            "a worker asked for what is for nodes, and was refused"
+        );
+        Err(Status::failed_precondition(text))
     }
 }
 

@@ -109,6 +109,7 @@ impl Files {
             authority: self.directory.join("ca.crt"),
             name: NAME.to_owned(),
             allow_plaintext: false,
+            for_node: false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a process says of files that it cannot use.
 
-use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, date_time_ymd};
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, SanType, date_time_ymd};
 use shoal_rpc::{Tls, TlsFiles, Validity};
 
 use super::authority::{Authority, Files};
@@ -92,6 +92,25 @@ fn a_certificate_that_peers_would_refuse_is_refused_at_once() {
         &refusal(&files),
         &["tls.crt", "not issued by the authority"],
     );
+}
+
+#[test]
+fn a_node_needs_a_certificate_that_names_no_pool() {
+    let authority = Authority::new();
+    let issued = authority.issue_with(|params| {
+        let pool = SanType::DnsName("search.pool.shoal".try_into().unwrap());
+        params.subject_alt_names.push(pool);
+    });
+    let node = |files: &Files| TlsFiles {
+        for_node: true,
+        ..files.settings()
+    };
+    let files = Files::with(&issued, &authority.pem());
+    assert!(Tls::open(files.settings()).is_ok(), "of a worker");
+    let message = Tls::open(node(&files)).unwrap_err().to_string();
+    let parts = ["tls.crt", "workers of the pools search", "names no pool"];
+    says(&message, &parts);
+    assert!(Tls::open(node(&Files::of(&authority))).is_ok());
 }
 
 #[test]
