@@ -71,7 +71,7 @@ mod writing;
 pub use config::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
 pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
-pub use layers::Trusted;
+pub use layers::{OverTls, Trusted};
 pub use load::Load;
 pub use quotas::{Quotas, TrustedProxies};
 pub use recorder::{Gauges, Recorder};

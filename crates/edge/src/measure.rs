@@ -17,6 +17,7 @@ use shoal_telemetry::metrics::{
 };
 use shoal_telemetry::trace::{self, Attributes, Span, attributes, names};
 
+use crate::layers::OverTls;
 use crate::names as headers;
 use crate::refusal::Refusal;
 use crate::upgrade;
@@ -48,6 +49,7 @@ pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, respon
             method: head.method.as_str(),
             route,
             status: response.status().as_u16(),
+            over_tls: head.extensions.get::<OverTls>().is_some(),
             version: version(head.version),
         },
     );

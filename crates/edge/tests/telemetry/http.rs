@@ -21,6 +21,7 @@ fn requests(method: &str, route: &str, status: &str) -> Series {
         ("http_route", route),
         ("http_response_status_code", status),
         ("network_protocol_version", "1.1"),
+        ("url_scheme", "http"),
     ];
     Series::of(DURATION, &labels)
 }

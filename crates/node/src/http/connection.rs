@@ -21,7 +21,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use shoal_edge::{Upgrade, Writing};
+use shoal_edge::{OverTls, Upgrade, Writing};
 use shoal_ports::ClientCertificate;
 use shoal_telemetry::trace;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -120,6 +120,7 @@ impl<S: RequestService> Protocols<S> {
         let peer = Peer {
             address,
             certificate: wire.certificate(),
+            over_tls: self.tls.is_some(),
         };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
@@ -239,6 +240,7 @@ impl<S: RequestService> Protocols<S> {
 struct Peer {
     address: Option<SocketAddr>,
     certificate: Option<ClientCertificate>,
+    over_tls: bool,
 }
 
 /// A request of this client. Only spans and quotas say where it is.
@@ -250,6 +252,9 @@ fn from(
     let wanted = |_: &SocketAddr| trace::enabled() || service.wants_addresses();
     if let Some(address) = peer.address.filter(wanted) {
         request.extensions_mut().insert(ConnectInfo(address));
+    }
+    if peer.over_tls {
+        request.extensions_mut().insert(OverTls);
     }
     if let Some(certificate) = peer.certificate {
         request.extensions_mut().insert(certificate);

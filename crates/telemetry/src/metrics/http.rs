@@ -12,8 +12,10 @@ const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
 const SCHEME: &str = "url.scheme";
 
-/// A node speaks plain HTTP: TLS ends in front of it.
+/// As the connection comes to the process: TLS that ends in front of it does not count.
+const SCHEMES: &[&str] = &[HTTP, HTTPS];
 const HTTP: &str = "http";
+const HTTPS: &str = "https";
 
 const METHODS: &[&str] = &["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"];
 
@@ -21,7 +23,7 @@ const REQUEST_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
     Attribute::code(ROUTE, "the paths that a node serves"),
     Attribute::code(STATUS, "the statuses that a node answers with"),
-    Attribute::one_of(SCHEME, &[HTTP]),
+    Attribute::one_of(SCHEME, SCHEMES),
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];
 
@@ -132,6 +134,8 @@ pub struct HttpRequest<'a> {
     pub route: &'static str,
     /// The status of the answer.
     pub status: u16,
+    /// Whether it came over TLS that ends in this process.
+    pub over_tls: bool,
     /// The version of HTTP.
     pub version: HttpVersion,
 }
@@ -145,7 +149,7 @@ impl HttpMetrics {
                 label(METHOD, method.map_or(super::OTHER, |known| known)),
                 label(ROUTE, request.route),
                 number(STATUS, i64::from(request.status)),
-                label(SCHEME, HTTP),
+                label(SCHEME, if request.over_tls { HTTPS } else { HTTP }),
                 label(PROTOCOL_VERSION, request.version.as_str()),
             ]
         });

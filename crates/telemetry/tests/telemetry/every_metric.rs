@@ -40,6 +40,7 @@ pub(crate) fn record_all() {
             method: "POST",
             route: "/mcp",
             status: 200,
+            over_tls: true,
             version: HttpVersion::Http11,
         },
     );

@@ -12,6 +12,7 @@ use rcgen::{
     date_time_ymd,
 };
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Version, tls};
+use shoal_edge::OverTls;
 use shoal_ports::ClientCertificate;
 use shoal_rpc::{ListenerFiles, ListenerTls};
 use shoal_telemetry::metrics::TlsPort;
@@ -108,7 +109,8 @@ fn serve(tls: ListenerTls, handshakes: usize, within: Duration) -> (u16, HttpSer
     let router = Router::new()
         .route("/", get(async || "hello"))
         .route("/large", get(async || "x".repeat(1 << 20)))
-        .route("/certificate", get(shown_certificate));
+        .route("/certificate", get(shown_certificate))
+        .route("/scheme", get(scheme));
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = bound.address().port();
     let tls = HttpTls::new(tls, TlsPort::Clients, handshakes, within);
@@ -118,6 +120,13 @@ fn serve(tls: ListenerTls, handshakes: usize, within: Duration) -> (u16, HttpSer
 async fn shown_certificate(request: axum::extract::Request) -> String {
     let shown = request.extensions().get::<ClientCertificate>();
     shown.map_or_else(|| "none".to_owned(), |shown| format!("{shown:?}"))
+}
+
+async fn scheme(request: axum::extract::Request) -> &'static str {
+    match request.extensions().get::<OverTls>() {
+        Some(OverTls) => "https",
+        None => "http",
+    }
 }
 
 async fn hello(client: &Client, port: u16) -> reqwest::Result<(Version, String)> {
@@ -150,6 +159,9 @@ async fn clients_of_both_versions_of_tls_and_of_http_are_served() {
             let large = client.get(format!("https://localhost:{port}/large"));
             let large = large.send().await.unwrap().bytes().await.unwrap();
             assert_eq!(large.len(), 1 << 20);
+            let scheme = client.get(format!("https://localhost:{port}/scheme"));
+            let scheme = scheme.send().await.unwrap().text().await.unwrap();
+            assert_eq!(scheme, "https");
         }
     }
 }
