@@ -183,8 +183,7 @@ mod tests {
             assert!(made.unwrap().success());
         };
         let endless = |place: &Path| symlink("/dev/zero", place).unwrap();
-        let makes: [(&dyn Fn(&Path), &str); 2] = [(&pipe, "second"), (&endless, "third")];
-        for (make, next) in makes {
+        for (make, next) in [(pipe as fn(&Path), "second"), (endless, "third")] {
             std::fs::remove_file(&file).unwrap();
             make(&file);
             let reread = TokensFile::new(file.clone(), Principals::new(), tokens.handle());
