@@ -13,7 +13,8 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Calls {
-        /// How long a call may run before its tool is told to stop, a legacy client's answers included.
+        /// How long a call may run before its tool is told to stop, a legacy client's answers included. The time of a
+        /// [task](tasks.md#limits) stops while a question of it is open.
         pub timeout: Period = SessionConfig::default().call_timeout.into(),
         /// What callers who are refused for lack of room are told to wait.
         pub retry_after: Period = SessionConfig::default().retry_after.into(),
@@ -28,7 +29,7 @@ settings! {
         pub circuit_open: Period = Dispatch::default().circuit_open.into(),
         /// How long the circuit breaker stays open at most.
         pub circuit_open_max: Period = Dispatch::default().circuit_open_max.into(),
-        /// How long a call waits for a modern client's answers. Its `requestState` is valid for the same time.
+        /// How long a call waits for a modern client's answers, as a task too. Its `requestState` is valid for the same time.
         pub input_timeout: Period = Dispatch::default().parking_time.into(),
         /// How much the clocks of two nodes may differ. Within that, a `requestState` that one node sealed does not
         /// expire too early at the other.
