@@ -67,6 +67,8 @@ struct RecordState {
     kept: bool,
     /// Whether a reader has been given the call's end.
     delivered: bool,
+    /// Whether it was told to stop and may run again: its client was told that it does not run, and may send it again.
+    withdrawn: bool,
 }
 
 /// Whoever reads the events now. A later reader takes over: the earlier one is most likely half of a
@@ -324,6 +326,8 @@ impl CallRecord {
         if state.events.has_ended() {
             return false;
         }
+        let cancelled = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
+        state.withdrawn = cancelled && self.durability == Durability::Repeatable;
         state.events.end(outcome);
         let asks = std::mem::take(&mut state.asks);
         state.params = None;
@@ -378,12 +382,12 @@ impl CallRecord {
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.durability == Durability::Repeatable
-            && (events.last() == 1 || events.was_lost() || self.is_withdrawn())
+            && (events.last() == 1 || events.was_lost() || state.withdrawn)
     }
 
-    /// Whether it was told to stop, and may run again: its client was told that it does not run, and may send it again.
+    /// Whether it was told to stop and may run again.
     pub(super) fn is_withdrawn(&self) -> bool {
-        self.durability == Durability::Repeatable && self.cancelled.is_cancelled()
+        self.state.lock().withdrawn
     }
 
     /// How long it goes on when nobody reads it; `None` when its worker has gone.

@@ -190,7 +190,10 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     let mut second = loop {
         match worker.start(call.clone()).await {
             Ok(second) => break second,
-            Err(CallFailure::NotExecuted { .. }) => tokio::task::yield_now().await,
+            // The first one has its place until its tool has stopped.
+            Err(CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. }) => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             Err(other) => panic!("{other:?}"),
         }
     };
