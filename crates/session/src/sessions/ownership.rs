@@ -194,7 +194,14 @@ impl Node {
     pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
         match asked {
+            Ok(Ok(())) => Ok(()),
             Ok(Err(moved @ GatewayError::Moved { .. })) => Err(moved),
+            // What a task is answers without a write that would fail: its next owner may have said more by now.
+            Ok(Err(error)) if live.transport == SessionTransport::Task => Err(error),
+            Err(_) if live.transport == SessionTransport::Task => Err(GatewayError::Unavailable {
+                reason: "the store does not say whose the task is".to_owned(),
+                retry_after: self.config.retry_after,
+            }),
             _ => Ok(()),
         }
     }
