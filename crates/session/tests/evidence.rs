@@ -14,11 +14,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, Evidence, GatewayError, Liveness, NodeId, Post, Renewal, SessionGateway, SessionRef,
+    Delivered, Evidence, GatewayError, Liveness, NodeId, OpenSession, Post, Principal, Renewal,
+    SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_session::{SessionConfig, Sessions};
 use support::counted::Counted;
-use support::{Bench, call, post, read, read_all};
+use support::{Bench, call, initialize, post, read, read_all};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -202,6 +203,33 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     two.echo(&two.second, 2).await.unwrap();
     let refused = two.echo(&two.bench.sessions, 3).await;
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner: None });
+}
+
+/// Its next owner may have said more by now, and no write of this node would fail.
+#[tokio::test]
+async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
+    let counted = Counted::new();
+    let bench = Bench::on(counted.store(), SessionConfig::default());
+    let told = Told::to(&bench.sessions);
+    let opening = OpenSession {
+        transport: SessionTransport::Task,
+        ..initialize("alice", "2025-11-25")
+    };
+    let opened = bench.sessions.open(opening).await.unwrap();
+    let task = SessionRef::new(opened.session, Principal::new("alice"));
+    let get = || {
+        let asked = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{}}"#;
+        bench.sessions.deliver(&task, post(asked))
+    };
+    told.doubt();
+    let said = get().await;
+    assert!(matches!(said, Ok(Delivered::Json(_))), "{said:?}");
+    counted.mute(true);
+    let refused = get().await;
+    assert!(
+        matches!(refused, Err(GatewayError::Unavailable { .. })),
+        "{refused:?}"
+    );
 }
 
 /// Deliveries that an edge repeats over several ways may come at the same time, also while all have to wait for the store

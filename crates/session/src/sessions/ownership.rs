@@ -188,9 +188,10 @@ impl Node {
 
     /// Asks whose a session is, where that is not certain: this node's lease may have run out, or others take it for
     /// gone. A store that cannot say keeps nobody from what needs no store: the node asks again with the next message.
+    /// Only of a task nothing is said then.
     ///
     /// # Errors
-    /// `Moved` when another node has it.
+    /// `Moved` when another node has it; of a task `Unavailable` too.
     pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
         match asked {
