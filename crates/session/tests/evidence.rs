@@ -146,7 +146,7 @@ async fn an_owner_is_looked_for_only_by_who_would_take_its_session() {
     assert_eq!(two.second_told.looks.load(Ordering::SeqCst), 1);
     // A stranger makes no node look.
     let mallory = SessionRef {
-        principal: shoal_ports::Principal::new("mallory"),
+        principal: Principal::new("mallory"),
         ..two.alice.clone()
     };
     two.blame();
