@@ -60,6 +60,8 @@ impl Granting {
             .env("SHOAL_AUTH__ISSUERS", issuers)
             .env("SHOAL_AUTH__REQUIRED_SCOPES", "['mcp']")
             .env("SHOAL_SERVER__WEBSOCKET", "true")
+            // What is unknown is said to be so at once.
+            .env("SHOAL_CLUSTER__LEARNING", "0s")
             .env("SHOAL_POLICY__RULES", RULES);
         command
     }
