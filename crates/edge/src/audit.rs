@@ -60,7 +60,7 @@ pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject) {
         match subject {
             QuotaSubject::Everybody => {}
             QuotaSubject::Address(address) => {
-                event.set(attributes::CLIENT_ADDRESS, &address.to_string());
+                event.set(attributes::CLIENT_ADDRESS, *address);
             }
             QuotaSubject::Principal(principal) => {
                 event.set(keys::ENDUSER_ID, principal.as_str());
@@ -81,10 +81,7 @@ fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
     let address = edge.config.trusted_proxies.address_of(head);
     let text = |name| head.headers.get(name)?.to_str().ok();
     event
-        .set_some(
-            attributes::CLIENT_ADDRESS,
-            address.map(|address| address.to_string()).as_deref(),
-        )
+        .set_some(attributes::CLIENT_ADDRESS, address)
         .set(attributes::HTTP_REQUEST_METHOD, head.method.as_str())
         .set_some(attributes::MCP_SESSION_ID, text(&crate::names::SESSION_ID))
         .set_some(keys::USER_AGENT, text(&header::USER_AGENT))

@@ -163,7 +163,7 @@ pub(crate) fn set_connection(set: &mut Attributes, head: &Parts) {
         .set(attributes::NETWORK_PROTOCOL_NAME, protocol)
         .set(attributes::NETWORK_PROTOCOL_VERSION, version);
     if let Some(ConnectInfo(peer)) = head.extensions.get::<ConnectInfo<SocketAddr>>() {
-        set.set(attributes::CLIENT_ADDRESS, &peer.ip().to_string())
+        set.set(attributes::CLIENT_ADDRESS, peer.ip())
             .set(attributes::CLIENT_PORT, i64::from(peer.port()));
     }
 }

@@ -166,11 +166,8 @@ impl Quotas {
         };
         let rules = self.0.rules.read().clone();
         let subject = QuotaSubject::address(address);
-        let counted = rules
-            .of_address
-            .iter()
-            .map(|rule| (rule, subject.clone(), 1));
-        self.admit_all(counted).await
+        self.admit_by(&rules.of_address, |_| (subject.clone(), 1))
+            .await
     }
 
     /// Counts the requests of a message of a client that is known.
@@ -183,38 +180,37 @@ impl Quotas {
             return Ok(Places::default());
         }
         let rules = self.0.rules.read().clone();
-        let counted = rules.of_message.iter().filter_map(|rule| {
-            let count = rule.count(body);
+        let counted = |rule: &Rule| {
             let subject = match rule.config.per {
                 QuotaPer::Principal => QuotaSubject::Principal(principal.clone()),
                 QuotaPer::Address | QuotaPer::All => QuotaSubject::Everybody,
             };
-            (count > 0).then_some((rule, subject, count))
-        });
-        self.admit_all(counted).await
+            (subject, rule.count(body))
+        };
+        self.admit_by(&rules.of_message, counted).await
     }
 
-    async fn admit_all<'a>(
+    /// Counts requests by all of the rules, or by none. `counted` says whose they are to a rule, and how many.
+    async fn admit_by(
         &self,
-        counted: impl Iterator<Item = (&'a Arc<Rule>, QuotaSubject, u32)> + Clone,
+        rules: &[Arc<Rule>],
+        counted: impl Fn(&Rule) -> (QuotaSubject, u32),
     ) -> Result<Places, Refusal> {
         let mut places = Places::default();
-        let refused = |at| {
-            if let Some((rule, subject, _)) = counted.clone().nth(at) {
+        for (at, rule) in rules.iter().enumerate() {
+            let (subject, count) = counted(rule);
+            if count == 0 {
+                continue;
+            }
+            let admitted = match rule.take_places(&subject, count, &mut places) {
+                Ok(()) => self.spend(rule, &subject, count).await,
+                Err(refusal) => Err(refusal),
+            };
+            if let Err(refusal) = admitted {
                 rule.refused(&subject);
-            }
-        };
-        for (at, (rule, subject, count)) in counted.clone().enumerate() {
-            if let Err(refusal) = rule.take_places(subject, count, &mut places) {
-                refused(at);
-                return Err(refusal);
-            }
-        }
-        for (at, (rule, subject, count)) in counted.clone().enumerate() {
-            if let Err(refusal) = self.spend(rule, subject, count).await {
-                refused(at);
-                // It was not let through: what it has taken of other quotas is there for others.
-                for (rule, subject, count) in counted.take(at) {
+                // They were not let through: what they have taken of other quotas is there for others.
+                for rule in &rules[..at] {
+                    let (subject, count) = counted(rule);
                     rule.leases.put_back(&subject, count);
                 }
                 return Err(refusal);
@@ -227,7 +223,7 @@ impl Quotas {
     async fn spend(
         &self,
         rule: &Arc<Rule>,
-        subject: QuotaSubject,
+        subject: &QuotaSubject,
         need: u32,
     ) -> Result<(), Refusal> {
         let Some(rate) = rule.rate else {
@@ -237,7 +233,7 @@ impl Quotas {
             return Err(rule.never(need));
         }
         loop {
-            match rule.leases.spend(&subject, need, rate) {
+            match rule.leases.spend(subject, need, rate) {
                 Step::Spent => return Ok(()),
                 Step::Refused(wait) => return Err(rule.used_up(wait)),
                 Step::Wait(news) => news.await,

@@ -104,9 +104,12 @@ pub enum InspectError {
 /// Name and version of a client, of its `Implementation`; shortened.
 pub fn client_name(info: &RawJson) -> String {
     let member = |name: &str| info.member(name).and_then(|value| value.string());
-    let name = member("name").unwrap_or_default();
-    let version = member("version").unwrap_or_default();
-    shown(format!("{name} {version}").trim(), LONGEST_CLIENT)
+    let mut name = member("name").unwrap_or_default();
+    if let Some(version) = member("version") {
+        name.push(' ');
+        name.push_str(&version);
+    }
+    shown(name.trim(), LONGEST_CLIENT)
 }
 
 /// By what a principal is told from others where its name is not to be shown: the first 12 hexadecimal

@@ -72,14 +72,14 @@ impl Rule {
     /// Takes places for calls that are under way at once, if that is limited.
     pub(super) fn take_places(
         &self,
-        subject: QuotaSubject,
+        subject: &QuotaSubject,
         count: u32,
         places: &mut Places,
     ) -> Result<(), Refusal> {
         let Some(limit) = self.config.concurrent else {
             return Ok(());
         };
-        let place = PlaceCounts::take(&self.places, subject, count as usize, limit);
+        let place = PlaceCounts::take(&self.places, subject.clone(), count as usize, limit);
         let place = place.ok_or_else(|| Refusal::QuotaPlaces {
             quota: Arc::clone(&self.name),
             limit,

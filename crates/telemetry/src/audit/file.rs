@@ -74,8 +74,8 @@ impl AuditFile {
         }
     }
 
-    /// Writes what was lost, and then the lines; how many of these are whole in the file.
-    fn try_write(&mut self, lines: &[u8]) -> (u64, io::Result<()>) {
+    /// Writes what was lost, and then the lines; how many bytes of these are in the file.
+    fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));
         };
@@ -99,7 +99,7 @@ impl AuditFile {
         self.lost = 0;
         let (written, result) = write_out(file, lines);
         self.is_torn = written > 0 && lines[written - 1] != b'\n';
-        (count_of(&lines[..written]), result)
+        (written, result)
     }
 }
 
@@ -125,9 +125,9 @@ fn count_of(lines: &[u8]) -> u64 {
 impl Output for AuditFile {
     fn write(&mut self, lines: &[u8]) {
         self.look();
-        let (whole, written) = self.try_write(lines);
-        if let Err(error) = written {
-            let count = count_of(lines) - whole;
+        let (written, result) = self.try_write(lines);
+        if let Err(error) = result {
+            let count = count_of(&lines[written..]);
             self.lost += count;
             self.has_failed = true;
             metrics().audit.lost(AuditSink::File, count);
