@@ -41,7 +41,6 @@ pub(crate) fn running<B: Bridge>(
     bridge: impl FnOnce(WorkerCall) -> B,
 ) -> RunningCall {
     let worker = worker_call.worker().clone();
-    worker_call.tell_where();
     let control: Arc<dyn CallControl> = worker_call.handle.clone();
     // Boxed, because the state moves in and out of the stream with every event.
     let bridge = Box::new(bridge(worker_call));

@@ -5,6 +5,7 @@ mod answer_relay;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{Answered, AskId, Bound, CallControl, answered};
 use shoal_protocol::Outcome;
@@ -212,8 +213,15 @@ impl CallControl for CallHandle {
         below.control().cancel(reason);
     }
 
-    fn bound(&self) -> Option<Bound> {
-        self.bound.get().cloned()
+    fn bound(&self) -> BoxFuture<'static, Option<Bound>> {
+        let bound = self.bound.get().cloned();
+        let below = self.state.lock().below.clone();
+        Box::pin(async move {
+            if let Some(relay) = below {
+                relay.settled().await;
+            }
+            bound
+        })
     }
 
     fn is_replaced(&self) -> bool {

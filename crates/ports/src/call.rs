@@ -368,8 +368,10 @@ pub trait CallControl: Send + Sync {
     }
 
     /// Where a call runs that was begun without a session, so that one may take it over; `None` where that is not known.
-    fn bound(&self) -> Option<Bound> {
-        None
+    /// Told once no answer is on its way to the worker: who takes the call over before one has arrived finds its question
+    /// open, and puts it again.
+    fn bound(&self) -> future::BoxFuture<'static, Option<Bound>> {
+        Box::pin(future::ready(None))
     }
 
     /// Names this reader to the worker, under which name it [comes back](crate::Attach::reader) when the way

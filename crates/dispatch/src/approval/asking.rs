@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures::future::{BoxFuture, ready};
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
@@ -319,8 +320,11 @@ impl CallControl for AskControl {
         self.state.lock().superseded || self.below().is_some_and(|below| below.is_replaced())
     }
 
-    fn bound(&self) -> Option<Bound> {
-        self.below()?.bound()
+    fn bound(&self) -> BoxFuture<'static, Option<Bound>> {
+        match self.below() {
+            Some(below) => below.bound(),
+            None => Box::pin(ready(None)),
+        }
     }
 
     fn reader(&self) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shoal_ports::AskId;
 use shoal_protocol::{Method, RawJson, RawObject, RequestDigest, RpcError};
 
 /// What a backend returned instead of a result.
@@ -44,6 +45,16 @@ impl Given {
             .remove(&question.key)
             .filter(RawJson::is_object)
     }
+}
+
+/// The key of a question that a call puts while it runs.
+pub(super) fn key_of(ask: AskId) -> String {
+    format!("ask-{}", ask.0)
+}
+
+/// The question that has this key, if one that a running call has put may have it.
+pub(super) fn ask_of(key: &str) -> Option<AskId> {
+    key.strip_prefix("ask-")?.parse().ok().map(AskId)
 }
 
 impl InputRequired {

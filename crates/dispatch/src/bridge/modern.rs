@@ -9,7 +9,7 @@ use shoal_ports::{
 use shoal_protocol::Outcome;
 
 use super::Bridge;
-use super::input::{Given, InputRequest};
+use super::input::{Given, InputRequest, key_of};
 use super::parking::Question;
 use super::request::Modern;
 use crate::worker_call::WorkerCall;
@@ -38,6 +38,10 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
+        // One that is run again has its answers here alone, until it asks for them.
+        if given.to.is_none() {
+            worker_call.tell_where();
+        }
         Self {
             request,
             worker_call: Some(worker_call),
@@ -66,15 +70,14 @@ impl ModernBridge {
                 method,
                 params,
             } => {
-                let key = format!("ask-{}", ask.0);
                 let request = InputRequest {
-                    key,
+                    key: key_of(ask),
                     method,
                     params,
                 };
                 let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
-                    // What was not open any more has not come again.
+                    // What was not open any more has not come again. A second answer does no harm.
                     Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,

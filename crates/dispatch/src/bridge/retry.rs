@@ -11,7 +11,7 @@ use shoal_protocol::{
 };
 use tokio::time::Instant;
 
-use super::input::{Given, with_round};
+use super::input::{Given, ask_of, with_round};
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
@@ -44,6 +44,8 @@ pub(crate) struct WokenCall {
     parked: Parked,
     retry: RetryStream,
     responses: RawObject,
+    /// The keys of what it had asked.
+    asked: Vec<String>,
 }
 
 /// Whether a modern call may go on with something, as far as can be said at a glance.
@@ -123,6 +125,7 @@ pub(crate) async fn continued(
             seen,
         },
         responses: responses.unwrap_or_default(),
+        asked: asked.into_keys().collect(),
     }))))
 }
 
@@ -210,6 +213,7 @@ impl WokenCall {
                 },
             retry,
             mut responses,
+            asked,
         } = self;
         worker_call.wake();
         let waits_here = !questions.is_empty();
@@ -232,10 +236,19 @@ impl WokenCall {
         request.retry = Some(retry);
         let given = match waits_here {
             true => Given::default(),
-            false => Given {
-                answers: responses,
-                to: None,
-            },
+            false => {
+                // At once, though the questions come again: before they do, the call may become a task, which has no answers.
+                for key in &asked {
+                    let answer = responses.get(key).filter(RawJson::is_object);
+                    if let (Some(ask), Some(answer)) = (ask_of(key), answer) {
+                        drop(worker_call.handle.answer(ask, Outcome::Result(answer)));
+                    }
+                }
+                Given {
+                    answers: responses,
+                    to: None,
+                }
+            }
         };
         running(worker_call, |worker_call| {
             ModernBridge::new(request, worker_call, open, given)

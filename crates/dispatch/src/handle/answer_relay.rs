@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
+use futures::future::Shared;
 use parking_lot::Mutex;
 use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
@@ -32,8 +33,8 @@ struct Unsettled {
     answer: Outcome,
     /// The turn in which it was last sent.
     turn: u64,
-    /// Its fate in that turn, which never comes where the way is broken; `None` while somebody waits for it.
-    arriving: Option<Answered>,
+    /// Its fate in that turn, which never comes where the way is broken; `None` while it is being sent.
+    arriving: Option<Shared<Answered>>,
 }
 
 /// What those who wait for an answer's arrival have to know.
@@ -115,6 +116,13 @@ impl AnswerRelay {
         self.condition.send_modify(|it| it.turn = turn);
     }
 
+    /// Returns once no answer is on its way: each has arrived, or never will. Cancellation safe.
+    pub(super) async fn settled(self: Arc<Self>) {
+        while let Some(number) = self.oldest() {
+            arrival(Arc::clone(&self), number).await;
+        }
+    }
+
     /// No other control will come.
     pub(super) fn closed(&self) {
         self.condition.send_modify(|it| it.closed = true);
@@ -126,7 +134,7 @@ impl AnswerRelay {
         // In another turn it has been sent once more already.
         let is_it = |it: &&mut Unsettled| it.number == number && it.turn == turn;
         if let Some(answer) = unsettled.find(is_it) {
-            answer.arriving = Some(arriving);
+            answer.arriving = Some(arriving.shared());
         }
     }
 
@@ -136,20 +144,25 @@ impl AnswerRelay {
     }
 
     /// The turn in which an answer was last sent, and its fate; `None` when it is settled.
-    fn take(&self, number: u64) -> Option<(u64, Option<Answered>)> {
-        let mut state = self.state.lock();
-        let mut unsettled = state.unsettled.iter_mut();
+    fn fate(&self, number: u64) -> Option<(u64, Option<Shared<Answered>>)> {
+        let state = self.state.lock();
+        let mut unsettled = state.unsettled.iter();
         let answer = unsettled.find(|answer| answer.number == number)?;
-        Some((answer.turn, answer.arriving.take()))
+        Some((answer.turn, answer.arriving.clone()))
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        let state = self.state.lock();
+        state.unsettled.first().map(|answer| answer.number)
     }
 }
 
 /// Waits until an answer has arrived, or never will.
 async fn arrival(relay: Arc<AnswerRelay>, number: u64) -> bool {
     let mut condition = relay.condition.subscribe();
-    while let Some((turn, arriving)) = relay.take(number) {
+    while let Some((turn, arriving)) = relay.fate(number) {
         let Some(arriving) = arriving else {
-            // It is just being sent again.
+            // It is just being sent.
             let sent = condition.wait_for(|it| it.turn >= turn).await;
             drop(sent);
             continue;

@@ -51,6 +51,8 @@ pub(crate) struct FakeWorker {
     pub(crate) subscribed: Mutex<Vec<String>>,
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
+    /// Whether it says that an answer has arrived.
+    pub(crate) acknowledges: Arc<watch::Sender<bool>>,
     /// Taken, it does not answer who subscribes or unsubscribes.
     pub(crate) subscribing: tokio::sync::Mutex<()>,
     pub(crate) ended: Mutex<Vec<SessionId>>,
@@ -61,6 +63,7 @@ struct Control {
     answers: mpsc::UnboundedSender<(AskId, Outcome)>,
     cancelled: watch::Sender<Option<String>>,
     replaced: Arc<AtomicBool>,
+    acknowledges: Arc<watch::Sender<bool>>,
     call: CallId,
     name: u64,
     readers: Arc<Mutex<HashMap<CallId, u64>>>,
@@ -101,6 +104,7 @@ impl FakeWorker {
             subscribed: Mutex::default(),
             unsubscribed: Mutex::default(),
             refuses_subscriptions: false,
+            acknowledges: Arc::new(watch::Sender::new(true)),
             subscribing: tokio::sync::Mutex::default(),
             ended: Mutex::default(),
         }
@@ -248,6 +252,7 @@ impl FakeWorker {
                 answers,
                 cancelled,
                 replaced: self.replaced.clone(),
+                acknowledges: self.acknowledges.clone(),
                 call,
                 name,
                 readers: self.readers.clone(),
@@ -348,7 +353,11 @@ impl CallControl for Control {
             return answered(false);
         }
         match self.answers.send((ask, answer)) {
-            Ok(()) => answered(true),
+            Ok(()) if *self.acknowledges.borrow() => answered(true),
+            Ok(()) => {
+                let mut acknowledges = self.acknowledges.subscribe();
+                Box::pin(async move { acknowledges.wait_for(|says| *says).await.is_ok() })
+            }
             // The way has broken: whoever attaches again answers again.
             Err(_) => Box::pin(std::future::pending()),
         }

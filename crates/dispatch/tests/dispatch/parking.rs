@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome};
@@ -322,4 +323,56 @@ async fn the_parking_lot_is_bounded() {
         cancelled.recv().await.unwrap();
     }
     assert_eq!(setting.dispatch.status().parked, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_woken_call_runs_is_told_once_its_answer_has_arrived() {
+    let setting = setting();
+    let worker = setting.add(asking_twice());
+    let first = setting.result(ask()).await;
+    worker.acknowledges.send_replace(false);
+    let again = retry(&first, json!({"ask-1":{"n":1}}));
+    let running = setting.start(again).await.unwrap();
+    let mut bound = running.control.bound();
+    assert!((&mut bound).now_or_never().is_none());
+    // Whoever waits may stop waiting.
+    let mut bound = running.control.bound();
+    assert!((&mut bound).now_or_never().is_none());
+    worker.acknowledges.send_replace(true);
+    let bound = bound.await.expect("it runs");
+    assert_eq!(bound.worker.worker.as_str(), "w1");
+    assert!(running.control.bound().now_or_never().is_some());
+}
+
+/// The way breaks while an answer is on it.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_sent_again_is_waited_for() {
+    let setting = setting();
+    let worker = FakeWorker::new("w1", "a", tools(&["ask"]))
+        .still_open(1)
+        .on_call(|_, mut script| async move {
+            script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+            script.answer().await;
+        })
+        .on_attach(|_, _, mut script| async move {
+            script.answer().await;
+            script.cancelled().await;
+            true
+        });
+    let worker = setting.add(worker);
+    let first = setting.result(ask()).await;
+    worker.acknowledges.send_replace(false);
+    let again = retry(&first, json!({"ask-1":{"n":1}}));
+    let mut running = setting.start(again).await.unwrap();
+    let bound = running.control.bound();
+    let attached = async {
+        while worker.attachments.lock().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        worker.acknowledges.send_replace(true);
+    };
+    tokio::select! {
+        (bound, ()) = async { tokio::join!(bound, attached) } => assert!(bound.is_some()),
+        event = running.events.next() => panic!("unexpected {event:?}"),
+    }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{Call, CallEventKind, CallFailure};
 use shoal_protocol::Method;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, Setting, finish, modern, result, setting, tools};
@@ -109,6 +110,37 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     here.until(|d| d.status().parked == 0).await;
     tokio::time::sleep(Duration::from_secs(1000)).await;
     assert!(story.cancelled.lock().is_empty());
+}
+
+/// It may become a task before its questions come again.
+#[tokio::test(start_paused = true)]
+async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_again() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let worker = FakeWorker::new("w1", "a", tools(&["ask"]))
+        .still_open(1)
+        .on_call(|_, mut script| async move {
+            script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+            script.cancelled().await;
+        })
+        .on_attach(move |_, _, mut script| {
+            let tell = tell.clone();
+            async move {
+                let (ask, answer) = script.answer().await;
+                tell.send((ask.0, answer)).unwrap();
+                script.cancelled().await;
+                true
+            }
+        });
+    let ([here, there], worker) = nodes(worker);
+    let first = here.result(ask()).await;
+    worker.acknowledges.send_replace(false);
+    let again = retry(&first, json!({"ask-1":{"n":1},"ask-2":{"n":2}}));
+    // Nobody reads its events.
+    let running = there.start(again).await.unwrap();
+    assert!(running.control.bound().now_or_never().is_none());
+    worker.acknowledges.send_replace(true);
+    assert!(running.control.bound().await.is_some());
+    assert_eq!(told.recv().await.unwrap(), (1, r#"{"n":1}"#.to_owned()));
 }
 
 /// The word that another node goes on with it may come late.
@@ -231,7 +263,10 @@ async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
     let again = there.add(asking_once("w2", r#"{"message":"?"}"#));
     let first = here.result(ask().repeatable()).await;
     let answer = || retry(&first, json!({"ask-1":{"n":1}})).repeatable();
-    let done = there.result(answer()).await;
+    let mut running = there.start(answer()).await.unwrap();
+    // Its answers are here alone, until it asks for them.
+    assert!(running.control.bound().await.is_none());
+    let done = result(finish(&mut running).await.1);
     assert_eq!(done["structuredContent"], json!({"n":1}));
     assert_eq!(again.calls(), 1);
     assert!(again.last_params().get("requestState").is_none());

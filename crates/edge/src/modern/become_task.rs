@@ -3,11 +3,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use futures::future::BoxFuture;
 use shoal_ports::{
-    Bound, Call, CallId, CallPlan, Delivered, Durability, ForwardedHeaders, OpenSession, Post,
-    Principal, RequestPlan, Route, RunningCall, SessionGateway, SessionRef, SessionTransport,
+    Bound, Call, CallControl, CallId, CallPlan, Delivered, Durability, ForwardedHeaders,
+    OpenSession, Post, Principal, RequestPlan, Route, RunningCall, SessionGateway, SessionRef,
+    SessionTransport,
 };
 use shoal_protocol::task::created;
 use shoal_protocol::{
@@ -23,6 +25,8 @@ use crate::visit::Visit;
 /// A call that may become a task.
 pub(super) struct Candidate {
     due: Pin<Box<Sleep>>,
+    /// Where the call runs, which is asked when it is due.
+    bound: Option<BoxFuture<'static, Option<Bound>>>,
     origin: Origin,
 }
 
@@ -61,6 +65,7 @@ impl Candidate {
         let caller = &call.caller;
         Box::new(Self {
             due: Box::pin(sleep_until(Instant::now() + edge.config.tasks.after)),
+            bound: None,
             origin: Origin {
                 gateway: Arc::clone(&edge.gateway),
                 principal: caller.principal.clone(),
@@ -81,16 +86,25 @@ impl Candidate {
         self.origin.route.clone_from(&plan.route);
     }
 
-    /// Ready when the call has lasted so long that it should become a task.
-    pub(super) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.due.as_mut().poll(cx)
+    /// Ready when the call has lasted so long that it should become a task, and what its client has answered has arrived;
+    /// with where it runs, if that is known.
+    pub(super) fn poll_due(
+        &mut self,
+        control: &dyn CallControl,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Bound>> {
+        if !self.due.is_elapsed() {
+            ready!(self.due.as_mut().poll(cx));
+        }
+        let bound = self.bound.get_or_insert_with(|| control.bound());
+        bound.as_mut().poll(cx)
     }
 
-    /// Makes the call a task. That is seen through, whoever waits for it.
-    pub(super) fn begin(self, running: RunningCall) -> JoinHandle<Became> {
+    /// Makes the call a task where it runs. That is seen through, whoever waits for it.
+    pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;
-            match origin.enter(running.control.bound()).await {
+            match origin.enter(bound).await {
                 Some((told, task)) => {
                     metrics().tasks.created(TaskOutcome::Created);
                     Became::Task(told, task)

@@ -9,8 +9,8 @@ use futures::Stream;
 use futures::future::{BoxFuture, Either};
 use http::StatusCode;
 use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, Durability, Planned, RunningCall,
-    Started, no_session,
+    Bound, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, Durability, Planned,
+    RunningCall, Started, no_session,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::task::JoinHandle;
@@ -138,11 +138,11 @@ impl CallRun {
                 }
                 RunState::Running(running) => {
                     let Poll::Ready(event) = Pin::new(&mut running.events).poll_next(cx) else {
-                        match &mut self.candidate {
-                            Some(candidate) => ready!(candidate.poll_due(cx)),
+                        let bound = match &mut self.candidate {
+                            Some(candidate) => ready!(candidate.poll_due(&*running.control, cx)),
                             None => return Poll::Pending,
-                        }
-                        self.become_task();
+                        };
+                        self.become_task(bound);
                         continue;
                     };
                     match event.map(|event| event.kind) {
@@ -176,11 +176,11 @@ impl CallRun {
     }
 
     /// The call runs on as a task, if that can be.
-    fn become_task(&mut self) {
+    fn become_task(&mut self, bound: Option<Bound>) {
         let state = std::mem::replace(&mut self.state, RunState::Ended);
         self.state = match (state, self.candidate.take()) {
             (RunState::Running(running), Some(candidate)) => {
-                RunState::Becoming(candidate.begin(running))
+                RunState::Becoming(candidate.begin(running, bound))
             }
             (state, _) => state,
         };

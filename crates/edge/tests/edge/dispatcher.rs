@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
@@ -30,6 +31,8 @@ pub(crate) struct FakeDispatcher {
     pub(crate) acknowledged: Mutex<Vec<(WorkerId, CallId)>>,
     /// Reasons for which calls were cancelled.
     pub(crate) cancelled: watch::Sender<Vec<String>>,
+    /// Whether an answer is on its way to a tool.
+    pub(crate) under_way: watch::Sender<bool>,
     running: mpsc::UnboundedSender<RunningFake>,
     started: tokio::sync::Mutex<mpsc::UnboundedReceiver<RunningFake>>,
     /// Lets `slow-start` begin.
@@ -65,15 +68,18 @@ impl RunningFake {
     }
 }
 
-struct FakeControl(watch::Sender<Vec<String>>);
+struct FakeControl {
+    cancelled: watch::Sender<Vec<String>>,
+    under_way: watch::Sender<bool>,
+}
 
 impl CallControl for FakeControl {
     fn answer(&self, _ask: AskId, _answer: Outcome) -> Answered {
         answered(false)
     }
 
-    fn bound(&self) -> Option<Bound> {
-        Some(Bound {
+    fn bound(&self) -> BoxFuture<'static, Option<Bound>> {
+        let bound = Bound {
             call: CallId::generate(),
             pool: "p".into(),
             worker: Binding {
@@ -83,11 +89,16 @@ impl CallControl for FakeControl {
                     number: 1,
                 }),
             },
+        };
+        let mut under_way = self.under_way.subscribe();
+        Box::pin(async move {
+            under_way.wait_for(|under_way| !under_way).await.ok()?;
+            Some(bound)
         })
     }
 
     fn cancel(&self, reason: &str) {
-        self.0
+        self.cancelled
             .send_modify(|cancelled| cancelled.push(reason.to_owned()));
     }
 }
@@ -110,6 +121,7 @@ impl FakeDispatcher {
             calls: Mutex::default(),
             acknowledged: Mutex::default(),
             cancelled: watch::Sender::default(),
+            under_way: watch::Sender::default(),
             running,
             started: tokio::sync::Mutex::new(started),
             gate: Arc::new(tokio::sync::Semaphore::new(0)),
@@ -158,7 +170,7 @@ fn tool(params: Option<&RawJson>) -> String {
 fn begin(
     tool: &str,
     started: &mpsc::UnboundedSender<RunningFake>,
-    cancelled: watch::Sender<Vec<String>>,
+    control: FakeControl,
 ) -> Result<RunningCall, CallFailure> {
     let retry_after = Duration::from_millis(2500);
     let reason = "the queue is full".to_owned();
@@ -219,7 +231,7 @@ fn begin(
     };
     Ok(RunningCall {
         events,
-        control: Arc::new(FakeControl(cancelled)),
+        control: Arc::new(control),
         worker: None,
     })
 }
@@ -300,14 +312,18 @@ impl Dispatcher for FakeDispatcher {
     fn start(&self, plan: &CallPlan) -> Starting {
         let tool = tool(plan.call.params.as_ref());
         self.calls.lock().push(plan.call.clone());
-        let (running, cancelled) = (self.running.clone(), self.cancelled.clone());
+        let running = self.running.clone();
+        let control = FakeControl {
+            cancelled: self.cancelled.clone(),
+            under_way: self.under_way.clone(),
+        };
         if tool != "slow-start" {
-            return at_once(begin(&tool, &running, cancelled));
+            return at_once(begin(&tool, &running, control));
         }
         let gate = self.gate.clone();
         later(async move {
             gate.acquire().await.unwrap().forget();
-            begin(&tool, &running, cancelled)
+            begin(&tool, &running, control)
         })
     }
 

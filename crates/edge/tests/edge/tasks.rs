@@ -6,7 +6,9 @@ use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use shoal_ports::GatewayError;
 use shoal_protocol::{Body, Message, Method};
+use tokio::task::JoinHandle;
 
+use crate::dispatcher::RunningFake;
 use crate::gateway::TASK;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
@@ -95,6 +97,47 @@ async fn a_call_that_cannot_become_a_task_goes_on_as_it_was() {
     running.finish(r#"{"resultType":"complete","n":1}"#).await;
     let (_, body) = call.await.unwrap();
     assert_eq!(body["result"]["n"], 1, "{body}");
+}
+
+/// A call that is due to become a task, while an answer is on its way to it.
+async fn due(server: &Server) -> (JoinHandle<(StatusCode, Value)>, RunningFake) {
+    server.dispatcher.under_way.send_replace(true);
+    let request = declared(server, "tools/call", tool("long-write"));
+    let call = tokio::spawn(json_of(request));
+    let running = server.dispatcher.call().await;
+    // When it is due, it is asked where it runs.
+    while server.dispatcher.under_way.receiver_count() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    (call, running)
+}
+
+#[tokio::test]
+async fn a_call_becomes_a_task_once_no_answer_is_on_its_way_to_it() {
+    let server = hurried().await;
+    let (call, _running) = due(&server).await;
+    assert!(!call.is_finished() && server.gateway.delivered.lock().is_empty());
+    server.dispatcher.under_way.send_replace(false);
+    let (_, body) = call.await.unwrap();
+    assert_eq!(body["result"]["resultType"], "task", "{body}");
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_is_on_its_way_ends_as_any_other() {
+    let server = hurried().await;
+    let (call, mut running) = due(&server).await;
+    running.finish(r#"{"resultType":"complete","n":1}"#).await;
+    let (_, body) = call.await.unwrap();
+    assert_eq!(body["result"]["n"], 1, "{body}");
+    // Nothing waits for the answer any more.
+    while server.dispatcher.under_way.receiver_count() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (call, _running) = due(&server).await;
+    call.abort();
+    let why = server.dispatcher.was_cancelled().await;
+    assert_eq!(why, "the client closed the connection");
+    assert!(server.gateway.delivered.lock().is_empty());
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_testkit::cluster::{Builder, Cluster};
+use shoal_testkit::fault_proxy::Fault;
 
 use crate::client::within;
 use crate::session::owner;
@@ -220,4 +221,53 @@ async fn a_task_that_is_safe_to_repeat_runs_again_when_its_worker_is_lost() {
     worker.start_again().await.unwrap();
     let done = ended(url, &task).await;
     assert_eq!(done["result"]["content"][0]["text"], "again", "{done}");
+}
+
+/// Between the edge and the workers nothing passes for a while.
+#[tokio::test]
+async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_worker() {
+    let builder = small().fault_proxies().setting("tasks.after", "1s");
+    let cluster = start(builder).await;
+    let edge = cluster.edges()[0];
+    let url = edge.mcp_url().unwrap();
+    let mut params = json!({ "name": "ask", "arguments": { "nonce": "put-once" } });
+    let asked = within(request(url, "tools/call", "ask", params.clone())).await;
+    let asked = &asked["result"];
+    let questions = asked["inputRequests"].as_object().expect("a question");
+    let key = questions.keys().next().unwrap();
+    let said = json!({ "action": "accept", "content": { "text": "yes" } });
+    params["inputResponses"] = json!({ key: said });
+    params["requestState"] = asked["requestState"].clone();
+
+    for worker in cluster.workers() {
+        cluster.between(edge, worker, Fault::BlackHole);
+    }
+    let mut answering = Box::pin(request(url, "tools/call", "ask", params));
+    // Long enough to become a task; if it does, its session finds the question open.
+    let early = tokio::time::timeout(Duration::from_secs(3), &mut answering).await;
+    let mut statuses = Vec::new();
+    if let Ok(early) = &early {
+        let task = early["result"]["taskId"].as_str().expect("a task");
+        within(async {
+            while statuses.last().is_none_or(|status| status == "working") {
+                let now = get(url, task).await["result"]["status"].clone();
+                statuses.push(now.as_str().unwrap().to_owned());
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+    assert_eq!(
+        statuses, [""; 0],
+        "it became a task before its answer had arrived"
+    );
+    cluster.heal();
+    let answer = within(answering).await["result"].clone();
+    // It is due, and ends: it may become a task yet, which does not ask.
+    let done = match answer["taskId"].as_str() {
+        Some(task) => ended(url, task).await["result"].clone(),
+        None => answer,
+    };
+    assert_eq!(done["content"][0]["text"], "put-once yes", "{done}");
+    assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
