@@ -20,7 +20,11 @@ fn hurried() -> Builder {
 /// A request of a client that declares tasks, at this edge.
 async fn request(url: &str, method: &str, name: &str, params: Value) -> Value {
     let answer = send(url, method, name, params).await;
-    answer.json().await.unwrap()
+    let text = answer.text().await.unwrap();
+    // What lasts is answered on a stream.
+    let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let last = data.next_back().unwrap_or(&text);
+    serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 async fn send(url: &str, method: &str, name: &str, mut params: Value) -> reqwest::Response {
