@@ -182,6 +182,11 @@ impl LiveSession {
         self.core.with(passivate).unwrap_or_default()
     }
 
+    /// Takes inputs again: it was not passivated after all.
+    pub(crate) fn stay(&self) {
+        self.core.with(|core| core.closed = false);
+    }
+
     /// Takes no inputs any more, whatever is going on; reports what runs.
     pub(crate) fn end(&self) -> Vec<Arc<CallSlot>> {
         let end = |core: &mut SessionCore| {

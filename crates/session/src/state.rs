@@ -32,7 +32,7 @@ pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;
 pub(crate) use slot::CallSlot;
-pub(crate) use task::{TaskAnswer, TaskTimes};
+pub(crate) use task::{TaskAnswer, TaskTimes, lost_call};
 pub(crate) use updates::News;
 
 use crate::record::{MadeTask, Record};

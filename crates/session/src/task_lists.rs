@@ -138,8 +138,17 @@ pub(crate) async fn adopt_tasks(node: Arc<Node>, stop: CancellationToken) {
 
 /// Whether a session is a task whose call has not ended.
 pub(crate) fn runs(live: &LiveSession) -> bool {
+    !live.is_lost() && has_end(live) == Some(false)
+}
+
+/// Whether a session is a task whose call has ended.
+pub(crate) fn has_ended(live: &LiveSession) -> bool {
+    has_end(live) == Some(true)
+}
+
+fn has_end(live: &LiveSession) -> Option<bool> {
     let has_end = live.read(|record| record.task.as_ref().map(|task| task.end.is_some()));
-    !live.is_lost() && has_end.flatten() == Some(false)
+    has_end.flatten()
 }
 
 impl Node {

@@ -402,6 +402,51 @@ async fn a_task_is_not_done_before_its_end_is_stored() {
     status(&bench.sessions, &task, "completed").await;
 }
 
+/// A node that puts its sessions to sleep soon.
+fn sleepy() -> SessionConfig {
+    SessionConfig {
+        passivate_after: Duration::from_millis(40),
+        sweep_every: Duration::from_millis(10),
+        ..SessionConfig::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_store_has_lost_is_told_again_before_the_task_sleeps() {
+    let (bench, saves) = Bench::with_fate(sleepy());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    *saves.lock() = Fate::Lost;
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&bench.sessions, &task, "completed").await;
+    // A failover: while the store is away, nobody but this node knows how the task has ended.
+    for away in [Fate::Away, Fate::Unconfirmed] {
+        *saves.lock() = away;
+        tokio::time::sleep(LONG).await;
+    }
+    *saves.lock() = Fate::Works;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(get(&bench.sessions, &task).await["status"], "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_end_the_store_has_lost_fails_and_stays_so() {
+    let (bench, saves) = Bench::with_fate(sleepy());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    *saves.lock() = Fate::Lost;
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&bench.sessions, &task, "completed").await;
+    tokio::time::sleep(LONG).await;
+    *saves.lock() = Fate::Works;
+    let failed = get(&bench.sessions, &task).await;
+    assert_eq!(failed["status"], "failed", "{failed}");
+    assert_eq!(failed["error"]["code"], 50002);
+    // The next owner must not go on with what its journal may still have.
+    let directory = &bench.store.directory;
+    let claim = directory.claim(&task.session, &NodeId::new("test")).await;
+    let record: Value = serde_json::from_slice(&claim.unwrap().record).unwrap();
+    assert_eq!(record["task"]["end"]["failed"]["code"], 50002, "{record}");
+}
+
 #[tokio::test]
 async fn a_result_for_which_there_is_no_room_is_said_to_be_lost() {
     let limits = NodeLimits {

@@ -87,8 +87,17 @@ impl Node {
         if !live.passivate() {
             return false;
         }
-        if let Err(error) = live.write_record(Step::Save).await {
-            tracing::warn!(session = %live.id, %error, "could not store a session's record");
+        match live.write_record(Step::Save).await {
+            // A store that comes back without its newest writes is told them again by whoever has them, which is this node alone.
+            Err(error) if error.is_outage() => {
+                tracing::debug!(session = %live.id, %error, "a session stays awake while the store is away");
+                live.stay();
+                return false;
+            }
+            Err(error) => {
+                tracing::warn!(session = %live.id, %error, "could not store a session's record");
+            }
+            Ok(()) => {}
         }
         self.rebuild_later(live, live.subscriptions());
         live.forget();

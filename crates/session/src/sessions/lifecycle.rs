@@ -110,6 +110,7 @@ impl Node {
             subscriptions,
             last_used: live.last_used.load(Ordering::Relaxed),
             updated: BTreeSet::new(),
+            has_ended: task_lists::has_ended(live),
             about: live.about(),
             share: live.share.clone(),
         };

@@ -77,6 +77,8 @@ pub(crate) struct Passive {
     pub(crate) last_used: u64,
     /// Subscribed resources that changed meanwhile.
     pub(crate) updated: BTreeSet<String>,
+    /// Whether it is a task whose end was known here.
+    pub(crate) has_ended: bool,
     /// What operators see of it.
     pub(crate) about: About,
     /// What it has stored.

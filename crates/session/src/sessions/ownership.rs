@@ -16,11 +16,12 @@ use tokio::time::{Instant, timeout};
 use super::leaving::Leave;
 use super::{About, HandedOver, Node, TakingOver};
 use crate::call::{TakenOver, brought_by};
+use crate::clock::unix_millis;
 use crate::here::in_task;
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::record::Record;
-use crate::state::SessionState;
+use crate::state::{SessionState, lost_call};
 
 /// Sessions that are handed over at the same time.
 const HANDED_OVER_AT_ONCE: usize = 64;
@@ -97,6 +98,9 @@ impl Node {
             }
         };
         let mut record = read(&claim)?;
+        if self.passive.get(&to.session).is_some_and(|it| it.has_ended) {
+            self.settle_lost(to, &claim, &mut record).await?;
+        }
         let share = self.stored.share(&to.principal, claim.record.len());
         if let Some((_, passive)) = self.passive.remove(&to.session) {
             record.updated.extend(passive.updated);
@@ -107,6 +111,26 @@ impl Node {
         let state = SessionState::new(to.session.clone(), record, self.limits());
         // Something is missing where it fell asleep before a backend took it back that had refused.
         Ok(self.make_live(to.session.clone(), state, (claim.epoch, share), missing))
+    }
+
+    /// A task that slept here had ended. If its record does not say so, the store has lost its newest writes, and the task fails.
+    /// That is stored first: the next owner may find the call in the journal, and would go on with it.
+    async fn settle_lost(
+        &self,
+        to: &SessionRef,
+        claim: &Claim,
+        record: &mut Record,
+    ) -> Result<(), GatewayError> {
+        let Some(task) = record.task.as_mut().filter(|task| task.end.is_none()) else {
+            return Ok(());
+        };
+        (task.end, task.ended_at) = (Some(lost_call()), unix_millis());
+        let directory = &self.driver.store.directory;
+        let life = self.config.record_life(record.transport);
+        let saved = directory.save(&to.session, claim.epoch, record.to_bytes(), life);
+        saved
+            .await
+            .map_err(|error| store_failed(&error, &self.config))
     }
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.

@@ -220,8 +220,7 @@ impl TaskNow<'_> {
             Now::Asking(questions) => TaskState::InputRequired(questions),
             Now::Ended(end) => TaskState::Ended(end),
             Now::Lost => {
-                let failure = CallFailure::outcome_unknown("the store has lost the task's call");
-                lost = TaskEnd::Failed(failure.to_rpc().to_json());
+                lost = lost_call();
                 TaskState::Ended(&lost)
             }
         };
@@ -235,6 +234,12 @@ impl TaskNow<'_> {
         };
         read(task)
     }
+}
+
+/// The end of a task whose call, or whose end, the store has lost.
+pub(crate) fn lost_call() -> TaskEnd {
+    let failure = CallFailure::outcome_unknown("the store has lost the task's call");
+    TaskEnd::Failed(failure.to_rpc().to_json())
 }
 
 fn acknowledgement(request: &Request) -> Bytes {

@@ -16,6 +16,8 @@ use tokio::task::yield_now;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Works,
+    /// It is acknowledged, and nothing is done.
+    Lost,
     /// Nothing is done.
     Away,
     /// Nothing is done, and nobody knows.
@@ -80,6 +82,7 @@ impl Directory for Fated {
             let mut fate = self.saves.lock();
             match *fate {
                 Fate::Works => {}
+                Fate::Lost => return Ok(()),
                 Fate::Away => return Err(StoreError::Away("the test says so".to_owned())),
                 Fate::Unconfirmed | Fate::Seen => {
                     *fate = Fate::Seen;

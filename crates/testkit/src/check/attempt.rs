@@ -12,8 +12,8 @@ pub(super) struct Attempt {
     pub(super) answers: Vec<Answer>,
     pub(super) steps: Vec<u64>,
     pub(super) questions: usize,
-    /// How its task stood, each time that its client asked.
-    pub(super) statuses: Vec<String>,
+    /// How its task stood, and when, each time that its client asked.
+    pub(super) statuses: Vec<(Duration, String)>,
     pub(super) has_id: bool,
     /// What came that does not belong to the request.
     pub(super) strays: Vec<String>,
@@ -91,13 +91,13 @@ impl Attempt {
             }
             Step::Received { id, message, .. } => {
                 self.has_id |= id.is_some();
-                self.message(message);
+                self.message(message, entry.at);
             }
             _ => {}
         }
     }
 
-    fn message(&mut self, message: &Message) {
+    fn message(&mut self, message: &Message, at: Duration) {
         match message {
             Message::Response { request, answer } if *request == self.request => {
                 self.answers.push(answer.clone());
@@ -107,7 +107,7 @@ impl Attempt {
             }
             Message::Question { .. } => self.questions += 1,
             Message::Task { request, status } if *request == self.request => {
-                self.statuses.push(status.clone());
+                self.statuses.push((at, status.clone()));
             }
             Message::Prime | Message::Request { .. } | Message::Notification { .. } => {}
             stray => self.strays.push(format!("{stray:?}")),

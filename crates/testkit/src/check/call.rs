@@ -54,8 +54,8 @@ impl CallRecord {
     pub(super) fn check(&self, ledger: &Ledger, rules: &Rules, findings: &mut Findings<'_>) {
         findings.verdict.counts.calls += 1;
         for attempt in &self.attempts {
-            self.check_answers(attempt, findings);
-            self.check_statuses(attempt, findings);
+            self.check_answers(attempt, rules, findings);
+            self.check_statuses(attempt, rules, findings);
         }
         let Some(last) = self.attempts.last() else {
             return;
@@ -70,8 +70,11 @@ impl CallRecord {
     }
 
     /// One answer, and no more; nothing that belongs elsewhere.
-    fn check_answers(&self, attempt: &Attempt, findings: &mut Findings<'_>) {
+    fn check_answers(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         for extra in attempt.answers.iter().skip(1) {
+            if end_was_lost(attempt, extra, rules) {
+                continue;
+            }
             findings.find(
                 Violation::Duplicated,
                 self.told(&format!("again {extra:?}")),
@@ -86,13 +89,16 @@ impl CallRecord {
         }
     }
 
-    /// A task that has ended stays as it is.
-    fn check_statuses(&self, attempt: &Attempt, findings: &mut Findings<'_>) {
+    /// A task that has ended stays as it is, unless the store has lost its end.
+    fn check_statuses(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         findings.verdict.counts.tasks += u64::from(!attempt.statuses.is_empty());
         for pair in attempt.statuses.windows(2) {
-            let has_ended = !matches!(pair[0].as_str(), "working" | "input_required");
-            if has_ended && pair[0] != pair[1] {
-                let detail = format!("its task was {}, and then {}", pair[0], pair[1]);
+            let [(told, before), (_, after)] = pair else {
+                continue;
+            };
+            let goes_back = has_ended(before) && before != after;
+            if goes_back && !rules.lost_writes_between(attempt.sent, *told) {
+                let detail = format!("its task was {before}, and then {after}");
                 findings.find(Violation::OutOfOrder, self.told(&detail));
             }
         }
@@ -115,6 +121,7 @@ impl CallRecord {
                 {
                     Fate::Forgotten
                 }
+                answer if end_was_lost(last, answer, rules) => Fate::Forgotten,
                 Answer::Error { code, message } => Fate::Error(*code, message.clone()),
             };
         }
@@ -250,4 +257,26 @@ impl CallRecord {
             tool.name()
         )
     }
+}
+
+/// Whether a task may say this of its end because the store has lost that, or the call with it: that nobody knows the outcome, or
+/// that there is no such task. What was written before its call was sent, or after its end was told, is no excuse.
+fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
+    let lost = matches!(
+        answer,
+        Answer::Error {
+            code: code::OUTCOME_UNKNOWN | code::GONE,
+            ..
+        }
+    );
+    let ended = attempt
+        .statuses
+        .iter()
+        .find(|(_, status)| has_ended(status));
+    lost && ended.is_some_and(|(told, _)| rules.lost_writes_between(attempt.sent, *told))
+}
+
+/// Whether a task of this status has ended.
+fn has_ended(status: &str) -> bool {
+    !matches!(status, "working" | "input_required")
 }

@@ -45,8 +45,13 @@ impl Rules {
 
     /// Whether what was written for a request may be gone, which was sent and last heard of then.
     pub(super) fn may_be_gone(&self, sent: Duration, heard: Duration) -> bool {
-        let written = |lost: &Outage| sent <= lost.until && lost.from <= heard;
-        !self.wipes.is_empty() || self.lost_writes.iter().any(written)
+        !self.wipes.is_empty() || self.lost_writes_between(sent, heard)
+    }
+
+    /// Whether Redis may have lost something that was written between these times, and has what was written before.
+    pub(super) fn lost_writes_between(&self, from: Duration, until: Duration) -> bool {
+        let written = |lost: &Outage| from <= lost.until && lost.from <= until;
+        self.lost_writes.iter().any(written)
     }
 
     /// Whether something that clients were told of may be gone.

@@ -354,3 +354,91 @@ fn a_task_that_has_ended_stays_as_it_is() {
     }
     seen(&["completed", "completed"], 2).shows(&[NONCE], Violation::Duplicated);
 }
+
+#[test]
+fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
+    // Sent in second 2, `working` in 3, its end told in 4, and what is said of it then in 5.
+    let after = |tool, status: &str, says: Option<Message>| {
+        let told = |status: &str| Message::Task {
+            request: 1,
+            status: status.to_owned(),
+        };
+        let story = Story::begin()
+            .calls(tool)
+            .receives(None, told("working"))
+            .receives(None, told("completed"));
+        let story = story.receives(None, result(NONCE));
+        let story = story.receives(None, told(status));
+        says.into_iter()
+            .fold(story, |story, says| story.receives(None, says))
+    };
+    let lost = |seconds| Rules {
+        lost_writes: vec![Outage {
+            member: "redis".to_owned(),
+            from: Duration::from_secs(seconds),
+            until: Duration::from_secs(seconds),
+        }],
+        ..Rules::default()
+    };
+    let wiped = Rules {
+        wipes: lost(3).lost_writes,
+        outcome_unknown: true,
+        ..Rules::default()
+    };
+    let works_again = || after(Tool::Record, "working", None);
+    let fails = |code| after(Tool::Record, "failed", Some(error(code)));
+    works_again().shows_nothing_under(&[NONCE], &lost(3));
+    // What was lost was written before the call, or after its end; or nothing was lost so.
+    for rules in [lost(1), lost(5), wiped] {
+        let verdict = works_again().judged(&[NONCE], &rules);
+        assert_eq!(verdict.count(Violation::OutOfOrder), 1, "{verdict:#?}");
+    }
+    fails(code::OUTCOME_UNKNOWN).shows_nothing_under(&[NONCE], &lost(3));
+    let found = |story: Story, rules| {
+        let findings = story.judged(&[NONCE], &rules).findings;
+        let found: Vec<_> = findings.iter().map(|found| found.violation).collect();
+        found
+    };
+    let twice = [Violation::Duplicated, Violation::OutOfOrder];
+    assert_eq!(found(fails(code::OUTCOME_UNKNOWN), lost(1)), twice);
+    // Another error, or another result, is none that lost writes bring.
+    assert_eq!(found(fails(-32_603), lost(3)), [Violation::Duplicated]);
+    after(Tool::Record, "completed", Some(result("other"))).shows_under(
+        &[NONCE],
+        &lost(3),
+        Violation::Duplicated,
+    );
+    // It may run again where that is safe, and nowhere else.
+    works_again().shows_under(&[NONCE, NONCE], &lost(3), Violation::ExecutedTwice);
+}
+
+#[test]
+fn only_lost_writes_excuse_a_task_that_has_lost_its_call() {
+    let failed = |tool, code| {
+        let status = "failed".to_owned();
+        let task = Message::Task { request: 1, status };
+        let story = Story::begin().calls(tool).receives(None, task);
+        story.receives(None, error(code))
+    };
+    let lost = |seconds| Rules {
+        lost_writes: vec![Outage {
+            member: "redis".to_owned(),
+            from: Duration::from_secs(seconds),
+            until: Duration::from_secs(seconds),
+        }],
+        ..Rules::default()
+    };
+    let unknown = |tool| failed(tool, code::OUTCOME_UNKNOWN);
+    for tool in [Tool::Record, Tool::Steps] {
+        unknown(tool).shows_nothing_under(&[], &lost(3));
+        unknown(tool).shows(&[], Violation::UnexpectedError);
+        unknown(tool).shows_under(&[], &lost(1), Violation::UnexpectedError);
+    }
+    // A worker that is lost is no excuse for what is safe to repeat.
+    let rules = Rules {
+        outcome_unknown: true,
+        ..Rules::default()
+    };
+    unknown(Tool::Steps).shows_under(&[], &rules, Violation::UnexpectedError);
+    failed(Tool::Steps, -32_603).shows_under(&[], &lost(3), Violation::UnexpectedError);
+}
