@@ -4,12 +4,13 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use shoal_ports::{
     Bound, Call, CallControl, CallId, CallPlan, Delivered, Durability, ForwardedHeaders,
-    OpenSession, Post, Principal, RequestPlan, Route, RunningCall, SessionGateway, SessionRef,
-    SessionTransport,
+    GatewayError, OpenSession, Post, Principal, RequestPlan, Route, RunningCall, SessionGateway,
+    SessionRef, SessionTransport,
 };
 use shoal_protocol::task::created;
 use shoal_protocol::{
@@ -18,9 +19,12 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::{TaskOutcome, metrics};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::visit::Visit;
+
+/// The pause before a new task is asked again that could not answer.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// A call that may become a task.
 pub(super) struct Candidate {
@@ -39,6 +43,8 @@ struct Origin {
     client_info: Option<RawJson>,
     capabilities: RawJson,
     params: Option<RawJson>,
+    /// How long its client waits at most.
+    deadline: Instant,
     durability: Durability,
     /// Where it goes. A request that goes on with an earlier one has no plan that says that.
     route: Option<Route>,
@@ -74,6 +80,7 @@ impl Candidate {
                 client_info: caller.client_info.clone(),
                 capabilities: caller.capabilities.clone(),
                 params: call.params.clone(),
+                deadline: call.deadline,
                 durability: Durability::Journaled,
                 route: None,
             },
@@ -180,13 +187,21 @@ impl Origin {
         }
         let mut named = RawObject::default();
         named.set("taskId", RawJson::of(task.to.session.as_str()));
-        let get = Post::new(request("get", Method::TasksGet, Some(named.to_json())));
-        match self.gateway.deliver(&task.to, get).await {
-            Ok(Delivered::Json(text)) => {
-                let answer = RawJson::from_valid(text);
-                answer.member("result").map(|task| created(&task))
+        let named = named.to_json();
+        loop {
+            let get = Post::new(request("get", Method::TasksGet, Some(named.clone())));
+            match self.gateway.deliver(&task.to, get).await {
+                Ok(Delivered::Json(text)) => {
+                    let answer = RawJson::from_valid(text);
+                    return answer.member("result").map(|task| created(&task));
+                }
+                // The task has the call by now, and it cannot go on here: who knows of the task may be away for a moment.
+                Err(error) if may_pass(&error) && Instant::now() < self.deadline => {
+                    tracing::debug!(%error, "a new task does not answer yet");
+                    sleep(AGAIN).await;
+                }
+                Ok(_) | Err(_) => return None,
             }
-            _ => None,
         }
     }
 
@@ -251,6 +266,18 @@ impl Origin {
         }
         Some(params.to_json())
     }
+}
+
+/// Whether a task may answer later.
+fn may_pass(error: &GatewayError) -> bool {
+    matches!(
+        error,
+        GatewayError::Unavailable { .. }
+            | GatewayError::Unreachable { .. }
+            | GatewayError::Unsent { .. }
+            | GatewayError::Moved { .. }
+            | GatewayError::Overloaded { .. }
+    )
 }
 
 impl TaskHandle {

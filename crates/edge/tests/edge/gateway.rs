@@ -37,6 +37,8 @@ pub(crate) struct FakeGateway {
     pub(crate) closed: watch::Sender<Vec<String>>,
     /// What `tasks/get` says, and how often it was asked.
     pub(crate) task: Mutex<(RawJson, usize)>,
+    /// What `tasks/get` answers with once, before it says that.
+    pub(crate) getting: Mutex<Option<GatewayError>>,
     /// What `open` answers with, if not with a session.
     pub(crate) opening: Mutex<Option<GatewayError>>,
     /// Whether everything of the session goes on its one stream, except the answer to a `ping`.
@@ -54,6 +56,7 @@ impl FakeGateway {
             cursors: Mutex::default(),
             closed: watch::Sender::new(Vec::new()),
             task: Mutex::new((RawJson::from_static("{}"), 0)),
+            getting: Mutex::default(),
             opening: Mutex::default(),
             single: AtomicBool::default(),
             streams,
@@ -160,6 +163,12 @@ impl SessionGateway for FakeGateway {
             return Err(GatewayError::WorkerAway { reason });
         }
         refuse(to)?;
+        if let Body::Single(Message::Request(request)) = &body
+            && request.method == Method::TasksGet
+            && let Some(error) = self.getting.lock().take()
+        {
+            return Err(error);
+        }
         let delivered = match &body {
             Body::Single(Message::Request(request))
                 if self.single.load(Ordering::Relaxed) && request.method != Method::Ping =>

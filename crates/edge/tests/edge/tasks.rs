@@ -141,6 +141,20 @@ async fn a_call_whose_answer_is_on_its_way_ends_as_any_other() {
 }
 
 #[tokio::test]
+async fn a_task_that_has_the_call_is_asked_until_it_answers() {
+    let server = hurried().await;
+    let away = GatewayError::Unavailable {
+        reason: "the store is away".to_owned(),
+        retry_after: Duration::from_secs(1),
+    };
+    *server.gateway.getting.lock() = Some(away);
+    let (_, body) = json_of(declared(&server, "tools/call", tool("long-write"))).await;
+    assert_eq!(body["result"]["resultType"], "task", "{body}");
+    assert!(server.gateway.getting.lock().is_none(), "it was away once");
+    assert!(server.gateway.closed.borrow().is_empty());
+}
+
+#[tokio::test]
 async fn neither_who_does_not_ask_for_tasks_nor_a_tool_that_forbids_them_gets_one() {
     let server = hurried().await;
     for request in [
