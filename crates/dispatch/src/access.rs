@@ -3,6 +3,7 @@
 //! What a caller may not use is not there for it: lists leave it out, and a request for it is answered as one for something
 //! unknown.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use shoal_policy::{Decision, KnownSubject, Policy, Subject, Target, TargetKind};
@@ -31,6 +32,24 @@ pub(crate) enum MayCall {
 struct Asked {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
+    tells: Tells,
+}
+
+/// Which decisions are counted, and recorded in the audit trail.
+enum Tells {
+    Each,
+    /// Those that take back what was told before.
+    Denials,
+    /// The last one, once that is sure to be the one that counts.
+    Later(RefCell<Option<Held>>),
+}
+
+/// A decision that was not told yet.
+struct Held {
+    kind: TargetKind,
+    name: String,
+    pool: String,
+    decision: Decision,
 }
 
 /// What is to be used, by its kind and name.
@@ -43,7 +62,38 @@ impl Access {
             return Self(None);
         };
         let subject = policy.subject(&subject_of(caller));
-        Self(Some(Asked { policy, subject }))
+        let tells = Tells::Each;
+        Self(Some(Asked {
+            policy,
+            subject,
+            tells,
+        }))
+    }
+
+    /// The same, where the request has been decided before, and is not told of again unless it is denied now.
+    pub(crate) fn once_more(self) -> Self {
+        self.telling(Tells::Denials)
+    }
+
+    /// The same, where another node may have to decide: nothing is told before [`tell`](Self::tell).
+    pub(crate) fn held_back(self) -> Self {
+        self.telling(Tells::Later(RefCell::default()))
+    }
+
+    fn telling(self, tells: Tells) -> Self {
+        Self(self.0.map(|asked| Asked { tells, ..asked }))
+    }
+
+    /// Tells what was held back.
+    pub(crate) fn tell(&self) {
+        let Some(asked) = &self.0 else {
+            return;
+        };
+        if let Tells::Later(held) = &asked.tells
+            && let Some(held) = held.take()
+        {
+            asked.record((held.kind, &held.name, &held.pool, None), held.decision);
+        }
     }
 
     /// Everything: what is done was allowed when it was asked for.
@@ -175,8 +225,25 @@ impl Asked {
         decision
     }
 
-    /// Counts the answer to a request.
-    fn told(&self, (kind, name, pool, _): Named<'_>, decision: Decision) {
+    /// There is an answer to a request.
+    fn told(&self, named: Named<'_>, decision: Decision) {
+        match &self.tells {
+            Tells::Denials if decision.allowed => {}
+            Tells::Each | Tells::Denials => self.record(named, decision),
+            Tells::Later(held) => {
+                let (kind, name, pool, _) = named;
+                *held.borrow_mut() = Some(Held {
+                    kind,
+                    name: name.to_owned(),
+                    pool: pool.to_owned(),
+                    decision,
+                });
+            }
+        }
+    }
+
+    /// Counts the answer to a request, and records it.
+    fn record(&self, (kind, name, pool, _): Named<'_>, decision: Decision) {
         let outcome = match (decision.allowed, decision.asks) {
             (true, false) => PolicyOutcome::Allowed,
             (true, true) => PolicyOutcome::Asked,

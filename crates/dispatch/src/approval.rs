@@ -10,7 +10,7 @@ mod asking;
 mod retry;
 
 use serde_json::json;
-use shoal_ports::{Call, CallOutcome, Caller};
+use shoal_ports::{Call, CallId, CallOutcome, Caller};
 use shoal_protocol::{
     ClientCapability, Era, Outcome, RawJson, RawObject, RpcError, declares, shown,
 };
@@ -59,8 +59,8 @@ impl Answer {
         }
     }
 
-    /// Tells that it came.
-    pub(crate) fn tell(&self, call: &Call) {
+    /// Tells that it came, to a call or to one that goes on with another.
+    pub(crate) fn tell(&self, call: &Call, continues: Option<CallId>) {
         let outcome = match self {
             Self::Accepted => ApprovalOutcome::Accepted,
             Self::Declined => ApprovalOutcome::Declined,
@@ -68,7 +68,7 @@ impl Answer {
             Self::Late => ApprovalOutcome::TimedOut,
             Self::NotPut(_) => ApprovalOutcome::Unable,
         };
-        asked(call, outcome);
+        asked(call, continues, outcome);
     }
 
     /// What the caller of a tool that does not run is told: a result of the tool, so that the model reads it.
@@ -91,9 +91,13 @@ impl Answer {
 }
 
 /// A person was asked whether a call may begin, or could not be, and this came of it.
-fn asked(call: &Call, outcome: ApprovalOutcome) {
+fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     metrics().policy.approved(outcome);
-    audit::asked(&audit::Subject::of(call), outcome);
+    let subject = audit::Subject {
+        continues,
+        ..audit::Subject::of(call)
+    };
+    audit::asked(&subject, outcome);
 }
 
 /// The parameters of the `elicitation/create` that asks for a call of a pool's tool.
@@ -103,7 +107,7 @@ fn asked(call: &Call, outcome: ApprovalOutcome) {
 pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, CallOutcome> {
     let caller = &call.caller;
     if !declares(&caller.capabilities, ClientCapability::ElicitationForm) {
-        asked(call, ApprovalOutcome::Unable);
+        asked(call, None, ApprovalOutcome::Unable);
         return Err(CallOutcome::Error(unable(caller)));
     }
     let params = call.params.as_ref().and_then(RawObject::of);

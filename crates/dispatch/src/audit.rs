@@ -11,6 +11,8 @@ use shoal_telemetry::trace::attributes;
 /// Whose call it is, and what it does.
 pub(crate) struct Subject<'a> {
     pub(crate) id: CallId,
+    /// The call that it goes on with, if its client was asked something before.
+    pub(crate) continues: Option<CallId>,
     pub(crate) method: &'a Method,
     pub(crate) params: Option<&'a RawJson>,
     pub(crate) caller: &'a Caller,
@@ -21,6 +23,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn of(call: &'a Call) -> Self {
         Self {
             id: call.id,
+            continues: None,
             method: &call.method,
             params: call.params.as_ref(),
             caller: &call.caller,
@@ -77,6 +80,10 @@ fn describe(event: &mut Event<'_>, call: &Subject<'_>) {
         )
         .set(attributes::MCP_PROTOCOL_VERSION, caller.revision.as_str())
         .set(attributes::CALL_ID, call.id.write_to(&mut [0; 32]))
+        .set_some(
+            keys::CALL_CONTINUES,
+            call.continues.as_ref().map(CallId::to_string).as_deref(),
+        )
         .trace(call.trace);
     let named = call.method.named().zip(call.params);
     let Some(name) = named.and_then(|(named, params)| params.member(named.as_str())?.string())

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, Expected, Planning,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, EdgePlan, Expected, Planning,
     RunningCall, ServerFacts, SessionId, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
@@ -87,7 +87,11 @@ impl Dispatcher for Dispatch {
     }
 
     fn plan(&self, call: Call) -> Planning {
-        self.plan_call(call)
+        self.plan_call(&self.access(&call), call)
+    }
+
+    fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
+        Self::plan_ahead(self, call)
     }
 
     fn expect(&self, worker: &WorkerId) -> Option<Expected> {
@@ -119,7 +123,7 @@ impl Dispatcher for Dispatch {
         let (dispatch, plan) = (self.clone(), plan.clone());
         later(async move {
             let place = dispatch.shared.in_flight.enter(&plan.call);
-            let running = dispatch.start_planned(plan).await;
+            let running = dispatch.start_planned(plan, &place).await;
             let running = place.unless_failed(running)?;
             let pool = dispatch.counted(&running);
             Ok(place.follow(running, pool))

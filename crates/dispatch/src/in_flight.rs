@@ -5,7 +5,7 @@
 //! its events has seen the last one, or reads no more.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::StreamExt as _;
 use parking_lot::Mutex;
@@ -33,6 +33,8 @@ type Key = (CallId, u64);
 
 struct CallEntry {
     id: CallId,
+    /// The call that it goes on with, once its state has been opened.
+    continues: OnceLock<CallId>,
     method: Method,
     params: Option<RawJson>,
     caller: Arc<Caller>,
@@ -63,6 +65,7 @@ impl InFlight {
     pub(crate) fn enter(self: &Arc<Self>, call: &Call) -> InFlightCall {
         let entry = Arc::new(CallEntry {
             id: call.id,
+            continues: OnceLock::new(),
             method: call.method.clone(),
             params: call.params.clone(),
             caller: Arc::clone(&call.caller),
@@ -175,6 +178,7 @@ impl CallEntry {
     fn subject(&self) -> audit::Subject<'_> {
         audit::Subject {
             id: self.id,
+            continues: self.continues.get().copied(),
             method: &self.method,
             params: self.params.as_ref(),
             caller: &self.caller,
@@ -205,6 +209,11 @@ impl CallEntry {
 }
 
 impl InFlightCall {
+    /// The call goes on with this one.
+    pub(crate) fn continues(&self, call: CallId) {
+        let _ = self.entry.continues.set(call);
+    }
+
     /// Who steers the call by now.
     pub(crate) fn runs(&self, running: &RunningCall) {
         self.entry.started(running);

@@ -3,9 +3,10 @@
 //! Mostly that takes no waiting. What may be waited for: the lists of a node that has just started, a check of arguments
 //! that takes long, and a worker for a call that its session's owner journals, since the journal must name one.
 
+use futures::future::Either;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Planning, Route, WorkerId,
-    at_once, later,
+    Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, EdgePlan, Planning, RequestPlan,
+    Route, WorkerId, at_once, later,
 };
 use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -40,12 +41,23 @@ enum Finding {
 }
 
 impl Dispatch {
+    /// Plans a call ahead of its session's owner. Where that one plans it anew, it tells what the rules say.
+    pub(crate) fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
+        let access = self.access(&call).held_back();
+        let Either::Left(planned) = self.plan_call(&access, call) else {
+            return None;
+        };
+        let settled = RequestPlan::settled(planned.into_inner())?;
+        access.tell();
+        Some(settled)
+    }
+
     /// Plans a call.
-    pub(crate) fn plan_call(&self, call: Call) -> Planning {
+    pub(crate) fn plan_call(&self, access: &Access, call: Call) -> Planning {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
             return match view.unsettled() {
-                None => at_once(Err(list(&view, &self.access(&call), &call))),
+                None => at_once(Err(list(&view, access, &call))),
                 Some(_) => {
                     let dispatch = self.clone();
                     later(async move { Err(dispatch.list_in_time(&call).await) })
@@ -70,7 +82,7 @@ impl Dispatch {
                 worker: None,
             }));
         }
-        match self.find(&view, &self.access(&call), &call, params) {
+        match self.find(&view, access, &call, params) {
             Finding::Done(found) => at_once(found.map(|found| found.into_plan(call))),
             finding => {
                 let dispatch = self.clone();

@@ -20,6 +20,7 @@ use crate::bridge::{
 };
 use crate::config::Config;
 use crate::dispatch::Dispatch;
+use crate::in_flight::InFlightCall;
 use crate::picture::not_ready;
 use crate::plan::{Found, refuse};
 use crate::pools::View;
@@ -77,9 +78,13 @@ impl Dispatch {
     }
 
     /// Starts a call as planned.
-    pub(crate) async fn start_planned(&self, plan: CallPlan) -> Result<RunningCall, CallFailure> {
+    pub(crate) async fn start_planned(
+        &self,
+        plan: CallPlan,
+        place: &InFlightCall,
+    ) -> Result<RunningCall, CallFailure> {
         match plan.call.caller.revision.era() {
-            Era::Modern => self.start_modern(plan).await,
+            Era::Modern => self.start_modern(plan, place).await,
             Era::Legacy => {
                 let route = plan.route.map(|route| (route, plan.worker));
                 let access = self.access(&plan.call);
@@ -113,7 +118,11 @@ impl Dispatch {
     }
 
     /// Runs a request of a modern caller: a call that begins, or one that goes on.
-    async fn start_modern(&self, plan: CallPlan) -> Result<RunningCall, CallFailure> {
+    async fn start_modern(
+        &self,
+        plan: CallPlan,
+        place: &InFlightCall,
+    ) -> Result<RunningCall, CallFailure> {
         let CallPlan {
             mut call,
             route,
@@ -126,7 +135,7 @@ impl Dispatch {
         let (route, asks) = match route {
             Some(route) => (route, call.asks_first),
             None => {
-                match continued(&self.shared, &call).await {
+                match continued(&self.shared, &call, place).await {
                     Ok(None) => {}
                     Ok(Some(Continued::Woken(waiting))) => {
                         request.deadline = Some(call.deadline);
@@ -379,6 +388,7 @@ impl Dispatch {
         Modern {
             shared: self.shared.clone(),
             shaping: self.shared.view().catalog.shaping.clone(),
+            call: call.id,
             method: call.method.clone(),
             params: call.params.clone(),
             caller: call.caller.clone(),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::future::Either;
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
 
 use crate::{
-    Binding, Call, CallFailure, CallId, CallPlan, Caller, Expected, Planning, RunningCall,
-    ServerFacts, SessionId, Starting, WorkerId,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, EdgePlan, Expected, Planning,
+    RequestPlan, RunningCall, ServerFacts, SessionId, Starting, WorkerId,
 };
 
 /// Plans calls, and runs what was planned on workers.
@@ -63,6 +64,15 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// The answer in the call's place: a list, an error of the request itself (unknown tool, arguments that fail the
     /// schema, a bad cursor), or `Failed` where a limit was reached or nobody is there to run it.
     fn plan(&self, call: Call) -> Planning;
+
+    /// Plans a legacy call ahead of its session's owner, who goes by the plan; `None` for what must be waited for, and for what is
+    /// left to the owner: that plans it anew, and whoever plans in the end tells what the rules say.
+    fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
+        match self.plan(call) {
+            Either::Left(planned) => RequestPlan::settled(planned.into_inner()),
+            Either::Right(_) => None,
+        }
+    }
 
     /// Whether a plan depends on which client its caller uses. Then only those can plan who know that.
     fn asks_of_clients(&self) -> bool {

@@ -60,6 +60,22 @@ pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 /// A call that runs, or why it does not.
 pub type Started = Result<RunningCall, CallFailure>;
 
+impl RequestPlan {
+    /// What an edge settles of a request by this plan; `None` for what is left to the session's owner.
+    pub fn settled(planned: Planned) -> Option<EdgePlan> {
+        Some(match planned {
+            // Its session puts the question.
+            Ok(plan) if plan.call.asks_first => return None,
+            // Without a number its worker's refusals are not final, so that nobody could bind it anew.
+            Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
+            Ok(plan) => Ok(plan.into_request()?),
+            // The owner may see more.
+            Err(CallOutcome::Failed(_)) => return None,
+            Err(answer) => Err(answer),
+        })
+    }
+}
+
 impl CallPlan {
     /// The plan without its call, if it names a way and a worker.
     pub fn into_request(self) -> Option<RequestPlan> {

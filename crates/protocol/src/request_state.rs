@@ -53,6 +53,9 @@ pub enum Continuation {
     Backend {
         /// The backend's `requestState`, if it gave one.
         state: Option<String>,
+        /// The call that ended with the question; not known of one that an older release sealed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
     },
     /// Nothing has begun: a person is asked whether it may.
     Approval {

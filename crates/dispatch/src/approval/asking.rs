@@ -127,7 +127,7 @@ impl Asking {
         let answer = match answer {
             Ok(Ok(said)) => Answer::of(&said),
             Ok(Err(CancelledByCaller)) => {
-                asked(&self.call, ApprovalOutcome::Cancelled);
+                asked(&self.call, None, ApprovalOutcome::Cancelled);
                 return self.end(CallOutcome::Failed(CallFailure::Cancelled));
             }
             // One that came at the last moment is as good as any other.
@@ -136,7 +136,7 @@ impl Asking {
                 None => Answer::Late,
             },
         };
-        answer.tell(&self.call);
+        answer.tell(&self.call, None);
         if answer != Answer::Accepted {
             return self.end(answer.refusal());
         }
@@ -186,7 +186,7 @@ impl Asking {
         let started = match self.next.take() {
             Some(Next::Planned(route, binding)) => {
                 // By the rules of now: they may have changed while the person thought.
-                let access = dispatch.access(&call);
+                let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
                         if let Some(worker) = &call.worker {

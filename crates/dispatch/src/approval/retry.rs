@@ -5,7 +5,7 @@
 //! the tool and the arguments.
 
 use shoal_ports::{Binding, Call, CallId, CallOutcome, Durability, LedgerNumber, WorkerId};
-use shoal_protocol::{Continuation, Method, RawObject, RpcError};
+use shoal_protocol::{Continuation, Method, RawObject};
 
 use super::{Answer, question};
 use crate::bridge::Modern;
@@ -33,7 +33,8 @@ pub(crate) fn input_required(
         Err(outcome) => return outcome,
     };
     let continuation = Continuation::Approval {
-        call: CallId::generate().to_string(),
+        // Nothing has begun under the request's own id, whatever it goes on with.
+        call: request.call.to_string(),
         worker: worker.map(|binding| binding.worker.to_string()),
         ledger: worker.and_then(|binding| binding.ledger).map(pair),
     };
@@ -47,21 +48,16 @@ pub(crate) fn input_required(
 pub(crate) fn read_retry(
     of: &Call,
     responses: Option<&RawObject>,
-    (call, worker, ledger): (&str, Option<&str>, Option<(u64, u64)>),
+    (id, worker, ledger): (CallId, Option<&str>, Option<(u64, u64)>),
 ) -> Result<Option<Approved>, CallOutcome> {
     let Some(said) = responses.and_then(|given| given.get(KEY)) else {
         return Ok(None);
     };
     let answer = Answer::of_result(&said);
-    answer.tell(of);
+    answer.tell(of, Some(id));
     if answer != Answer::Accepted {
         return Err(answer.refusal());
     }
-    let id = call.parse();
-    let id = id.map_err(|_| {
-        // Only another version of Shoal could have sealed it.
-        CallOutcome::Refused(RpcError::invalid_params("requestState is not valid"))
-    })?;
     let at = worker.map(|worker| Binding {
         worker: WorkerId::new(worker),
         ledger: ledger.map(|(incarnation, number)| LedgerNumber {

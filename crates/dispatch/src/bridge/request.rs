@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use shoal_ports::{CallControl as _, CallEventKind, CallFailure, CallOutcome, Caller, LogFilter};
+use shoal_ports::{
+    CallControl as _, CallEventKind, CallFailure, CallId, CallOutcome, Caller, LogFilter,
+};
 use shoal_protocol::{
     ClientCapability, Continuation, Method, PROGRESS_TOKEN, RawJson, RawObject, RequestDigest,
     RequestState, RpcError, declares,
@@ -24,6 +26,8 @@ const PARKING_RETRY: Duration = Duration::from_secs(10);
 pub(crate) struct Modern {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shaping: Arc<Shaping>,
+    /// Its own id. A call that it goes on with has another.
+    pub(crate) call: CallId,
     pub(crate) method: Method,
     /// As the client sent them.
     pub(crate) params: Option<RawJson>,
@@ -67,7 +71,8 @@ impl Modern {
             return CallOutcome::Error(error);
         }
         let state = required.state.take();
-        let sealed = self.seal(Continuation::Backend { state });
+        let call = Some(self.call.to_string());
+        let sealed = self.seal(Continuation::Backend { state, call });
         required.object.set("requestState", RawJson::of(&sealed));
         CallOutcome::Result(required.object.to_json())
     }

@@ -16,6 +16,7 @@ use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
 use crate::approval::{Approved, read_retry};
+use crate::in_flight::InFlightCall;
 use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
@@ -63,6 +64,7 @@ pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool 
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
+    in_flight: &InFlightCall,
 ) -> Result<Option<Continued>, CallOutcome> {
     let params = call.params.as_ref().map(RawJson::index);
     if !may_continue(&call.method, params.as_ref()) {
@@ -80,7 +82,13 @@ pub(crate) async fn continued(
         return Ok(None);
     };
     let (place, asked) = match open(shared, call, &state).map_err(CallOutcome::Refused)? {
-        Continuation::Backend { state } => {
+        Continuation::Backend {
+            state,
+            call: before,
+        } => {
+            if let Some(before) = before.and_then(|before| before.parse().ok()) {
+                in_flight.continues(before);
+            }
             let params = with_round(call.params.as_ref(), responses, state.as_deref());
             return Ok(Some(Continued::Backend(params)));
         }
@@ -89,8 +97,13 @@ pub(crate) async fn continued(
             worker,
             ledger,
         } => {
+            let agreed = agreed.parse().map_err(|_| {
+                // Only another version of Shoal could have sealed it.
+                CallOutcome::Refused(RpcError::invalid_params("requestState is not valid"))
+            })?;
+            in_flight.continues(agreed);
             let responses = responses.as_ref().and_then(RawObject::of);
-            let place = (agreed.as_str(), worker.as_deref(), ledger);
+            let place = (agreed, worker.as_deref(), ledger);
             let approved = read_retry(call, responses.as_ref(), place)?;
             let params = with_round(call.params.as_ref(), None, None);
             return Ok(Some(Continued::Approved(params, approved)));
@@ -98,7 +111,10 @@ pub(crate) async fn continued(
         Continuation::Parked { call, asked } => (call.parse::<Locator>().ok(), asked),
     };
     let parked = match place {
-        Some(place) => find(shared, call, place).await,
+        Some(place) => {
+            in_flight.continues(place.call);
+            find(shared, call, place).await
+        }
         None => None,
     };
     let responses = responses.as_ref().and_then(RawObject::of);

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use futures::future::Either;
 use shoal_ports::{
-    Call, CallOutcome, CallPlan, Caller, Delivered, DeliveryId, Durability, EdgePlan, Expected,
+    Call, CallPlan, Caller, Delivered, DeliveryId, Durability, EdgePlan, Expected,
     ForwardedHeaders, GatewayError, LogFilter, Post, RequestPlan, SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{Body, Message, RawJson, Request, Revision};
@@ -32,19 +31,7 @@ pub(super) fn plan(
         return None;
     }
     let call = call_of(visit, session, delivery, request);
-    let Either::Left(planned) = visit.edge.dispatcher.plan(call) else {
-        return None;
-    };
-    let planned = match planned.into_inner() {
-        // Its session puts the question.
-        Ok(plan) if plan.call.asks_first => return None,
-        // Without a number its worker's refusals are not final, so that nobody could bind it anew.
-        Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
-        Ok(plan) => Ok(plan.into_request()?),
-        Err(CallOutcome::Failed(_)) => return None,
-        Err(answer) => Err(answer),
-    };
-    Some(Arc::new(planned))
+    visit.edge.dispatcher.plan_ahead(call).map(Arc::new)
 }
 
 /// The call of a request, as far as a plan needs it. Of its client, it needs no more: the session knows the rest.

@@ -1,11 +1,14 @@
 //! Tools that a person must agree to, over the wire.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::audit::{count, read};
 use crate::client::{
     Events, call, initialized, modern_call, post, post_modern, request, response, text,
 };
 use crate::process::Server;
+use crate::reload::setting::ConfigFile;
 use crate::websocket::{self, stream_to};
 
 const RULES: &[(&str, &str)] = &[(
@@ -13,6 +16,8 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
+/// It ends with its question, and is called again with the answer.
+const ROUNDS: &str = "test_input_required_result_elicitation";
 
 /// How often the tool has run.
 async fn counted(server: &Server) -> u64 {
@@ -106,18 +111,21 @@ async fn a_client_on_a_websocket_is_asked_too() {
     assert_eq!(counted(&server).await, 1);
 }
 
+/// A call of a modern client that can ask a person, with more parameters.
+fn asking_call(id: u64, tool: &str, arguments: Value, more: &Value) -> Value {
+    let mut message = modern_call(id, tool, arguments);
+    let capabilities = &mut message["params"]["_meta"];
+    capabilities["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
+    for (name, value) in more.as_object().unwrap() {
+        message["params"][name] = value.clone();
+    }
+    message
+}
+
 #[tokio::test]
 async fn a_modern_client_comes_back_with_the_answer() {
     let server = Server::start_with(&["--demo"], RULES).await;
-    let calling = |id, more: &Value| {
-        let mut message = modern_call(id, TOOL, json!({}));
-        let capabilities = &mut message["params"]["_meta"];
-        capabilities["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
-        for (name, value) in more.as_object().unwrap() {
-            message["params"][name] = value.clone();
-        }
-        message
-    };
+    let calling = |id, more: &Value| asking_call(id, TOOL, json!({}), more);
     let ask = async |message: &Value| {
         let asked = post_modern(&server.mcp, message).send().await.unwrap();
         response(asked).await
@@ -140,4 +148,100 @@ async fn a_modern_client_comes_back_with_the_answer() {
     // The same state again is the same call, which has been run.
     let again = ask(&calling(5, &with("accept"))).await;
     assert_eq!(counted(&server).await, 1, "{again}");
+}
+
+#[tokio::test]
+async fn what_the_rules_say_of_a_legacy_call_is_recorded_once() {
+    let place = ConfigFile::new("");
+    let file = place.beside("audit.jsonl");
+    let environment = [RULES[0], ("SHOAL_AUDIT__FILE", file.to_str().unwrap())];
+    let mut server = Server::start_with(&["--demo"], &environment).await;
+    let elicitation = json!({ "elicitation": {} });
+    let client = Client::open(&server, "2025-06-18", elicitation).await;
+    for (id, action) in [(1, "decline"), (2, "accept")] {
+        let mut events = Events::of(client.post(&call(id, TOOL, json!({}))).await);
+        let question = events.message().await;
+        assert_eq!(client.post(&answer(&question, action)).await.status(), 202);
+        assert_eq!(events.message().await["id"], id);
+    }
+    let echo = call(3, "echo", json!({ "text": "x" }));
+    assert_eq!(text(&response(client.post(&echo).await).await), "x");
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.exit_code().await, 0, "{}", server.log());
+
+    let events = read(&file);
+    let policy = |tool: &str, outcome: &str, rule: &str| {
+        let members = json!({ "gen_ai.tool.name": tool, "shoal.outcome": outcome, "shoal.policy.rule": rule });
+        count(&events, "policy", members)
+    };
+    assert_eq!(policy(TOOL, "asked", "ask"), 2, "{events:#?}");
+    assert_eq!(policy("echo", "allowed", "all"), 1, "{events:#?}");
+    assert_eq!(count(&events, "policy", json!({})), 3, "{events:#?}");
+    for outcome in ["declined", "accepted"] {
+        let approved = count(&events, "approval", json!({ "shoal.outcome": outcome }));
+        assert_eq!(approved, 1, "{events:#?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_retry_records_names_the_call_that_it_goes_on_with() {
+    let place = ConfigFile::new("");
+    let file = place.beside("audit.jsonl");
+    let environment = [RULES[0], ("SHOAL_AUDIT__FILE", file.to_str().unwrap())];
+    let mut server = Server::start_with(&["--demo", "--conformance"], &environment).await;
+    let ask = async |message: Value| {
+        let asked = post_modern(&server.mcp, &message).send().await.unwrap();
+        response(asked).await
+    };
+    // Shoal asks about the first, the second asks and waits, and the third is called again with the answer.
+    for (tool, arguments, content) in [
+        (TOOL, json!({}), Value::Null),
+        (
+            "book_table",
+            json!({ "restaurant": "Etna" }),
+            json!({ "guests": 2, "date": "2026-12-24", "time": "19:30" }),
+        ),
+        (ROUNDS, json!({}), json!({ "name": "Ada" })),
+    ] {
+        let asked = ask(asking_call(1, tool, arguments.clone(), &json!({}))).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        let questions = asked["result"]["inputRequests"].as_object().unwrap();
+        let key = questions.keys().next().unwrap();
+        let given = json!({
+            "requestState": asked["result"]["requestState"],
+            "inputResponses": { key: { "action": "accept", "content": content } },
+        });
+        let done = ask(asking_call(2, tool, arguments, &given)).await;
+        assert_eq!(done["result"]["resultType"], "complete", "{done}");
+    }
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.exit_code().await, 0, "{}", server.log());
+
+    let events = read(&file);
+    let of = |kind: &str, tool: &str| -> Vec<&Value> {
+        let kind = format!("shoal.audit.{kind}");
+        let fits =
+            |event: &&Value| event["event.name"] == kind && event["gen_ai.tool.name"] == tool;
+        events.iter().filter(fits).collect()
+    };
+    for tool in [TOOL, "book_table", ROUNDS] {
+        let calls = of("call", tool);
+        let [parked, ended] = calls[..] else {
+            panic!("{events:#?}");
+        };
+        assert_eq!(parked["shoal.outcome"], "parked", "{parked}");
+        assert_eq!(ended["shoal.outcome"], "completed", "{ended}");
+        assert_eq!(parked["shoal.call.continues"], Value::Null, "{parked}");
+        assert_eq!(
+            ended["shoal.call.continues"], parked["shoal.call.id"],
+            "{ended}"
+        );
+        assert_ne!(ended["shoal.call.id"], parked["shoal.call.id"]);
+    }
+    let approvals = of("approval", TOOL);
+    let ended = of("call", TOOL)[1];
+    assert_eq!(approvals.len(), 1, "{events:#?}");
+    for name in ["shoal.call.id", "shoal.call.continues"] {
+        assert_eq!(approvals[0][name], ended[name], "{events:#?}");
+    }
 }

@@ -65,7 +65,7 @@ async fn ask(server: &Server, id: u64, tool: &str, arguments: Value) -> Value {
     response(answer).await
 }
 
-fn read(file: &std::path::Path) -> Vec<Value> {
+pub(crate) fn read(file: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).unwrap();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -73,7 +73,7 @@ fn read(file: &std::path::Path) -> Vec<Value> {
 }
 
 /// The events of a kind that have all these members.
-fn count(events: &[Value], kind: &str, members: Value) -> usize {
+pub(crate) fn count(events: &[Value], kind: &str, members: Value) -> usize {
     let members = members.as_object().unwrap();
     let fits = |event: &&Value| {
         event["event.name"] == format!("shoal.audit.{kind}")

@@ -14,6 +14,7 @@ fn state() -> RequestState {
         digest: digest(r#"{"name":"t","arguments":{"a":1,"b":2}}"#),
         continuation: Continuation::Backend {
             state: Some("s".into()),
+            call: None,
         },
     }
 }
@@ -78,4 +79,13 @@ fn a_rotated_ring_opens_old_states_and_a_foreign_one_does_not() {
         foreign.open(&sealed, "alice", &state().digest, 1),
         Err(RefusedState::Forged)
     );
+}
+
+#[test]
+fn what_an_older_release_has_sealed_is_read() {
+    let sealed = r#"{"Backend":{"state":"s"}}"#;
+    let Continuation::Backend { state, call } = serde_json::from_str(sealed).unwrap() else {
+        panic!("it is a backend's");
+    };
+    assert_eq!((state.as_deref(), call), (Some("s"), None));
 }

@@ -93,7 +93,10 @@ pub(crate) fn sealed_state(data: &[u8]) {
                 principal: "p".into(),
                 expires_at: u64::MAX,
                 digest: digest.clone(),
-                continuation: Continuation::Backend { state: None },
+                continuation: Continuation::Backend {
+                    state: None,
+                    call: None,
+                },
             };
             let sealed = ring.seal(&state);
             (ring, sealed, digest)

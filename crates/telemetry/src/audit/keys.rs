@@ -16,6 +16,8 @@ pub const POLICY_RULE: Key<str> = Key::new("shoal.policy.rule");
 pub const QUOTA: Key<str> = Key::new("shoal.quota");
 /// The URI template that was to be completed.
 pub const RESOURCE_TEMPLATE: Key<str> = Key::new("shoal.resource_template");
+/// The `shoal.call.id` of an earlier event of the same call, whose request was answered with a question.
+pub const CALL_CONTINUES: Key<str> = Key::new("shoal.call.continues");
 /// How long the call took, in seconds.
 pub const DURATION: Key<f64> = Key::new("shoal.duration");
 /// What an operator asked for at the admin port.
