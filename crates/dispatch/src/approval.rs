@@ -17,7 +17,6 @@ use shoal_protocol::{
 use shoal_telemetry::metrics::{ApprovalOutcome, metrics};
 
 use crate::audit;
-use crate::bridge::never_asked;
 use crate::pools::View;
 
 pub(crate) use asking::Next;
@@ -137,12 +136,9 @@ fn unable(caller: &Caller) -> RpcError {
         Era::Legacy => RpcError::invalid_request(String::new()),
         Era::Modern => needed.missing(),
     };
-    error.message = match never_asked(caller) {
-        Some(why) => format!("a person must agree to each call of this tool, {why}"),
-        None => format!(
-            "a person must agree to each call of this tool, and the client cannot ask one: it has not declared the capability {needed}"
-        ),
-    };
+    error.message = format!(
+        "a person must agree to each call of this tool, and the client cannot ask one: it has not declared the capability {needed}"
+    );
     error
 }
 

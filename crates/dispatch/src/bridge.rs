@@ -20,7 +20,7 @@ use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
 
 pub(crate) use allowance::Allowance;
 pub(crate) use input::Given;
-pub(crate) use legacy::{LegacyBridge, Purpose, never_asked};
+pub(crate) use legacy::{LegacyBridge, Purpose};
 pub(crate) use modern::ModernBridge;
 pub(crate) use parking::ParkingLot;
 pub(crate) use request::Modern;

@@ -73,6 +73,8 @@ settings! {
         pub stream_after: Duration = Duration::from_secs(1),
         /// How long a modern call may run.
         pub call_deadline: Duration = Duration::from_secs(300),
+        /// How long a client may take to answer what a call asks.
+        pub input: Duration = Duration::from_secs(600),
         /// Between two comments on a silent stream.
         pub keep_alive: Duration = Duration::from_secs(15),
         /// How long a client may consider the answer to `server/discover` fresh.

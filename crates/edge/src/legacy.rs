@@ -133,6 +133,14 @@ pub(crate) struct HandedOver {
 }
 
 impl HandedOver {
+    /// What has no answer.
+    fn nothing() -> Self {
+        Self {
+            id: None,
+            once: false,
+        }
+    }
+
     /// The session's answer, as far as there is room to keep it until it is written.
     pub(crate) fn keep(&self, visit: &Visit<'_>, text: Bytes) -> Result<Bytes, Refusal> {
         match (visit.reader().keep(text), &self.id) {
@@ -182,7 +190,13 @@ async fn deliver(
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let (handed, delivered) = hand_over(visit, session, body).await?;
+    let (handed, delivered) = match task::answered(visit, body) {
+        Ok(answer) => {
+            let delivered = Box::pin(task::answer(visit, &to(visit, session), answer)).await?;
+            (HandedOver::nothing(), delivered)
+        }
+        Err(body) => hand_over(visit, session, body).await?,
+    };
     Ok(match delivered {
         Delivered::Accepted => {
             if let Some(record) = &permit.record {

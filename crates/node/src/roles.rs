@@ -197,6 +197,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
             body_room: Timing::default().body_room,
             stream_after: streams.grace.get(),
             call_deadline: calls.timeout.get(),
+            input: calls.input_timeout.get(),
             keep_alive: streams.keep_alive.get(),
             discover_ttl: settings.catalog.discover_ttl.get(),
             reconnect_after: streams.retry.get(),

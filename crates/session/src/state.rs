@@ -159,6 +159,10 @@ pub(crate) enum Effect {
         ask: AskId,
         outcome: Outcome,
     },
+    /// Hand the client's answer to the task's call.
+    TaskAnswer(TaskAnswer),
+    /// The task's call may have asked that, and asks it again: look later.
+    NotAskedYet,
     /// Stop a call.
     Cancel { slot: Arc<CallSlot>, reason: String },
     /// Hand the client's answers to the task's call, then acknowledge.
@@ -337,6 +341,7 @@ impl SessionState {
         call: CallId,
     ) -> (Admission, Arc<CallSlot>) {
         let slot = Arc::new(CallSlot::new(call));
+        self.task_taken_over();
         (self.admitted.enter(request, slot.clone()), slot)
     }
 

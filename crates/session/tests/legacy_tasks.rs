@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_ports::{
-    CallEventKind, CallFailure, CallOutcome, Delivered, GatewayError, NodeId, NodeLimits, Post,
-    Principal, SessionGateway, SessionId, SessionRef, SessionTransport,
+    AskId, CallEventKind, CallFailure, CallOutcome, Delivered, GatewayError, NodeId, NodeLimits,
+    Post, Principal, SessionGateway, SessionId, SessionRef, SessionTransport,
 };
-use shoal_protocol::{Body, Message, RawJson};
+use shoal_protocol::{Body, Message, Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
-use support::{Bench, Fate, again, bound, initialize, post, within};
+use support::{Bench, Driven, Fate, again, bound, initialize, post, within};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -247,6 +247,113 @@ async fn lease(bench: &Bench, node: &str) {
         .renew_lease(&NodeId::new(node), LONG)
         .await
         .unwrap();
+}
+
+async fn asks(tool: &Driven, ask: u64) {
+    tool.send(CallEventKind::Ask {
+        ask: AskId(ask),
+        method: Method::Elicit,
+        params: Some(RawJson::from_static(r#"{"message":"?"}"#)),
+    })
+    .await;
+}
+
+/// The names of what the task asks, as its owner tells edges.
+async fn keys(sessions: &Sessions, task: &SessionRef) -> Vec<String> {
+    let params = json!({"taskId": task.session.as_str()});
+    let request = json!({"jsonrpc":"2.0","id":7,"method":"tasks/get","params":params});
+    let now = json_of(sessions, task, post(&request.to_string())).await;
+    let asked = now["result"]["inputRequests"].as_object();
+    asked.map_or_else(Vec::new, |asked| asked.keys().cloned().collect())
+}
+
+fn accept(key: &str) -> Post {
+    let answer = json!({"jsonrpc":"2.0","id":key,"result":{"action":"accept"}});
+    post(&answer.to_string())
+}
+
+async fn is_accepted(sessions: &Sessions, task: &SessionRef, answer: Post) {
+    let delivered = sessions.deliver(task, answer).await;
+    assert!(
+        matches!(delivered, Ok(Delivered::Accepted)),
+        "{delivered:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-asks", json!({}));
+    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let tool = bench.script.call("stream-asks").await;
+    asks(&tool, 1).await;
+    asks(&tool, 2).await;
+    let open = within(async {
+        loop {
+            let open = keys(&bench.sessions, &task).await;
+            if open.len() == 2 {
+                return open;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let now = status(&bench.sessions, &task, "input_required").await;
+    assert!(now["statusMessage"].is_string(), "{now}");
+    // What was never asked is answered by nobody, and neither is it by somebody else.
+    is_accepted(&bench.sessions, &task, accept("c.1")).await;
+    is_accepted(&bench.sessions, &task, accept(&format!("{}9", open[0]))).await;
+    let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
+    let refused = bench.sessions.deliver(&stranger, accept(&open[0])).await;
+    assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+    assert_eq!(keys(&bench.sessions, &task).await, open);
+
+    is_accepted(&bench.sessions, &task, accept(&open[0])).await;
+    assert_eq!(keys(&bench.sessions, &task).await, open[1..]);
+    let error = json!({"jsonrpc":"2.0","id":open[1],"error":{"code":-1,"message":"no screen"}});
+    is_accepted(&bench.sessions, &task, post(&error.to_string())).await;
+    // The same once more goes nowhere.
+    is_accepted(&bench.sessions, &task, accept(&open[1])).await;
+    status(&bench.sessions, &task, "working").await;
+    let first = tool.answer_to(AskId(1)).await;
+    let accepted = RawJson::from_static(r#"{"action":"accept"}"#);
+    assert!(matches!(first, Outcome::Result(given) if given == accepted));
+    let second = tool.answer_to(AskId(2)).await;
+    assert!(matches!(second, Outcome::Error(error) if error.message == "no screen"));
+    assert_eq!(tool.answers.lock().len(), 2);
+}
+
+#[tokio::test]
+async fn an_edge_is_told_what_the_client_of_a_session_can_be_asked() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let list = post(r#"{"jsonrpc":"2.0","id":8,"method":"tasks/list"}"#);
+    let told = json_of(&bench.sessions, &session, list).await["result"].clone();
+    assert_eq!(told["capabilities"], json!({"roots": {}}));
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_to_the_next_owner_first_finds_its_question() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-asks", json!({}));
+    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let tool = bench.script.call("stream-asks").await;
+    asks(&tool, 1).await;
+    status(&bench.sessions, &task, "input_required").await;
+    let open = keys(&bench.sessions, &task).await;
+    let gone = NodeId::new("test");
+    bench.store.directory.end_lease(&gone).await.unwrap();
+
+    is_accepted(&second, &task, accept(&open[0])).await;
+    tool.answer_to(AskId(1)).await;
+    assert_eq!(keys(&second, &task).await, [""; 0]);
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&second, &task, "completed").await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use shoal_ports::{
-    AskId, CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller, SessionId,
+    AskId, CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
 };
 use shoal_protocol::{ClientCapability, Method, Outcome, RawJson, RawObject, RpcError, declares};
 use tokio::time::Instant;
@@ -251,13 +251,6 @@ fn event(position: Position, kind: CallEventKind) -> CallEvent {
     }
 }
 
-/// Why a client cannot be asked, whatever it has declared. A task that is none of 2025-11-25 has the capabilities of its client.
-pub(crate) fn never_asked(caller: &Caller) -> Option<&'static str> {
-    let is_task = caller.session.as_ref().is_some_and(SessionId::is_task);
-    (is_task && caller.capabilities.as_str() == "{}")
-        .then_some("and a task of 2025-11-25 cannot ask its client; call the tool without a task")
-}
-
 fn check_capability(
     caller: &Caller,
     method: &Method,
@@ -266,8 +259,8 @@ fn check_capability(
     match ClientCapability::needed_by(method, params) {
         Some(needed) if declares(&caller.capabilities, needed) => Ok(()),
         Some(needed) => {
-            let why = never_asked(caller).unwrap_or("which was not declared");
-            let text = format!("the call needs the client capability {needed}, {why}");
+            let text =
+                format!("the call needs the client capability {needed}, which was not declared");
             Err(CallOutcome::Error(RpcError::invalid_request(text)))
         }
         None => Err(CallOutcome::Error(RpcError::internal(format!(

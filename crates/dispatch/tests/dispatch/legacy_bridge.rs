@@ -1,12 +1,8 @@
 //! Legacy callers before backends that ask mid-call, and that return `InputRequiredResult`.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallOutcome, Caller, NodeId, RunningCall, SessionId,
-};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::{FakeWorker, Script};
@@ -212,27 +208,4 @@ async fn a_cancellation_or_the_deadline_ends_the_waiting_for_answers() {
     };
     assert!(matches!(outcome, CallOutcome::Failed(failure) if failure == timeout));
     assert_eq!(worker.calls(), 2);
-}
-
-#[tokio::test]
-async fn a_task_of_2025_11_25_cannot_ask_its_client() {
-    let setting = with(asking());
-    let mut call = legacy("ask", json!({}));
-    let caller = Caller {
-        session: Some(SessionId::of_task_opened_by(&NodeId::new("n"))),
-        capabilities: RawJson::from_static("{}"),
-        ..(*call.caller).clone()
-    };
-    call.caller = Arc::new(caller);
-    let mut running = setting.start(call).await.unwrap();
-    let (_, outcome) = finish(&mut running).await;
-    let CallOutcome::Error(error) = outcome else {
-        panic!("{outcome:?}");
-    };
-    assert_eq!(error.code, code::INVALID_REQUEST);
-    assert!(
-        error.message.contains("cannot ask its client"),
-        "{}",
-        error.message
-    );
 }

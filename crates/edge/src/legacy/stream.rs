@@ -104,7 +104,8 @@ impl StreamFrames {
 
     fn frame(&mut self, item: StreamItem) -> Bytes {
         match item {
-            // What is said in passing may be lost. The result of a task is asked for again.
+            // What is said in passing may be lost where the client listens on. A task is asked for its result, and what it asks,
+            // once more.
             StreamItem::Passing { data } => match self.reader.keep(sse::message(&data)) {
                 Ok(frame) => {
                     if let Some(record) = &self.record {
@@ -112,7 +113,12 @@ impl StreamFrames {
                     }
                     frame
                 }
-                Err(_) => sse::COMMENT,
+                Err(_) => {
+                    if !self.resumable {
+                        self.close();
+                    }
+                    sse::COMMENT
+                }
             },
             StreamItem::Event { id, data } => match self.reader.keep(sse::resumable(id, &data)) {
                 Ok(frame) => {

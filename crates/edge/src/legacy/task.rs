@@ -1,7 +1,7 @@
 //! `tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/list` of a session (2025-11-25, Tasks).
 //!
 //! Its session says whether it is offered tasks, and which it has made. How each is, its own owner says, wherever that is: a task
-//! is a session of its own.
+//! is a session of its own. What a task asks goes out with `tasks/result`, and the answer goes to its owner too.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use shoal_ports::{Delivered, GatewayError, Post, SessionId, SessionRef};
 use shoal_protocol::task::{is_over, legacy, no_such_task};
 use shoal_protocol::{
-    Body, Message, Method, RawJson, RawObject, Request, RequestId, RpcError, code, error_response,
-    response,
+    Body, Message, Method, RawJson, RawObject, Request, RequestId, Response, RpcError, code,
+    error_response, response,
 };
 use tokio::time::{Instant, sleep};
 
@@ -44,6 +44,54 @@ pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     }
 }
 
+/// A client's answer to what a task asks.
+pub(super) struct Answered {
+    task: SessionId,
+    /// As the task's session knows the question.
+    response: Response,
+}
+
+/// A body that answers what a task asks, where there are any.
+///
+/// # Errors
+/// Any other body.
+pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> {
+    let Body::Single(Message::Response(response)) = body else {
+        return Err(body);
+    };
+    let question = legacy::question_of(&response.id).filter(|_| visit.edge.config.tasks.enabled);
+    match question.and_then(|(task, id)| Some((task_of(task)?, id))) {
+        Some((task, id)) => {
+            let outcome = response.outcome;
+            let response = Response { id, outcome };
+            Ok(Answered { task, response })
+        }
+        None => Err(Body::Single(Message::Response(response))),
+    }
+}
+
+/// Takes an answer to the owner of its task, from any session that is offered tasks. Nobody is told of one that nobody waits
+/// for.
+///
+/// # Errors
+/// As the gateway has them, about the session or the task's owner. Cancellation safe: the answer is taken, or not.
+pub(super) async fn answer(
+    visit: &Visit<'_>,
+    session: &SessionRef,
+    answer: Answered,
+) -> Result<Delivered, GatewayError> {
+    let Answered { task, response } = answer;
+    let asked = RequestId::from_string("answer");
+    if let Own::Answer(_) = own_tasks(visit, session, (&asked, &Method::TasksResult)).await? {
+        return Ok(Delivered::Accepted);
+    }
+    let post = Post::new(Body::Single(Message::Response(response)));
+    match visit.edge.gateway.deliver(&to(visit, &task), post).await {
+        Ok(_) | Err(GatewayError::NotFound) => Ok(Delivered::Accepted),
+        Err(error) => Err(error),
+    }
+}
+
 /// Answers a request about tasks.
 ///
 /// # Errors
@@ -53,7 +101,8 @@ pub(super) async fn serve(
     session: &SessionRef,
     request: Request,
 ) -> Result<Delivered, GatewayError> {
-    let own = match own_tasks(visit, session, &request).await? {
+    let asked = (&request.id, &request.method);
+    let own = match own_tasks(visit, session, asked).await? {
         Own::Tasks(own) => own,
         Own::Answer(answer) => return Ok(answer),
     };
@@ -61,7 +110,7 @@ pub(super) async fn serve(
     if request.method == Method::TasksList {
         let params = request.params.as_ref();
         return match params.is_some_and(|params| params.member("cursor").is_some()) {
-            false => list(visit, &request.id, own).await.map(Delivered::Json),
+            false => list(visit, &request.id, own.ids).await.map(Delivered::Json),
             true => refused(&RpcError::invalid_params(
                 "params.cursor is none that was given out: all tasks are on the first page",
             )),
@@ -72,7 +121,10 @@ pub(super) async fn serve(
         Err(error) => return refused(&error),
     };
     match request.method {
-        Method::TasksResult => task_result::serve(visit, session, &request.id, &task).await,
+        Method::TasksResult => {
+            let waiter = (&request.id, own.capabilities);
+            task_result::serve(visit, session, waiter, &task).await
+        }
         Method::TasksCancel => match cancel(visit, &task).await? {
             Ok(task) => Ok(Delivered::Json(response(&request.id, &task))),
             Err(error) => refused(&error),
@@ -86,18 +138,24 @@ pub(super) async fn serve(
 
 /// What a session says of its tasks.
 enum Own {
-    Tasks(Vec<String>),
+    Tasks(OwnTasks),
     /// It has none to speak of, and this is the answer to whoever asks.
     Answer(Delivered),
+}
+
+struct OwnTasks {
+    ids: Vec<String>,
+    /// What its client can be asked; nothing where a session node of an earlier release does not say.
+    capabilities: RawJson,
 }
 
 async fn own_tasks(
     visit: &Visit<'_>,
     session: &SessionRef,
-    request: &Request,
+    (id, method): (&RequestId, &Method),
 ) -> Result<Own, GatewayError> {
     let list = Request {
-        id: request.id.clone(),
+        id: id.clone(),
         method: Method::TasksList,
         params: None,
     };
@@ -108,18 +166,24 @@ async fn own_tasks(
         other => return Ok(Own::Answer(other)),
     };
     let answer = RawJson::from_valid(text.clone());
-    let ids = answer.member("result");
-    let ids = ids.and_then(|result| result.member("taskIds")?.read().ok());
-    if let Some(ids) = ids {
-        return Ok(Own::Tasks(ids));
+    let result = answer.member("result");
+    let own = result.and_then(|result| {
+        let capabilities = result.member("capabilities");
+        Some(OwnTasks {
+            ids: result.member("taskIds")?.read().ok()?,
+            capabilities: capabilities.unwrap_or_else(|| RawJson::from_static("{}")),
+        })
+    });
+    if let Some(own) = own {
+        return Ok(Own::Tasks(own));
     }
     let unknown = answer
         .member("error")
         .is_some_and(|error| RpcError::from_json(&error).code == code::METHOD_NOT_FOUND);
     let text = match unknown {
         true => {
-            let error = RpcError::method_not_found(request.method.as_str());
-            error_response(&request.id, &error)
+            let error = RpcError::method_not_found(method.as_str());
+            error_response(id, &error)
         }
         false => text,
     };
@@ -134,23 +198,27 @@ fn named(request: &Request) -> Result<SessionId, RpcError> {
     task_of(id).ok_or_else(no_such_task)
 }
 
+/// A task in the name of whoever visits.
+fn to(visit: &Visit<'_>, task: &SessionId) -> SessionRef {
+    SessionRef {
+        trace: visit.trace.clone(),
+        ..SessionRef::new(task.clone(), visit.principal.clone())
+    }
+}
+
 /// Asks a task's owner for it, in the name of whoever visits; it answers in the shape of the revision.
 async fn ask(
     visit: &Visit<'_>,
     task: &SessionId,
     method: Method,
 ) -> Result<Result<RawJson, RpcError>, GatewayError> {
-    let to = SessionRef {
-        trace: visit.trace.clone(),
-        ..SessionRef::new(task.clone(), visit.principal.clone())
-    };
     let request = Request {
         id: RequestId::from_string("task"),
         method,
         params: Some(legacy::params_of(task.as_str())),
     };
     let post = Post::new(Body::Single(Message::Request(request)));
-    let text = match visit.edge.gateway.deliver(&to, post).await {
+    let text = match visit.edge.gateway.deliver(&to(visit, task), post).await {
         Ok(Delivered::Json(text)) => text,
         Ok(_) => {
             let odd = "the owner of a task did not answer a request about it";

@@ -1,20 +1,23 @@
-//! `tasks/result`: waits for the end of a task, and answers with what its call would have been answered with.
+//! `tasks/result`: waits for the end of a task, and answers with what its call would have been answered with. What the task
+//! asks meanwhile is put to the client.
 //!
 //! The wait is that of one connection: it holds what the request holds, ends with it, and may last as long as a call. Whoever
 //! was cut off asks again, at any edge.
 
+use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use shoal_ports::{
     Delivered, EventStream, GatewayError, SessionId, SessionRef, StreamItem, StreamItems,
 };
-use shoal_protocol::task::{is_over, legacy, no_such_task};
+use shoal_protocol::task::legacy::{self, Question};
+use shoal_protocol::task::{is_over, no_such_task};
 use shoal_protocol::{EventId, RawJson, RequestId, RpcError, StreamId, code, error_response};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::plan;
 use crate::subscriptions::{Filter, News, Subscription};
@@ -24,37 +27,45 @@ use crate::visit::Visit;
 /// How long an answer may take that is no stream.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Answers at once, or with a stream that has the answer once it is there.
+/// Answers at once, or with a stream that has what the task asks, and the answer once it is there.
 ///
 /// # Errors
 /// None of its own. Cancellation safe: nothing is changed.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
-    id: &RequestId,
+    (id, capabilities): (&RequestId, RawJson),
     task: &SessionId,
 ) -> Result<Delivered, GatewayError> {
-    let (id, name) = (id.clone(), task.to_string());
-    let Some(mut watched) = Watched::begin(visit, session, &name).await else {
-        return Ok(Delivered::Json(error_response(&id, &no_such_task())));
+    let task = task.to_string();
+    let Some(watched) = Watched::begin(visit, session, &task).await else {
+        return Ok(Delivered::Json(error_response(id, &no_such_task())));
     };
-    let limit = visit.edge.config.timing.call_deadline;
-    let mut ended = Box::pin(async move {
-        match timeout(limit, watched.end()).await {
-            Ok(Some(task)) => legacy::response_of(&id, &name, &task),
-            Ok(None) => error_response(&id, &no_such_task()),
-            Err(_) => error_response(&id, &runs_on(limit)),
-        }
-    });
-    if let Ok(text) = timeout(SOON, &mut ended).await {
-        return Ok(Delivered::Json(text));
+    let timing = &visit.edge.config.timing;
+    let limit = timing.call_deadline;
+    let mut waiter = Waiter {
+        watched,
+        id: id.clone(),
+        task,
+        capabilities,
+        limit,
+        input: timing.input,
+        until: Instant::now() + limit,
+        asked: HashSet::new(),
+        due: VecDeque::new(),
+        answered: false,
+    };
+    match timeout(SOON, waiter.next()).await {
+        Ok(Some(Said::Answer(text))) => return Ok(Delivered::Json(text)),
+        Ok(Some(Said::Question(question))) => waiter.due.push_front(question),
+        Ok(None) | Err(_) => {}
     }
-    let answer = async move {
-        let data: Bytes = ended.await;
-        StreamItem::Passing { data }
-    };
+    let items = stream::unfold(waiter, async |mut waiter| {
+        let (Said::Question(data) | Said::Answer(data)) = waiter.next().await?;
+        Some((StreamItem::Passing { data }, waiter))
+    });
     Ok(Delivered::Stream(EventStream {
-        items: StreamItems::polled(stream::once(answer)),
+        items: StreamItems::polled(items.fuse()),
         // It is in no log.
         cursor: EventId {
             epoch: 0,
@@ -62,6 +73,72 @@ pub(super) async fn serve(
             sequence: 0,
         },
     }))
+}
+
+/// Whoever waits for the result of a task, and is asked meanwhile.
+struct Waiter {
+    watched: Watched,
+    id: RequestId,
+    task: String,
+    /// What the client can be asked.
+    capabilities: RawJson,
+    /// How long it may last until the task has ended, or asks; and how much longer while that asks.
+    limit: Duration,
+    input: Duration,
+    until: Instant,
+    /// The keys of the questions that the client was asked here. An open one comes again after the loss of its task's node, and
+    /// is the same.
+    asked: HashSet<String>,
+    /// Questions to be sent.
+    due: VecDeque<Bytes>,
+    answered: bool,
+}
+
+/// What goes out on the stream of a waiter.
+enum Said {
+    Question(Bytes),
+    /// The last.
+    Answer(Bytes),
+}
+
+impl Waiter {
+    /// What is to be said next; nothing after the answer. Cancellation safe.
+    async fn next(&mut self) -> Option<Said> {
+        loop {
+            if let Some(question) = self.due.pop_front() {
+                return Some(Said::Question(question));
+            }
+            if self.answered {
+                return None;
+            }
+            let answer = match timeout_at(self.until, self.watched.next()).await {
+                Ok(Some(task)) if is_over(&task) => {
+                    legacy::response_of(&self.id, &self.task, &task)
+                }
+                Ok(Some(task)) => {
+                    self.told(&task);
+                    continue;
+                }
+                Ok(None) => error_response(&self.id, &no_such_task()),
+                Err(_) => error_response(&self.id, &runs_on(self.limit)),
+            };
+            self.answered = true;
+            return Some(Said::Answer(answer));
+        }
+    }
+
+    /// The task goes on, and may ask.
+    fn told(&mut self, task: &RawJson) {
+        let asks = task.member("inputRequests").is_some();
+        let more = if asks { self.input } else { Duration::ZERO };
+        self.until = Instant::now() + self.limit + more;
+        for Question { key, message } in legacy::questions_of(&self.task, task, &self.capabilities)
+        {
+            if self.asked.insert(key) {
+                self.due.push_back(message);
+            }
+        }
+    }
 }
 
 /// That a task takes longer than a request may wait.
@@ -100,8 +177,8 @@ impl Watched {
         })
     }
 
-    /// The task once it has ended, as 2026-07-28 has it; `None` if it is gone before. Cancellation safe.
-    async fn end(&mut self) -> Option<RawJson> {
+    /// The task whenever it has changed, as 2026-07-28 has it; `None` if it is gone. Cancellation safe.
+    async fn next(&mut self) -> Option<RawJson> {
         poll_fn(|cx| {
             while self.is_told
                 && let Poll::Ready(news) = self.news.listener.poll_news(cx)
@@ -112,10 +189,8 @@ impl Watched {
                     None => self.is_told = false,
                 }
             }
-            while let Poll::Ready(task) = self.tasks.poll_told(cx) {
-                if is_over(&task) {
-                    return Poll::Ready(Some(task));
-                }
+            if let Poll::Ready(task) = self.tasks.poll_told(cx) {
+                return Poll::Ready(Some(task));
             }
             match self.tasks.is_over() {
                 true => Poll::Ready(None),

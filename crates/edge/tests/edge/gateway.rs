@@ -184,7 +184,9 @@ impl SessionGateway for FakeGateway {
                 Delivered::Stream(self.new_stream())
             }
             Body::Single(Message::Request(request)) if request.method == Method::TasksList => {
-                let own = RawJson::from_static(r#"{"taskIds":["live-task","gone-task"]}"#);
+                let own = RawJson::from_static(
+                    r#"{"taskIds":["live-task","gone-task"],"capabilities":{"elicitation":{}}}"#,
+                );
                 Delivered::Json(response(&request.id, &own))
             }
             Body::Single(Message::Request(request)) if request.method == Method::TasksGet => {

@@ -3,7 +3,7 @@
 use reqwest::Response;
 use serde_json::{Value, json};
 use shoal_ports::{BusEvent, SessionId};
-use shoal_protocol::{Body, Message, RawJson};
+use shoal_protocol::{Body, Message, RawJson, RequestId};
 
 use crate::gateway::{LIVE, TASK};
 use crate::server::{Server, rpc};
@@ -140,6 +140,102 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
     );
     // Nobody could come back for it by an id.
     assert!(!text.contains("id: "), "{text}");
+}
+
+/// What a task says that asks two questions, of which its client can answer one.
+fn asking() -> Value {
+    let asked = json!({
+        "c.1": {"method": "elicitation/create", "params": {"message": "?"}},
+        "c.2": {"method": "sampling/createMessage", "params": {}},
+    });
+    json!({"status": "input_required", "inputRequests": asked})
+}
+
+fn question() -> Value {
+    let related = json!({"io.modelcontextprotocol/related-task": {"taskId": TASK}});
+    let params = json!({"message": "?", "_meta": related});
+    let id = format!("{TASK}/c.1");
+    json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params})
+}
+
+async fn changed(server: &Server) {
+    let task = SessionId::new(TASK);
+    let changed = BusEvent::TaskChanged { task };
+    server.bus.publish(changed).await.unwrap();
+}
+
+/// The next message of a stream.
+async fn message(stream: &mut Response) -> Value {
+    let mut read = String::new();
+    loop {
+        let chunk = stream.chunk().await.unwrap().expect("it goes on");
+        read.push_str(std::str::from_utf8(&chunk).unwrap());
+        let data = read.lines().find_map(|line| line.strip_prefix("data: "));
+        if let Some(data) = data.filter(|_| read.ends_with("\n\n")) {
+            return serde_json::from_str(data).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_waits_is_asked_once_on_each_connection() {
+    let server = Server::start().await;
+    is_now(&server, &asking());
+    let mut first = send(&server, "tasks/result", json!({"taskId": TASK})).await;
+    assert_eq!(message(&mut first).await, question());
+    drop(first);
+    let mut second = send(&server, "tasks/result", json!({"taskId": TASK})).await;
+    assert_eq!(message(&mut second).await, question());
+    // Its owner was lost, and the next one asks again.
+    is_now(&server, &json!({"status": "working"}));
+    changed(&server).await;
+    is_now(&server, &asking());
+    changed(&server).await;
+    let done = json!({"status": "completed", "result": {"content": []}});
+    is_now(&server, &done);
+    changed(&server).await;
+    let answer = message(&mut second).await;
+    assert_eq!(answer["id"], 7, "{answer}");
+    assert_eq!(second.chunk().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_answer_goes_to_the_owner_of_its_task() {
+    let server = Server::start().await;
+    let post = async |id: &str| {
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}});
+        let sent = server.legacy(&answer).send().await.unwrap();
+        assert_eq!(sent.status(), 202, "{id}");
+        std::mem::take(&mut *server.gateway.delivered.lock())
+    };
+    let delivered = post(&format!("{TASK}/c.1")).await;
+    let sessions: Vec<_> = delivered.iter().map(|(to, _)| to.as_str()).collect();
+    assert_eq!(sessions, [LIVE, TASK]);
+    let Body::Single(Message::Response(response)) = &delivered[1].1 else {
+        panic!("it is a response");
+    };
+    assert_eq!(response.id, RequestId::from_string("c.1"));
+    // As an answer to what nobody asks.
+    post("gone-task/c.1").await;
+    for of_session in ["c.1", "live/c.1", "/c.1"] {
+        let delivered = post(of_session).await;
+        assert_eq!(delivered.len(), 1, "{of_session}");
+        assert_eq!(delivered[0].0, LIVE, "{of_session}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_has_more_time_while_the_task_asks() {
+    let limit = std::time::Duration::from_secs(1);
+    let server = Server::with(|config| config.timing.call_deadline = limit).await;
+    is_now(&server, &asking());
+    let mut waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
+    assert_eq!(message(&mut waiting).await, question());
+    tokio::time::sleep(limit + limit / 2).await;
+    is_now(&server, &json!({"status": "working"}));
+    changed(&server).await;
+    let answer = message(&mut waiting).await;
+    assert_eq!(answer["error"]["code"], 50400, "{answer}");
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::{Task, TaskEnd, TaskState, timestamp};
 use crate::{
-    Outcome, PROTOCOL_VERSION, RawJson, RawObject, Request, RequestId, Revision, RpcError, code,
-    error_response, response, shown,
+    ClientCapability, Method, Outcome, PROTOCOL_VERSION, RawJson, RawObject, Request, RequestId,
+    Revision, RpcError, code, declares, error_response, request, response, shown,
 };
 
 /// The member of `_meta` that names the task of a message.
@@ -91,13 +91,63 @@ fn outcome_of(task_id: &str, task: &RawJson) -> Outcome {
     let mut result = RawObject::of(&result).unwrap_or_default();
     // It was added for clients of 2026-07-28.
     result.remove("resultType");
-    let meta = result.get("_meta");
+    relate(&mut result, task_id);
+    Outcome::Result(result.to_json())
+}
+
+/// Names the task in a result, or in parameters.
+fn relate(message: &mut RawObject, task_id: &str) {
+    let meta = message.get("_meta");
     let mut meta = meta.as_ref().and_then(RawObject::of).unwrap_or_default();
     let mut related = RawObject::default();
     related.set("taskId", RawJson::of(task_id));
     meta.set(RELATED_TASK, related.to_json());
-    result.set("_meta", meta.to_json());
-    Outcome::Result(result.to_json())
+    message.set("_meta", meta.to_json());
+}
+
+/// A request to the client that a task waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Names it among those of its task.
+    pub key: String,
+    /// The request, as it is sent.
+    pub message: Bytes,
+}
+
+/// The open questions of a task, from its `GetTaskResult` of 2026-07-28, as far as a client that declared these
+/// `capabilities` can be asked.
+pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Vec<Question> {
+    let open = task.member("inputRequests");
+    let open = open.as_ref().and_then(RawObject::of).unwrap_or_default();
+    let question = |(key, asked): (String, RawJson)| {
+        let method = Method::from_name(&asked.member("method")?.string()?);
+        let params = asked.member("params");
+        let needed = ClientCapability::needed_by(&method, params.as_ref())?;
+        if !declares(capabilities, needed) {
+            return None;
+        }
+        let mut params = params.as_ref().and_then(RawObject::of).unwrap_or_default();
+        relate(&mut params, task_id);
+        let id = question_id(task_id, &key);
+        let message = request(&id, method.as_str(), Some(&params.to_json()));
+        Some(Question { key, message })
+    };
+    open.iter().filter_map(question).collect()
+}
+
+/// Between the task and the key in the id of a question. Ids of sessions' own questions have none.
+const OF_TASK: char = '/';
+
+/// The id of a question. It names the task as well, so that an answer finds its way from whatever session it comes in.
+fn question_id(task_id: &str, key: &str) -> RequestId {
+    RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
+}
+
+/// The task and the key of the question that has this id, where one of a task can have it.
+pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
+    let id = id.to_json().string()?;
+    let (task_id, key) = id.rsplit_once(OF_TASK)?;
+    Some((task_id.to_owned(), RequestId::from_string(key)))
 }
 
 impl Task<'_> {
@@ -117,9 +167,9 @@ impl Task<'_> {
     pub fn to_legacy(&self) -> RawJson {
         let message = match self.state {
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => None,
-            TaskState::InputRequired(_) => Some(
-                "the tool waits for an answer of its client, which only clients of 2026-07-28 can give to a task".to_owned(),
-            ),
+            TaskState::InputRequired(_) => {
+                Some("the tool asks its client: tasks/result brings the question".to_owned())
+            }
             TaskState::Ended(TaskEnd::Completed(result)) => {
                 says_error(result).then(|| said_by(result))
             }
@@ -174,9 +224,11 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{asks_for_task, is_asked, params_of, response_of, with_tasks};
-    use crate::task::{Task, TaskEnd, TaskState};
-    use crate::{Method, RawJson, Request, RequestId};
+    use super::{
+        asks_for_task, is_asked, params_of, question_of, questions_of, response_of, with_tasks,
+    };
+    use crate::task::{InputRequest, Task, TaskEnd, TaskState};
+    use crate::{Body, Message, Method, RawJson, Request, RequestId};
 
     fn task(state: TaskState<'_>) -> Task<'_> {
         Task {
@@ -270,6 +322,52 @@ mod tests {
         let silent = of(r#"{"isError":true}"#);
         assert_eq!(silent["statusMessage"], "the tool failed");
         assert_eq!(of(r#"{"isError":false}"#)["status"], "completed");
+    }
+
+    #[test]
+    fn a_question_names_its_task_and_goes_to_who_can_answer_it() {
+        let asked = |method, params| InputRequest {
+            method,
+            params: Some(RawJson::from_static(params)),
+        };
+        let open = BTreeMap::from([
+            (
+                "c.1".to_owned(),
+                asked(Method::Elicit, r#"{"message":"?","_meta":{"a":1}}"#),
+            ),
+            ("c.2".to_owned(), asked(Method::CreateMessage, "{}")),
+            (
+                "c.3".to_owned(),
+                InputRequest {
+                    method: Method::RootsList,
+                    params: None,
+                },
+            ),
+        ]);
+        let task = task(TaskState::InputRequired(&open)).to_result();
+        let declared = RawJson::from_static(r#"{"elicitation":{},"roots":{}}"#);
+        let questions = questions_of("t-task", &task, &declared);
+        let keys: Vec<_> = questions.iter().map(|it| it.key.as_str()).collect();
+        assert_eq!(keys, ["c.1", "c.3"]);
+        let related = json!({"taskId":"t-task"});
+        let sent: Value = serde_json::from_slice(&questions[0].message).unwrap();
+        let params =
+            json!({"message":"?","_meta":{"a":1,"io.modelcontextprotocol/related-task":related}});
+        assert_eq!(
+            sent,
+            json!({"jsonrpc":"2.0","id":"t-task/c.1","method":"elicitation/create","params":params})
+        );
+        let Ok(Body::Single(Message::Request(request))) = Body::parse(&questions[1].message, 9)
+        else {
+            panic!("it is a request");
+        };
+        let of = question_of(&request.id);
+        let key = RequestId::from_string("c.3");
+        assert_eq!(of, Some(("t-task".to_owned(), key)));
+        assert!(questions_of("t", &task, &RawJson::from_static("{}")).is_empty());
+        for other in [RequestId::from_string("c.1"), RequestId::from_number(7)] {
+            assert_eq!(question_of(&other), None);
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Whether a call is to be run as a task, because its client says so (2025-11-25).
 
 use bytes::Bytes;
+use shoal_ports::Caller;
 use shoal_protocol::task::legacy;
-use shoal_protocol::{Method, RawJson, Request, RpcError, error_response, shown};
+use shoal_protocol::{Method, Request, RpcError, error_response, shown};
 
 use super::{CallDriver, InFlight};
 
@@ -49,9 +50,9 @@ impl InFlight {
         }
     }
 
-    /// The client's name and version.
-    pub(crate) fn client_info(&self) -> Option<RawJson> {
-        self.plan.call.caller.client_info.clone()
+    /// Whose call it is.
+    pub(crate) fn client(&self) -> &Caller {
+        &self.plan.call.caller
     }
 
     /// Its answer, where it is refused.

@@ -59,6 +59,9 @@ impl Node {
             Body::Single(Message::Request(request)) if request.method.is_of_task() => {
                 Box::pin(self.deliver_to_task(to, request)).await.map(Some)
             }
+            Body::Single(Message::Response(response)) if to.session.is_task() => {
+                Box::pin(self.deliver_answer(to, response)).await.map(Some)
+            }
             Body::Single(message) if changes(&message) => {
                 let change = |reply| SessionMsg::Change {
                     message: message.clone(),
@@ -273,6 +276,8 @@ impl Node {
             Effect::None
             | Effect::Run(_)
             | Effect::Overloaded { .. }
+            | Effect::TaskAnswer(_)
+            | Effect::NotAskedYet
             | Effect::TaskAnswers { .. }
             | Effect::TaskCancel { .. }
             | Effect::Ask(_)

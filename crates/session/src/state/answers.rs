@@ -33,6 +33,7 @@ impl SessionState {
             return Effect::None;
         };
         match self.admitted.running(call) {
+            Some(slot) if self.record.task.is_some() => self.task_answer(slot, ask, response),
             Some(slot) => Effect::Answer {
                 slot,
                 ask,
@@ -60,7 +61,8 @@ pub(super) fn asker_of_key(name: &str) -> Option<(CallId, AskId)> {
     (name_of(call, ask) == name).then_some((call, ask))
 }
 
-fn name_of(call: CallId, ask: AskId) -> String {
+/// The name of what a call asks.
+pub(super) fn name_of(call: CallId, ask: AskId) -> String {
     format!("{call}.{}", ask.0)
 }
 

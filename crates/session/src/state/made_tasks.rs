@@ -32,12 +32,14 @@ impl SessionState {
         self.record.made_tasks.retain(|made| made.task != *task);
     }
 
-    /// The ids of the tasks, newest first, for the edge to ask each how it is: most are other nodes' by now.
+    /// The ids of the tasks, newest first, for the edge to ask each how it is: most are other nodes' by now. With them goes what
+    /// the client can be asked.
     pub(super) fn listed_tasks(&self, request: &Request) -> Bytes {
         let tasks = self.record.made_tasks.iter().rev();
         let ids: Vec<&str> = tasks.map(|made| made.task.as_str()).collect();
         let mut listed = RawObject::default();
         listed.set("taskIds", RawJson::of(&ids));
+        listed.set("capabilities", self.caller.capabilities.clone());
         response(&request.id, &listed.to_json())
     }
 }

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use shoal_ports::{AskId, CallFailure};
 use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState, legacy};
 use shoal_protocol::{
-    Method, Outcome, RawJson, Request, RpcError, error_response, input_responses, response,
+    Method, Outcome, RawJson, Request, Response, RpcError, error_response, input_responses,
+    response,
 };
 
-use super::answers::asker_of_key;
+use super::answers::{asker_of_key, name_of};
 use super::{CallSlot, Effect, SessionState};
 
 /// Why a call is told to stop.
@@ -24,6 +25,8 @@ const CANCELLED: &str = "the client cancelled the task";
 pub(super) struct TaskProgress {
     /// What the call has asked, and its client has not answered.
     questions: BTreeMap<String, InputRequest>,
+    /// Whether an earlier owner began the call, whose client may know of questions that have not come here yet.
+    taken_over: bool,
     /// When that changed last, in milliseconds since 1970.
     changed_at: u64,
     /// The record says how the call has ended, and the store does not yet.
@@ -102,6 +105,31 @@ impl SessionState {
     /// A question has its answer.
     pub(super) fn task_answered(&mut self, key: &str) {
         self.task.questions.remove(key);
+    }
+
+    /// An earlier owner began the call.
+    pub(super) fn task_taken_over(&mut self) {
+        self.task.taken_over = true;
+    }
+
+    /// The client of 2025-11-25 answers this.
+    pub(super) fn task_answer(
+        &self,
+        slot: Arc<CallSlot>,
+        ask: AskId,
+        response: Response,
+    ) -> Effect {
+        let key = name_of(slot.call(), ask);
+        match self.task.questions.contains_key(&key) {
+            true => Effect::TaskAnswer(TaskAnswer {
+                key,
+                slot,
+                ask,
+                outcome: response.outcome,
+            }),
+            false if self.task.taken_over => Effect::NotAskedYet,
+            false => Effect::None,
+        }
     }
 
     /// How the call has ended. Only the first end counts.

@@ -123,7 +123,7 @@ impl Node {
         let open = OpenSession {
             principal: to.principal.clone(),
             transport: SessionTransport::Task,
-            initialize: Some(initialize(in_flight.client_info())),
+            initialize: Some(initialize(in_flight)),
             trace: to.trace.clone(),
         };
         let opened = self.open(open).await?;
@@ -199,15 +199,16 @@ fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
     })?
 }
 
-/// What the task's session is opened with. Its client can be asked nothing: this revision has no way for the answers that holds
-/// across nodes.
-fn initialize(client_info: Option<RawJson>) -> Request {
+/// What the task's session is opened with: its client is that of the call.
+fn initialize(in_flight: &InFlight) -> Request {
+    let client = in_flight.client();
     let mut params = RawObject::default();
     let revision = Revision::LATEST_LEGACY.as_str();
     params.set("protocolVersion", RawJson::of(revision));
     let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
+    let client_info = client.client_info.clone();
     params.set("clientInfo", client_info.unwrap_or_else(unnamed));
-    params.set("capabilities", RawJson::from_static("{}"));
+    params.set("capabilities", client.capabilities.clone());
     Request {
         id: RequestId::from_string("initialize"),
         method: Method::Initialize,
