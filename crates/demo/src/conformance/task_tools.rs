@@ -82,7 +82,7 @@ impl ConformanceServer {
     }
 
     /// Works for a while, then asks before it deletes.
-    #[tool]
+    #[tool(meta = optional())]
     async fn confirm_delete(
         &self,
         Parameters(DeleteArguments { filename }): Parameters<DeleteArguments>,
@@ -102,7 +102,7 @@ impl ConformanceServer {
     }
 
     /// Works for a while, then asks two questions at once.
-    #[tool]
+    #[tool(meta = optional())]
     async fn multi_input(&self, ctx: RequestContext<RoleServer>) -> Result<String, Refused> {
         sleep(LONG).await;
         let name = json!({ "name": { "type": "string" } });
@@ -135,6 +135,11 @@ impl ConformanceServer {
             }
         }
     }
+}
+
+/// Clients of 2025-11-25 may call it as a task only if it says so.
+fn optional() -> MetaObject {
+    MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
 
 /// Only clients with tasks can call it.

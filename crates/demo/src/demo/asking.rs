@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::DemoServer;
+use super::jobs::may_be_task;
 use crate::ask::{Need, Refused};
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ struct SummaryArguments {
 #[tool_router(router = asking_tools, vis = "pub(super)")]
 impl DemoServer {
     /// Books a table, after the user has filled in a form with the number of guests and the date.
-    #[tool(annotations(
+    #[tool(meta = may_be_task(), annotations(
         read_only_hint = false,
         destructive_hint = false,
         idempotent_hint = false

@@ -74,7 +74,7 @@ impl DemoServer {
 }
 
 /// Clients of 2025-11-25 may call it as a task only if it says so.
-fn may_be_task() -> MetaObject {
+pub(super) fn may_be_task() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
 

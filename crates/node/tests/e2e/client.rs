@@ -98,7 +98,18 @@ impl Session {
     }
 
     pub(crate) async fn open_as(url: &str, token: Option<&str>) -> Self {
-        let mut opening = post(url, &initialize(0, "2025-11-25"));
+        Self::begin(url, token, &initialize(0, "2025-11-25")).await
+    }
+
+    /// A session whose client can be asked for this.
+    pub(crate) async fn open_with(url: &str, capabilities: Value) -> Self {
+        let mut opening = initialize(0, "2025-11-25");
+        opening["params"]["capabilities"] = capabilities;
+        Self::begin(url, None, &opening).await
+    }
+
+    async fn begin(url: &str, token: Option<&str>, initialize: &Value) -> Self {
+        let mut opening = post(url, initialize);
         if let Some(token) = token {
             opening = opening.bearer_auth(token);
         }

@@ -1,12 +1,15 @@
 //! Tasks of 2025-11-25, over the wire.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::client::{
-    Session, call, initialize, modern, post, post_modern, request, response, text,
+    Events, Session, call, initialize, modern, post, post_modern, request, response, text,
 };
 use crate::command::output;
-use crate::process::Server;
+use crate::process::{SOON, Server};
 
 /// Longer than any test waits.
 const ENDLESS: u32 = 600;
@@ -227,10 +230,132 @@ async fn rules_hold_for_a_task_as_for_any_call() {
     let denied = task_call(1, "echo", json!({ "text": "a" }));
     let denied = session.ask(&denied).await;
     assert_eq!(denied["error"]["code"], -32602, "{denied}");
-    // Nobody can be asked whether it may run.
+    // A client that can ask nobody whether it may run.
     let task = begin(&session, &job(2, 1, 1)).await;
     let refused = about(&session, "tasks/result", &task).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
-    let message = refused["error"]["message"].as_str().unwrap();
-    assert!(message.contains("cannot ask its client"), "{message}");
+    // One that can.
+    let session = Session::open_with(&server.mcp, json!({ "elicitation": {} })).await;
+    for (action, said) in [
+        ("accept", "done after 1 steps"),
+        (
+            "decline",
+            "The person who was asked declined this call. The tool was not run.",
+        ),
+    ] {
+        let task = begin(&session, &job(3, 1, 1)).await;
+        let mut asked = wait(&session, &task).await;
+        let question = asked.message().await;
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(message.starts_with("Allow one call of the tool long_job"));
+        answer(&session, &question, json!({ "action": action })).await;
+        assert_eq!(text(&asked.message().await), said);
+    }
+}
+
+/// Waits for the result of a task that asks.
+async fn wait(session: &Session, task: &str) -> Events {
+    let request = request(9, "tasks/result", json!({ "taskId": task }));
+    Events::of(session.post(&request).send().await.unwrap())
+}
+
+async fn answer(session: &Session, question: &Value, result: Value) {
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+    let answered = session.post(&answer).send().await.unwrap();
+    assert_eq!(answered.status(), 202);
+}
+
+/// Returns when the task has this status.
+async fn until(session: &Session, task: &str, status: &str) {
+    let reached = async {
+        while about(session, "tasks/get", task).await["result"]["status"] != status {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, reached).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_asks_on_the_stream_that_waits_for_its_result() {
+    let server = Server::start(&["--conformance"]).await;
+    let session = Session::open_with(&server.mcp, json!({ "elicitation": {} })).await;
+    let call = task_call(1, "confirm_delete", json!({ "filename": "a.txt" }));
+    let task = begin(&session, &call).await;
+    until(&session, &task, "input_required").await;
+    let mut broken = wait(&session, &task).await;
+    let question = broken.message().await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    assert_eq!(question["params"]["message"], "Delete a.txt?");
+    let related = &question["params"]["_meta"]["io.modelcontextprotocol/related-task"];
+    assert_eq!(*related, json!({ "taskId": task }));
+    drop(broken);
+    let mut asked = wait(&session, &task).await;
+    assert_eq!(asked.message().await, question);
+    // A client that did not say that it can be asked is not, whose task it may be.
+    let other = Session::open(&server.mcp).await;
+    let mut unasked = wait(&other, &task).await;
+    let confirm = json!({ "action": "accept", "content": { "confirm": true } });
+    answer(&session, &question, confirm).await;
+    let done = asked.message().await;
+    assert_eq!((&done["id"], text(&done)), (&json!(9), "Deleted a.txt."));
+    assert!(asked.next().await.is_none());
+    let done = unasked.message().await;
+    assert_eq!(text(&done), "Deleted a.txt.", "{done}");
+    let now = about(&session, "tasks/get", &task).await;
+    assert_eq!(now["result"]["status"], "completed", "{now}");
+}
+
+#[tokio::test]
+async fn questions_are_answered_one_by_one_and_may_be_answered_with_an_error() {
+    let server = Server::start(&["--conformance"]).await;
+    let session = Session::open_with(&server.mcp, json!({ "elicitation": {} })).await;
+    let task = begin(&session, &task_call(1, "multi_input", json!({}))).await;
+    let mut asked = wait(&session, &task).await;
+    let (first, second) = (asked.message().await, asked.message().await);
+    assert_ne!(first["id"], second["id"]);
+    let given = json!({ "action": "accept", "content": { "name": "a", "confirm": true } });
+    answer(&session, &second, given).await;
+    let now = about(&session, "tasks/get", &task).await;
+    assert_eq!(now["result"]["status"], "input_required", "{now}");
+    let cannot = json!({ "code": -1, "message": "no screen" });
+    let error = json!({ "jsonrpc": "2.0", "id": first["id"], "error": cannot });
+    assert_eq!(session.post(&error).send().await.unwrap().status(), 202);
+    let failed = asked.message().await;
+    assert!(failed.to_string().contains("no screen"), "{failed}");
+}
+
+#[tokio::test]
+async fn a_backend_that_is_called_again_with_the_answers_asks_as_well() {
+    let server = Server::start(&["--demo", "--conformance"]).await;
+    let session = Session::open_with(&server.mcp, json!({ "elicitation": {} })).await;
+    let booking = json!({ "guests": 2, "date": "2026-12-24" });
+    let table = json!({ "restaurant": "Seaside" });
+    for (tool, arguments, content, said) in [
+        ("book_table", table, booking, "booked Seaside"),
+        (
+            "test_tool_with_task",
+            json!({}),
+            json!({ "name": "Ada" }),
+            "Ada",
+        ),
+    ] {
+        let task = begin(&session, &task_call(1, tool, arguments)).await;
+        let mut asked = wait(&session, &task).await;
+        let question = asked.message().await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        answer(
+            &session,
+            &question,
+            json!({ "action": "accept", "content": content }),
+        )
+        .await;
+        let done = asked.message().await;
+        assert!(text(&done).contains(said), "{done}");
+    }
+    // What the client has not declared is refused to the tool.
+    let unable = Session::open(&server.mcp).await;
+    let table = json!({ "restaurant": "Seaside" });
+    let task = begin(&unable, &task_call(2, "book_table", table)).await;
+    let refused = about(&unable, "tasks/result", &task).await;
+    assert!(refused.to_string().contains("elicitation"), "{refused}");
 }

@@ -137,7 +137,10 @@ fn may_be_task() -> MetaObject {
 #[tool_router(router = asking_tools)]
 impl ChaosTools {
     /// Notes its execution, asks the user, and answers with nonce and reply, a space between.
-    #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
+    #[tool(
+        meta = may_be_task(),
+        annotations(read_only_hint = false, idempotent_hint = false)
+    )]
     async fn ask(
         &self,
         Parameters(Nonce { nonce }): Parameters<Nonce>,

@@ -226,6 +226,21 @@ impl Client {
         all
     }
 
+    /// Sends a request that is answered with a stream; refusals that say when to come back are borne.
+    pub(crate) async fn stream_of(&self, request: &Value) -> Events {
+        within(async {
+            loop {
+                let answer = self.send(request).await;
+                if answer.status() == 200 {
+                    return Events::of(answer);
+                }
+                assert_eq!(answer.status(), 503, "{:?}", answer.text().await);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await
+    }
+
     /// Resumes a stream after an id.
     pub(crate) async fn resume(&self, last_id: &str) -> Events {
         let get = self.http.get(&self.url).headers(headers());
