@@ -33,6 +33,16 @@ fn opening(principal: &str) -> OpenSession {
 
 /// A call that an edge has begun, and that has become a task since.
 async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Driven>) {
+    task_after(bench, principal, tool, Duration::ZERO).await
+}
+
+/// One whose session has waited so long for the call.
+async fn task_after(
+    bench: &Bench,
+    principal: &str,
+    tool: &str,
+    wait: Duration,
+) -> (SessionRef, Arc<Driven>) {
     let post = again(&bound(1, tool));
     let params = format!(r#"{{"name":"{tool}"}}"#);
     let caller = Caller {
@@ -68,6 +78,9 @@ async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Dr
     let begun = bench.script.start(&plan).await.unwrap();
     let opened = bench.sessions.open(opening(principal)).await.unwrap();
     let task = SessionRef::new(opened.session, Principal::new(principal));
+    if !wait.is_zero() {
+        tokio::time::sleep(wait).await;
+    }
     let delivered = bench.sessions.deliver(&task, post).await.unwrap();
     assert!(matches!(delivered, Delivered::Stream(_)), "{delivered:?}");
     drop(begun);
@@ -445,6 +458,15 @@ async fn a_task_whose_end_the_store_has_lost_fails_and_stays_so() {
     let claim = directory.claim(&task.session, &NodeId::new("test")).await;
     let record: Value = serde_json::from_slice(&claim.unwrap().record).unwrap();
     assert_eq!(record["task"]["end"]["failed"]["code"], 50002, "{record}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_sleeps_until_its_call_comes_has_lost_nothing() {
+    let bench = Bench::new(sleepy());
+    let (task, tool) = task_after(&bench, "alice", "stream-long", LONG).await;
+    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&bench.sessions, &task, "completed").await;
 }
 
 #[tokio::test]
