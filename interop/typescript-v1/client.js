@@ -17,6 +17,7 @@ import {
 import { main } from '../javascript/main.js';
 import { CAPABILITIES } from '../javascript/peer.js';
 import { Cutter, Session, takeOneByOne } from '../javascript/session.js';
+import { tasks } from './task-checks.js';
 
 const MAX_PAGES = 50;
 
@@ -91,4 +92,4 @@ function transportTo(url, command) {
     return { transport, cutter };
 }
 
-await main(['legacy'], connect);
+await main(['legacy'], connect, { tasks: () => tasks });

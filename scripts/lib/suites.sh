@@ -177,6 +177,7 @@ against_tasks() {
     for client in python typescript; do
         client "interop: tasks, $client" "$client" --url "$URL" --era modern --expect tasks
     done
+    client "interop: tasks, typescript-v1, legacy" typescript-v1 --url "$URL" --expect tasks
     stop_servers
 }
 
