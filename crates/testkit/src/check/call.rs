@@ -260,7 +260,7 @@ impl CallRecord {
 }
 
 /// Whether a task may say this of its end because the store has lost that, or the call with it: that nobody knows the outcome, or
-/// that there is no such task. What was written before its call was sent, or after its end was told, is no excuse.
+/// that there is no such task. Lost writes are no excuse if they were written before its call was sent, or after its end was told.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,
@@ -273,7 +273,7 @@ fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
         .statuses
         .iter()
         .find(|(_, status)| has_ended(status));
-    lost && ended.is_some_and(|(told, _)| rules.lost_writes_between(attempt.sent, *told))
+    lost && ended.is_some_and(|(told, _)| rules.may_be_gone(attempt.sent, *told))
 }
 
 /// Whether a task of this status has ended.

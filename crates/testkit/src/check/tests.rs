@@ -389,7 +389,7 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
     let fails = |code| after(Tool::Record, "failed", Some(error(code)));
     works_again().shows_nothing_under(&[NONCE], &lost(3));
     // What was lost was written before the call, or after its end; or nothing was lost so.
-    for rules in [lost(1), lost(5), wiped] {
+    for rules in [lost(1), lost(5), wiped.clone()] {
         let verdict = works_again().judged(&[NONCE], &rules);
         assert_eq!(verdict.count(Violation::OutOfOrder), 1, "{verdict:#?}");
     }
@@ -399,6 +399,9 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
         let found: Vec<_> = findings.iter().map(|found| found.violation).collect();
         found
     };
+    // Without any data there is no task, and no session, which nobody has told here.
+    let gone = after(Tool::Record, "completed", Some(error(code::GONE)));
+    assert_eq!(found(gone, wiped), [Violation::NotTold]);
     let twice = [Violation::Duplicated, Violation::OutOfOrder];
     assert_eq!(found(fails(code::OUTCOME_UNKNOWN), lost(1)), twice);
     // Another error, or another result, is none that lost writes bring.
@@ -433,6 +436,12 @@ fn only_lost_writes_excuse_a_task_that_has_lost_its_call() {
         unknown(tool).shows_nothing_under(&[], &lost(3));
         unknown(tool).shows(&[], Violation::UnexpectedError);
         unknown(tool).shows_under(&[], &lost(1), Violation::UnexpectedError);
+        let wiped = Rules {
+            wipes: lost(3).lost_writes,
+            ..Rules::default()
+        };
+        // The session is gone as well, which nobody has told here.
+        unknown(tool).shows_under(&[], &wiped, Violation::NotTold);
     }
     // A worker that is lost is no excuse for what is safe to repeat.
     let rules = Rules {
