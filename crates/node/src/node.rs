@@ -23,6 +23,7 @@ pub(crate) use watch::Watch;
 use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
+use crate::news::News;
 use crate::policies;
 use crate::pools::Pools;
 use crate::program::PoolHandler;
@@ -77,10 +78,10 @@ impl Node {
     ) -> anyhow::Result<Self> {
         let links = cluster::link_config(&settings, tls);
         let storage = Storage::open(&settings, starting).await?;
-        // What workers report of resources reaches each node over its own links to them.
-        let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
+        let here = Arc::new(MemoryBus::default());
+        let news: Arc<dyn Bus> = Arc::new(News::new(here.clone(), storage.store().bus));
         let policies = policies::open(&settings)?;
-        let dispatch = roles::dispatch(&settings, policies.rules.clone(), news.clone())?;
+        let dispatch = roles::dispatch(&settings, policies.rules.clone(), here)?;
         let rereading = policies.reread(&settings, &dispatch);
         let pools = Pools::start(&settings, &id, dispatch.clone(), handler).await?;
         let address = cluster.as_ref().map(|bound| bound.advertised(&settings));
