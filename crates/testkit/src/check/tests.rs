@@ -231,18 +231,35 @@ fn answers_belong_to_their_requests() {
         .shows(&[NONCE], Violation::WrongAnswer);
 }
 
+fn outages(second: u64) -> Vec<Outage> {
+    let at = Duration::from_secs(second);
+    vec![Outage {
+        member: "redis".to_owned(),
+        from: at,
+        until: at,
+    }]
+}
+
+/// Redis lost its newest writes in this second.
+fn lost(second: u64) -> Rules {
+    Rules {
+        lost_writes: outages(second),
+        ..Rules::default()
+    }
+}
+
+/// Redis lost everything in this second.
+fn wiped(second: u64) -> Rules {
+    Rules {
+        wipes: outages(second),
+        ..Rules::default()
+    }
+}
+
 #[test]
 fn sessions_are_forgotten_only_with_their_data() {
     let forgotten = || Story::begin().calls(Tool::Record).primed().forgotten();
     forgotten().shows(&[NONCE], Violation::Forgotten);
-    let wiped = |seconds| Rules {
-        wipes: vec![Outage {
-            member: "redis".to_owned(),
-            from: Duration::from_secs(seconds),
-            until: Duration::from_secs(seconds),
-        }],
-        ..Rules::default()
-    };
     forgotten().shows_nothing_under(&[NONCE], &wiped(3));
     forgotten().shows_under(&[NONCE], &wiped(0), Violation::Forgotten);
     // What ran when its session went may say so, or that nobody knows.
@@ -277,14 +294,6 @@ fn sessions_are_forgotten_only_with_their_data() {
 fn lost_writes_excuse_the_sessions_that_were_opened_meanwhile() {
     // Opened from the beginning to second 1, and forgotten in second 4.
     let forgotten = || Story::begin().calls(Tool::Record).primed().forgotten();
-    let lost = |seconds| Rules {
-        lost_writes: vec![Outage {
-            member: "redis".to_owned(),
-            from: Duration::from_secs(seconds),
-            until: Duration::from_secs(seconds),
-        }],
-        ..Rules::default()
-    };
     forgotten().shows_nothing_under(&[NONCE], &lost(1));
     let unknown = |tool| {
         let story = Story::begin().calls(tool);
@@ -372,18 +381,9 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
         says.into_iter()
             .fold(story, |story, says| story.receives(None, says))
     };
-    let lost = |seconds| Rules {
-        lost_writes: vec![Outage {
-            member: "redis".to_owned(),
-            from: Duration::from_secs(seconds),
-            until: Duration::from_secs(seconds),
-        }],
-        ..Rules::default()
-    };
     let wiped = Rules {
-        wipes: lost(3).lost_writes,
         outcome_unknown: true,
-        ..Rules::default()
+        ..wiped(3)
     };
     let works_again = || after(Tool::Record, "working", None);
     let fails = |code| after(Tool::Record, "failed", Some(error(code)));
@@ -423,25 +423,13 @@ fn only_lost_writes_excuse_a_task_that_has_lost_its_call() {
         let story = Story::begin().calls(tool).receives(None, task);
         story.receives(None, error(code))
     };
-    let lost = |seconds| Rules {
-        lost_writes: vec![Outage {
-            member: "redis".to_owned(),
-            from: Duration::from_secs(seconds),
-            until: Duration::from_secs(seconds),
-        }],
-        ..Rules::default()
-    };
     let unknown = |tool| failed(tool, code::OUTCOME_UNKNOWN);
     for tool in [Tool::Record, Tool::Steps] {
         unknown(tool).shows_nothing_under(&[], &lost(3));
         unknown(tool).shows(&[], Violation::UnexpectedError);
         unknown(tool).shows_under(&[], &lost(1), Violation::UnexpectedError);
-        let wiped = Rules {
-            wipes: lost(3).lost_writes,
-            ..Rules::default()
-        };
         // The session is gone as well, which nobody has told here.
-        unknown(tool).shows_under(&[], &wiped, Violation::NotTold);
+        unknown(tool).shows_under(&[], &wiped(3), Violation::NotTold);
     }
     // A worker that is lost is no excuse for what is safe to repeat.
     let rules = Rules {
