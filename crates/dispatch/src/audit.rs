@@ -86,8 +86,7 @@ fn describe(event: &mut Event<'_>, call: &Subject<'_>) {
         )
         .trace(call.trace);
     let named = call.method.named().zip(call.params);
-    let Some(name) = named.and_then(|(named, params)| params.member(named.as_str())?.string())
-    else {
+    let Some(name) = named.and_then(|(named, params)| params.member_text(named.as_str())) else {
         return;
     };
     match call.method {

@@ -103,13 +103,12 @@ pub enum InspectError {
 
 /// Name and version of a client, of its `Implementation`; shortened.
 pub fn client_name(info: &RawJson) -> String {
-    let member = |name: &str| info.member(name).and_then(|value| value.string());
-    let mut name = member("name").unwrap_or_default();
-    if let Some(version) = member("version") {
-        name.push(' ');
-        name.push_str(&version);
+    let [name, version] = info.member_texts(["name", "version"]);
+    let name = name.unwrap_or_default();
+    match version {
+        Some(version) => shown([&*name, &*version].join(" ").trim_ascii(), LONGEST_CLIENT),
+        None => shown(name.trim_ascii(), LONGEST_CLIENT),
     }
-    shown(name.trim(), LONGEST_CLIENT)
 }
 
 /// By what a principal is told from others where its name is not to be shown: the first 12 hexadecimal

@@ -1,5 +1,6 @@
 //! A validated JSON text that is passed on as it came.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -88,12 +89,7 @@ impl RawJson {
 
     /// The string's content when the value is a JSON string.
     pub fn string(&self) -> Option<String> {
-        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
-            self.read().ok()
-        } else {
-            Some(inner.to_owned())
-        }
+        content(self.as_bytes()).map(Cow::into_owned)
     }
 
     /// A part of the text that is a value.
@@ -129,5 +125,14 @@ impl<'de> serde::Deserialize<'de> for RawJson {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Self(Bytes::from(String::from(Box::<str>::from(raw)))))
+    }
+}
+
+/// The content of a JSON string; `None` for any other value. It is copied only where it holds an escape.
+pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    match memchr::memchr(b'\\', inner) {
+        Some(_) => serde_json::from_slice(value).map(Cow::Owned).ok(),
+        None => str::from_utf8(inner).map(Cow::Borrowed).ok(),
     }
 }

@@ -8,6 +8,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::RawJson;
 use crate::depth::end_of_string;
+use crate::json::content;
 
 /// Up to this many members, comparing each with each is cheaper than a set.
 const FEW_MEMBERS: usize = 16;
@@ -88,6 +89,33 @@ impl RawJson {
         let mut spans = spans(text);
         let (_, value) = spans.find(|(key, _)| key_is(&text[key.clone()], name))?;
         Some(self.part(value))
+    }
+
+    /// The content of an object's member that is a JSON string. It is copied only where it holds an escape.
+    pub fn member_text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let [text] = self.member_texts([name]);
+        text
+    }
+
+    /// The same of several members, which are looked for at once.
+    pub fn member_texts<const N: usize>(&self, names: [&str; N]) -> [Option<Cow<'_, str>>; N] {
+        let text = self.as_bytes();
+        let mut values = [const { None }; N];
+        let mut missing = N;
+        let mut spans = spans(text);
+        while missing > 0
+            && let Some((key, value)) = spans.next()
+        {
+            let key = &text[key];
+            for (name, found) in names.iter().zip(&mut values) {
+                // Of members of one name the first counts, as everywhere here.
+                if found.is_none() && key_is(key, name) {
+                    *found = Some(value.clone());
+                    missing -= 1;
+                }
+            }
+        }
+        values.map(|value| content(&text[value?]))
     }
 }
 
@@ -345,6 +373,31 @@ mod tests {
             assert_eq!(shared.without("a").as_str(), left);
             let alone = RawJson::from_valid(text.as_bytes().to_vec().into());
             assert_eq!(alone.without("a").as_str(), left);
+        }
+    }
+
+    #[test]
+    fn texts_of_members_are_read_whatever_stands_between_them() {
+        for (text, name, version) in [
+            (r#"{"name":"a","version":"b"}"#, Some("a"), Some("b")),
+            (
+                r#"{"version" : "b\u0041", "x":{"name":"no"}, "name":"a"}"#,
+                Some("a"),
+                Some("bA"),
+            ),
+            (r#"{"name":"a","name":"c"}"#, Some("a"), None),
+            (r#"{"name":1,"name":"c","version":"\""}"#, None, Some("\"")),
+            (r#"{"n\u0061me":""}"#, Some(""), None),
+            (r#"["name"]"#, None, None),
+        ] {
+            let json = RawJson::from_static(text);
+            let found = json.member_texts(["name", "version"]);
+            assert_eq!(
+                found.each_ref().map(Option::as_deref),
+                [name, version],
+                "{text}"
+            );
+            assert_eq!(json.member_text("name").as_deref(), name, "{text}");
         }
     }
 

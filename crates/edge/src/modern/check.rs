@@ -46,7 +46,7 @@ pub(super) fn request(
     let params = request.params.as_ref();
     if let Some(named) = request.method.named() {
         // A request without the parameter is refused further on, in the words of its method.
-        if let Some(name) = params.and_then(|params| params.member(named.as_str())?.string()) {
+        if let Some(name) = params.and_then(|params| params.member_text(named.as_str())) {
             expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
         }
     }
