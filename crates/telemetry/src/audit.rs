@@ -66,7 +66,8 @@ pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
     let Some(trail) = TRAIL.get().filter(|trail| trail.kinds.contains(&kind)) else {
         return;
     };
-    let record = (trail.collector.as_ref()).map(|collector| collector.create_log_record());
+    let record =
+        (trail.collector.as_ref()).map(|collector| Box::new(collector.create_log_record()));
     let mut event = Event::new(kind, &trail.arguments, trail.file.is_some(), record);
     fill(&mut event);
     let (line, record) = event.finish();
@@ -76,7 +77,7 @@ pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
     }
     if let Some((collector, record)) = trail.collector.as_ref().zip(record) {
         // What is lost from here on is counted with all else that does not reach the collector.
-        collector.emit(record);
+        collector.emit(*record);
         count(AuditSink::Otlp, true);
     }
 }

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+/// Bytes that are not gathered any longer: what waits should be in the processor's cache still when it is written.
+const ENOUGH: usize = 128 << 10;
+
 /// Lines on their way; a cheap handle.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines(Arc<Queue>);
@@ -102,9 +105,9 @@ impl Lines {
 }
 
 impl Queue {
-    /// Whether there is little room left.
+    /// Whether what waits is to be written now: it is enough at once, or there is little room left.
     fn is_filling(&self, state: &State) -> bool {
-        state.bytes > self.limit / 2
+        state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }
 
     fn write_to(&self, mut output: impl Output) {

@@ -10,7 +10,7 @@ use shoal_protocol::{RawJson, TraceContext};
 
 use super::arguments::Arguments;
 use super::config::Kind;
-use super::keys::TOOL_ARGUMENTS;
+use super::keys::{SPAN_ID, TOOL_ARGUMENTS, TRACE_ID};
 use super::line::Line;
 use crate::trace::Key;
 use crate::trace::attributes::Recorded;
@@ -19,7 +19,8 @@ use crate::trace::attributes::Recorded;
 pub struct Event<'a> {
     arguments: &'a Arguments,
     line: Option<Line>,
-    record: Option<SdkLogRecord>,
+    /// Boxed: the file alone would pay for moving it.
+    record: Option<Box<SdkLogRecord>>,
 }
 
 impl<'a> Event<'a> {
@@ -28,7 +29,7 @@ impl<'a> Event<'a> {
         kind: Kind,
         arguments: &'a Arguments,
         in_file: bool,
-        mut record: Option<SdkLogRecord>,
+        mut record: Option<Box<SdkLogRecord>>,
     ) -> Self {
         if let Some(record) = &mut record {
             record.set_event_name(kind.event_name());
@@ -45,7 +46,7 @@ impl<'a> Event<'a> {
     /// Adds an attribute; a key is given once.
     pub fn set<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) -> &mut Self {
         if let Some(line) = &mut self.line {
-            T::write(value, line.value_of(key.name()));
+            line.member(key, value);
         }
         if let Some(record) = &mut self.record {
             record.add_attribute(key.name(), any_value(T::to_value(value)));
@@ -71,8 +72,8 @@ impl<'a> Event<'a> {
             return self;
         };
         if let Some(line) = &mut self.line {
-            line.member("trace_id", &trace.trace_id());
-            line.member("span_id", &trace.span_id());
+            line.text(TRACE_ID, &trace.trace_id());
+            line.text(SPAN_ID, &trace.span_id());
         }
         if let Some(record) = &mut self.record {
             let (trace_id, span_id) = trace.ids();
@@ -88,16 +89,16 @@ impl<'a> Event<'a> {
             return self;
         };
         if let Some(line) = &mut self.line {
-            line.member(TOOL_ARGUMENTS, &text);
+            line.text(TOOL_ARGUMENTS, &text);
         }
         if let Some(record) = &mut self.record {
-            record.add_attribute(TOOL_ARGUMENTS, text);
+            record.add_attribute(TOOL_ARGUMENTS.name(), text);
         }
         self
     }
 
     /// The line for the file and the record for the collector.
-    pub(super) fn finish(self) -> (Option<Line>, Option<SdkLogRecord>) {
+    pub(super) fn finish(self) -> (Option<Line>, Option<Box<SdkLogRecord>>) {
         (self.line, self.record)
     }
 }

@@ -6,8 +6,10 @@
 use std::cell::Cell;
 
 use super::config::Kind;
+use super::keys::EVENT_NAME;
 use super::time::write_now;
-use crate::trace::attributes::write_text;
+use crate::trace::Key;
+use crate::trace::attributes::{Recorded, write_text};
 
 /// Bytes of most lines.
 const USUAL: usize = 512;
@@ -31,21 +33,20 @@ impl Line {
         line.0.extend_from_slice(b"{\"time\":\"");
         write_now(&mut line.0);
         line.0.push(b'"');
-        line.member("event.name", kind.event_name());
+        line.text(EVENT_NAME, kind.event_name());
         line
     }
 
-    /// Adds a text.
-    pub(super) fn member(&mut self, name: &'static str, value: &str) {
-        write_text(value, self.value_of(name));
+    /// Adds a member.
+    pub(super) fn member<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) {
+        self.0.extend_from_slice(key.member().as_bytes());
+        T::write(value, &mut self.0);
     }
 
-    /// Where the value of a member goes. Names are Shoal's own, and need no escapes.
-    pub(super) fn value_of(&mut self, name: &'static str) -> &mut Vec<u8> {
-        self.0.extend_from_slice(b",\"");
-        self.0.extend_from_slice(name.as_bytes());
-        self.0.extend_from_slice(b"\":");
-        &mut self.0
+    /// Adds a text, however long it is.
+    pub(super) fn text(&mut self, key: Key<str>, text: &str) {
+        self.0.extend_from_slice(key.member().as_bytes());
+        write_text(text, &mut self.0);
     }
 
     /// The whole line.
@@ -66,15 +67,17 @@ impl Drop for Line {
 #[cfg(test)]
 mod tests {
     use super::super::Kind;
+    use super::super::keys::{DURATION, ENDUSER_ID};
     use super::Line;
+    use crate::trace::attributes::OUTCOME;
 
     #[test]
     fn lines_are_json_also_where_one_is_told_within_another() {
         let mut outer = Line::new(Kind::Call);
-        outer.member("shoal.outcome", "completed");
+        outer.member(OUTCOME, "completed");
         let mut inner = Line::new(Kind::Quota);
-        inner.member("enduser.id", "a \"b\"\n\\ ä");
-        inner.value_of("shoal.duration").extend_from_slice(b"0.5");
+        inner.member(ENDUSER_ID, "a \"b\"\n\\ ä");
+        inner.member(DURATION, 0.5);
         let read = |line: &mut Line| -> serde_json::Value {
             let text = line.finish();
             assert_eq!(text.last(), Some(&b'\n'));
