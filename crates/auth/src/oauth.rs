@@ -25,14 +25,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use shoal_outbound::Outbound;
 use shoal_ports::{
     AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, ResourceMetadata,
-    TokenFault,
+    TokenDigest, TokenFault,
 };
 
-use self::cache::{Digest, VerifiedTokens};
+use self::cache::VerifiedTokens;
 use self::claims::{ClaimRules, Told, Verified};
 use self::dpop::Possession;
 use self::http::HttpAsker;
@@ -134,7 +133,7 @@ impl OAuth {
         (!away.is_empty()).then(|| format!("no keys can be fetched from {}", away.join(", ")))
     }
 
-    async fn verify(&self, token: &str, digest: Digest) -> Result<Verified, AuthError> {
+    async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
             // A token that does not say whose it is can be of one issuer alone: it is shown to no other.
@@ -264,11 +263,12 @@ impl Authenticator for OAuth {
         if token.len() > self.token_bytes {
             return Err(AuthError::Token(TokenFault::TooLong));
         }
-        let digest: Digest = Sha256::digest(token).into();
+        let digest = shown.digest(token);
         let verified = match self.verified.get(&digest) {
             Some(known) => known,
             None => {
-                let verified = self.verify(token, digest).await?;
+                // Boxed: each request would have room for it, and nearly none needs that.
+                let verified = Box::pin(self.verify(token, digest)).await?;
                 self.verified.keep(digest, verified.clone());
                 verified
             }

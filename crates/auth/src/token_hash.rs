@@ -7,17 +7,22 @@ use std::hash::{Hash, Hasher};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
-use shoal_ports::REDACTED;
+use shoal_ports::{REDACTED, TokenDigest};
 use subtle::ConstantTimeEq as _;
 
 /// SHA-256 of a token, which gives nobody access. Two are compared in constant time.
 #[derive(Clone, Copy)]
-pub struct TokenHash([u8; 32]);
+pub struct TokenHash(TokenDigest);
 
 impl TokenHash {
     /// Hashes a token.
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
+    }
+
+    /// Of a token with this digest.
+    pub(crate) fn from_digest(digest: TokenDigest) -> Self {
+        Self(digest)
     }
 
     /// Lower-case hexadecimal, as configurations have it.

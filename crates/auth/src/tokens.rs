@@ -79,7 +79,9 @@ impl Authenticator for StaticTokens {
             return Err(AuthError::Missing);
         };
         let known = self.principals.read();
-        let principal = known.get(&TokenHash::of(token)).cloned();
+        let principal = known
+            .get(&TokenHash::from_digest(shown.digest(token)))
+            .cloned();
         principal.map(Authenticated::from).ok_or(AuthError::Invalid)
     }
 }

@@ -13,6 +13,8 @@ use crate::state::EdgeState;
 /// What authenticators are called that ask nobody.
 const ANONYMOUS: &str = "anonymous";
 
+pub(crate) use shoal_telemetry::audit::enabled;
+
 /// Somebody was asked who is calling.
 pub(crate) fn authenticated(
     edge: &EdgeState,

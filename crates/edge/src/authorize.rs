@@ -1,8 +1,13 @@
 //! What a request shows of its caller, and whether what was granted to the caller is enough.
 
+use std::sync::Arc;
+
 use http::request::Parts;
 use http::{HeaderMap, header};
-use shoal_ports::{AuthError, Authenticated, Credentials, Grant, Operation, Principal, Scheme};
+use memchr::memchr;
+use shoal_ports::{
+    AuthError, Authenticated, Credentials, Grant, LastToken, Operation, Principal, Scheme,
+};
 use shoal_protocol::{Body, Message};
 
 use crate::state::EdgeState;
@@ -14,8 +19,10 @@ pub(crate) async fn authenticate(
     head: &Parts,
     token: Option<(Scheme, &str)>,
 ) -> Result<Authenticated, AuthError> {
+    let last = head.extensions.get::<Arc<LastToken>>();
     let shown = Credentials {
         token,
+        digest: last.zip(token).map(|(last, (_, token))| last.digest(token)),
         proof: head
             .headers
             .get(&names::DPOP)
@@ -26,17 +33,42 @@ pub(crate) async fn authenticate(
     };
     let authenticated = edge.authenticator.authenticate(shown).await;
     measure::authenticated(edge.authenticator.method(), &authenticated);
-    audit::authenticated(edge, head, &authenticated);
+    if audit::enabled() && last.is_none_or(|last| is_news(edge, head, last, &shown, &authenticated))
+    {
+        audit::authenticated(edge, head, &authenticated);
+    }
     authenticated
+}
+
+/// Whether the audit trail does not know of it yet: a connection shows the same token with each request.
+fn is_news(
+    edge: &EdgeState,
+    head: &Parts,
+    last: &LastToken,
+    shown: &Credentials<'_>,
+    answer: &Result<Authenticated, AuthError>,
+) -> bool {
+    match (answer, shown.digest) {
+        // A proof is looked at each time.
+        (Ok(known), Some(token)) if shown.proof.is_none() => {
+            let from = edge.config.trusted_proxies.address_of(head);
+            last.lets_in(&token, &known.principal, from)
+        }
+        (Ok(_), _) => true,
+        (Err(_), _) => {
+            last.is_refused();
+            true
+        }
+    }
 }
 
 /// The token of `Authorization: Bearer …` or `DPoP …`.
 pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (name, token) = value.split_once(' ')?;
+    let value = str::from_utf8(headers.get(header::AUTHORIZATION)?.as_bytes()).ok()?;
+    let (name, token) = value.split_at_checked(memchr(b' ', value.as_bytes())?)?;
     let schemes = [("bearer", Scheme::Bearer), ("dpop", Scheme::Dpop)];
     let (_, scheme) = (schemes.into_iter()).find(|(known, _)| name.eq_ignore_ascii_case(known))?;
-    let token = token.trim();
+    let token = token.trim_ascii();
     (!token.is_empty()).then_some((scheme, token))
 }
 

@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
-use crate::Principal;
+use crate::last_token::digest_of;
+use crate::{Principal, TokenDigest};
 
 /// Decides who is calling from the credentials of an HTTP request.
 ///
@@ -56,6 +57,8 @@ pub trait Authenticator: Send + Sync + 'static {
 pub struct Credentials<'a> {
     /// The scheme and the token of `Authorization`, if there was one.
     pub token: Option<(Scheme, &'a str)>,
+    /// The digest of that token, where it is known already.
+    pub digest: Option<TokenDigest>,
     /// The header `DPoP`.
     pub proof: Option<&'a str>,
     /// The certificate of its connection, if the client showed one.
@@ -75,10 +78,16 @@ impl<'a> Credentials<'a> {
         }
     }
 
+    /// The digest of the token.
+    pub fn digest(&self, token: &str) -> TokenDigest {
+        self.digest.unwrap_or_else(|| digest_of(token))
+    }
+
     /// Nothing at all.
     pub fn none() -> Self {
         Self {
             token: None,
+            digest: None,
             proof: None,
             certificate: None,
             method: "POST",

@@ -40,6 +40,7 @@ mod inspector;
 mod items;
 mod journal;
 mod kind;
+mod last_token;
 mod lazy;
 mod limits;
 mod liveness;
@@ -89,6 +90,7 @@ pub use inspector::{
 pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
 pub use kind::{Kind, Retry};
+pub use last_token::{LastToken, TokenDigest};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use limits::NodeLimits;
 pub use liveness::{Evidence, Liveness};

@@ -1,26 +1,25 @@
 //! Tokens that were verified, so that a signature is checked once and not with each request.
 
+use foldhash::fast::RandomState;
 use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use shoal_ports::TokenDigest;
 use tokio::time::Instant;
 
 use super::claims::Verified;
-
-/// What tells one token from another; nobody can make a token of it.
-pub(crate) type Digest = [u8; 32];
 
 /// What an entry takes besides its claims, and what entries take on average, roughly.
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
 /// Verified tokens. Those that are used stay; they take so many bytes at most.
-pub(crate) struct VerifiedTokens(Cache<Digest, Verified, Bytes>);
+pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<Digest, Verified> for Bytes {
-    fn weight(&self, _: &Digest, verified: &Verified) -> u64 {
+impl Weighter<TokenDigest, Verified> for Bytes {
+    fn weight(&self, _: &TokenDigest, verified: &Verified) -> u64 {
         // Scopes are cut out of the claims, or configured.
         let claims = verified.grant.claims.as_bytes().len();
         u64::try_from(2 * claims + ENTRY).unwrap_or(u64::MAX)
@@ -30,11 +29,17 @@ impl Weighter<Digest, Verified> for Bytes {
 impl VerifiedTokens {
     pub(crate) fn new(bytes: usize) -> Self {
         let most = u64::try_from(bytes).unwrap_or(u64::MAX);
-        Self(Cache::with_weighter(bytes / AVERAGE + 1, most, Bytes))
+        Self(Cache::with(
+            bytes / AVERAGE + 1,
+            most,
+            Bytes,
+            RandomState::default(),
+            DefaultLifecycle::default(),
+        ))
     }
 
     /// What a token stands for, as long as that is believed.
-    pub(crate) fn get(&self, token: &Digest) -> Option<Verified> {
+    pub(crate) fn get(&self, token: &TokenDigest) -> Option<Verified> {
         let known = self.0.get(token)?;
         if Instant::now() < known.until {
             return Some(known);
@@ -43,7 +48,7 @@ impl VerifiedTokens {
         None
     }
 
-    pub(crate) fn keep(&self, token: Digest, verified: Verified) {
+    pub(crate) fn keep(&self, token: TokenDigest, verified: Verified) {
         self.0.insert(token, verified);
     }
 }
@@ -53,11 +58,11 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use shoal_ports::{Grant, Principal};
+    use shoal_ports::{Grant, Principal, TokenDigest};
     use shoal_protocol::RawJson;
     use tokio::time::Instant;
 
-    use super::{Digest, Verified, VerifiedTokens};
+    use super::{Verified, VerifiedTokens};
 
     fn verified() -> Verified {
         let claims = format!("{{\"a\":\"{}\"}}", "x".repeat(1000));
@@ -74,7 +79,7 @@ mod tests {
         }
     }
 
-    fn digest(number: u32) -> Digest {
+    fn digest(number: u32) -> TokenDigest {
         let mut digest = [0; 32];
         digest[..4].copy_from_slice(&number.to_be_bytes());
         digest

@@ -6,11 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use shoal_ports::{AuthError, ClientCertificate, Credentials, ProofFault, Scheme, TokenFault};
+use shoal_ports::{
+    AuthError, ClientCertificate, Credentials, ProofFault, Scheme, TokenDigest, TokenFault,
+};
 use url::Url;
 
 use super::AWAY;
-use super::cache::Digest;
 use super::claims::{Binding, Verified};
 use super::jws::Jws;
 use super::keys::PublicKey;
@@ -71,7 +72,7 @@ impl Possession {
     pub(crate) fn check(
         &self,
         verified: &Verified,
-        token: &Digest,
+        token: &TokenDigest,
         shown: &Credentials<'_>,
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
@@ -104,7 +105,7 @@ impl Possession {
     pub(super) fn read(
         &self,
         bound_to: &str,
-        token: &Digest,
+        token: &TokenDigest,
         shown: &Credentials<'_>,
         now: f64,
     ) -> Result<[u8; 32], ProofFault> {

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::Deserialize;
-use shoal_ports::{AuthError, TokenFault, read_text};
+use shoal_ports::{AuthError, TokenDigest, TokenFault, read_text};
 use shoal_telemetry::metrics::{AuthServerOutcome, AuthServerRequest, metrics};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::AWAY;
-use super::cache::Digest;
 use super::claims::{ClaimRules, Told, Verified};
 use super::http::{HttpAsker, NoAnswer};
 use super::metadata::discover;
@@ -37,7 +36,7 @@ pub(crate) struct Introspector {
     rules: ClaimRules,
     place: tokio::sync::Mutex<Option<(String, Instant)>>,
     at_a_time: Semaphore,
-    questions: Mutex<HashMap<Digest, Arc<Question>>>,
+    questions: Mutex<HashMap<TokenDigest, Arc<Question>>>,
 }
 
 /// What is being found out about a token. Whoever holds the lock asks; the others wait, and look again.
@@ -67,7 +66,11 @@ impl Introspector {
     }
 
     /// What a token stands for. Dropping the future gives up; whoever else waits for the same then asks.
-    pub(crate) async fn ask(&self, token: &str, digest: Digest) -> Result<Verified, AuthError> {
+    pub(crate) async fn ask(
+        &self,
+        token: &str,
+        digest: TokenDigest,
+    ) -> Result<Verified, AuthError> {
         let question = self.question(digest);
         let mut known = question.lock().await;
         if let Some((answer, until)) = &*known
@@ -114,7 +117,7 @@ impl Introspector {
         answer.map_err(AuthError::Token)
     }
 
-    fn question(&self, digest: Digest) -> Arc<Question> {
+    fn question(&self, digest: TokenDigest) -> Arc<Question> {
         let mut questions = self.questions.lock();
         if questions.len() >= REMEMBERED && !questions.contains_key(&digest) {
             let now = Instant::now();

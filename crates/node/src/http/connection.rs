@@ -14,7 +14,7 @@ use axum::extract::ConnectInfo;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures::future::{Either, ready};
-use http::header::CONTENT_LENGTH;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::{Method, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
@@ -22,7 +22,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use shoal_edge::{OverTls, Upgrade, Writing};
-use shoal_ports::ClientCertificate;
+use shoal_ports::{ClientCertificate, LastToken};
 use shoal_telemetry::trace;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::TcpStream;
@@ -121,6 +121,7 @@ impl<S: RequestService> Protocols<S> {
             address,
             certificate: wire.certificate(),
             over_tls: self.tls.is_some(),
+            last_token: Arc::default(),
         };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
@@ -129,10 +130,10 @@ impl<S: RequestService> Protocols<S> {
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
-                let service = self.service.clone();
+                let (service, peer) = (self.service.clone(), peer.clone());
                 streams::answer(request, async move |request| {
                     let is_head = request.method() == Method::HEAD;
-                    let response = service.answer(from(&service, request, peer)).await;
+                    let response = service.answer(from(&service, request, &peer)).await;
                     Ok::<_, Infallible>(match is_head {
                         true => without_body(response),
                         false => response,
@@ -149,7 +150,7 @@ impl<S: RequestService> Protocols<S> {
                 () = given_up => return,
             }
         } else {
-            let serving = self.serve_http1(wire, peer, &writing, idling, &ending);
+            let serving = self.serve_http1(wire, &peer, &writing, idling, &ending);
             tokio::select! {
                 biased;
                 ended = serving => ended,
@@ -179,7 +180,7 @@ impl<S: RequestService> Protocols<S> {
     async fn serve_http1(
         &self,
         stream: Wire,
-        peer: Peer,
+        peer: &Peer,
         writing: &Writing,
         idling: Idling,
         ending: &Ending,
@@ -236,22 +237,26 @@ impl<S: RequestService> Protocols<S> {
 }
 
 /// The client of a connection.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Peer {
     address: Option<SocketAddr>,
     certificate: Option<ClientCertificate>,
     over_tls: bool,
+    last_token: Arc<LastToken>,
 }
 
 /// A request of this client. Only spans and quotas say where it is.
 fn from(
     service: &impl RequestService,
     mut request: http::Request<Incoming>,
-    peer: Peer,
+    peer: &Peer,
 ) -> http::Request<Body> {
     let wanted = |_: &SocketAddr| trace::enabled() || service.wants_addresses();
     if let Some(address) = peer.address.filter(wanted) {
         request.extensions_mut().insert(ConnectInfo(address));
+    }
+    if request.headers().contains_key(AUTHORIZATION) {
+        (request.extensions_mut()).insert(Arc::clone(&peer.last_token));
     }
     if peer.over_tls {
         request.extensions_mut().insert(OverTls);

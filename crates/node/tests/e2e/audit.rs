@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::client::{Session, call, modern_call, post_modern, request, response, text};
+use crate::client::{Session, call, modern, modern_call, post_modern, request, response, text};
 use crate::command::output;
 use crate::process::Server;
 use crate::reload::setting::{ConfigFile, until};
@@ -191,6 +191,56 @@ async fn decisions_and_ends_stand_in_the_file() {
     for event in &events {
         assert!(event["time"].as_str().unwrap().ends_with('Z'), "{event}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_is_let_in_once_for_the_token_that_it_shows() {
+    let place = ConfigFile::new("");
+    let file = place.beside("audit.jsonl");
+    let trusted = ("SHOAL_SERVER__TRUSTED_PROXIES", "[\"127.0.0.1\"]");
+    let mut server = server(&[("SHOAL_AUDIT__FILE", file.to_str().unwrap()), trusted]).await;
+    let connection = reqwest::Client::builder()
+        .pool_max_idle_per_host(1)
+        .build()
+        .unwrap();
+    let list = modern(1, "tools/list", json!({}));
+    for (token, from) in [
+        ("alice's token", "192.0.2.1"),
+        ("alice's token", "192.0.2.1"),
+        ("alice's token", "192.0.2.2"),
+        ("alice's token", "192.0.2.2"),
+        ("no token", "192.0.2.2"),
+        ("alice's token", "192.0.2.2"),
+        ("alice's token", "192.0.2.2"),
+    ] {
+        let asked = post_modern(&server.mcp, &list).bearer_auth(token);
+        let asked = asked.header("x-forwarded-for", from).build().unwrap();
+        // All of it is read, or another connection would be opened for the next.
+        let answer = connection.execute(asked).await.unwrap();
+        answer.bytes().await.unwrap();
+    }
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.exit_code().await, 0, "{}", server.log());
+    let events = read(&file);
+    let told: Vec<_> = events
+        .iter()
+        .filter(|event| event["event.name"] == "shoal.audit.authentication")
+        .map(|event| {
+            (
+                event["shoal.outcome"].as_str(),
+                event["client.address"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some("accepted"), Some("192.0.2.1")),
+            (Some("accepted"), Some("192.0.2.2")),
+            (Some("invalid"), Some("192.0.2.2")),
+            (Some("accepted"), Some("192.0.2.2")),
+        ]
+    );
 }
 
 #[tokio::test]

@@ -1,0 +1,114 @@
+//! The token that a connection showed last.
+
+use std::net::IpAddr;
+
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+
+use crate::Principal;
+
+/// SHA-256 of a token, which gives nobody access.
+pub type TokenDigest = [u8; 32];
+
+/// The token that a connection showed last, and what is known of it. Most connections show one token again and again: to compare
+/// it is much cheaper than to digest it. Requests have the one of their connection as an extension, in an `Arc`.
+///
+/// It takes as much memory as the token, which HTTP's limits bound, and ends with the connection.
+#[derive(Default)]
+pub struct LastToken(Mutex<Option<Shown>>);
+
+struct Shown {
+    token: Box<str>,
+    digest: TokenDigest,
+    /// Who was let in by it last, and from where.
+    let_in: Option<(Principal, Option<IpAddr>)>,
+}
+
+impl LastToken {
+    /// The digest of a token, which is the last one from now on.
+    pub fn digest(&self, token: &str) -> TokenDigest {
+        let mut last = self.0.lock();
+        // How long it takes says nothing to whoever does not have the connection.
+        if let Some(shown) = last.as_ref().filter(|shown| *shown.token == *token) {
+            return shown.digest;
+        }
+        let digest = digest_of(token);
+        *last = Some(Shown {
+            token: token.into(),
+            digest,
+            let_in: None,
+        });
+        digest
+    }
+
+    /// A token lets somebody in; whether that is news on this connection.
+    pub fn lets_in(
+        &self,
+        token: &TokenDigest,
+        principal: &Principal,
+        from: Option<IpAddr>,
+    ) -> bool {
+        let mut last = self.0.lock();
+        // Another request of the connection may have shown another one meanwhile.
+        let Some(shown) = last.as_mut().filter(|shown| shown.digest == *token) else {
+            return true;
+        };
+        let known = shown.let_in.as_ref();
+        let is_known = known.is_some_and(|(known, place)| known == principal && *place == from);
+        if !is_known {
+            shown.let_in = Some((principal.clone(), from));
+        }
+        !is_known
+    }
+
+    /// Its token lets nobody in any more.
+    pub fn is_refused(&self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// The digest of a token.
+pub(crate) fn digest_of(token: &str) -> TokenDigest {
+    Sha256::digest(token).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::{LastToken, digest_of};
+    use crate::Principal;
+
+    #[test]
+    fn each_token_has_its_own_digest_whichever_was_shown_before() {
+        let last = LastToken::default();
+        for token in ["one", "one", "two", "one", "", "ones", "two"] {
+            assert_eq!(last.digest(token), digest_of(token), "{token}");
+        }
+    }
+
+    #[test]
+    fn it_is_news_once_who_is_let_in_from_where() {
+        let last = LastToken::default();
+        let [alice, bob] = ["alice", "bob"].map(Principal::new);
+        let [here, there] = [1, 2].map(|host| Some(Ipv4Addr::new(192, 0, 2, host).into()));
+        for (token, principal, from, is_news) in [
+            ("a", &alice, here, true),
+            ("a", &alice, here, false),
+            ("a", &alice, there, true),
+            ("a", &bob, there, true),
+            ("a", &bob, there, false),
+            ("b", &bob, there, true),
+        ] {
+            assert_eq!(
+                last.lets_in(&last.digest(token), principal, from),
+                is_news,
+                "{token} {principal}"
+            );
+        }
+        last.is_refused();
+        assert!(last.lets_in(&last.digest("b"), &bob, there));
+        let other = digest_of("a");
+        assert!(last.lets_in(&other, &alice, here) && last.lets_in(&other, &alice, here));
+    }
+}
