@@ -6,6 +6,7 @@
 mod address;
 mod leases;
 mod places;
+mod requests;
 mod rule;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub use self::address::TrustedProxies;
 use self::leases::{Asking, Step};
 pub(crate) use self::places::Places;
+use self::requests::Requests;
 use self::rule::Rule;
 use crate::refusal::Refusal;
 
@@ -64,6 +66,7 @@ struct Shared {
 struct Rules {
     of_address: Vec<Arc<Rule>>,
     of_message: Vec<Arc<Rule>>,
+    /// Whether some count calls of certain tools only.
     names_tools: bool,
 }
 
@@ -166,8 +169,7 @@ impl Quotas {
         };
         let rules = self.0.rules.read().clone();
         let subject = QuotaSubject::address(address);
-        self.admit_by(&rules.of_address, |_| (subject.clone(), 1))
-            .await
+        self.admit_by(&rules.of_address, |_| (&subject, 1)).await
     }
 
     /// Counts the requests of a message of a client that is known.
@@ -180,38 +182,42 @@ impl Quotas {
             return Ok(Places::default());
         }
         let rules = self.0.rules.read().clone();
+        let requests = Requests::of(body, rules.names_tools);
+        let own = QuotaSubject::Principal(principal.clone());
         let counted = |rule: &Rule| {
             let subject = match rule.config.per {
-                QuotaPer::Principal => QuotaSubject::Principal(principal.clone()),
-                QuotaPer::Address | QuotaPer::All => QuotaSubject::Everybody,
+                QuotaPer::Principal => &own,
+                QuotaPer::Address | QuotaPer::All => &QuotaSubject::Everybody,
             };
-            (subject, rule.count(body))
+            (subject, rule.count(&requests))
         };
         self.admit_by(&rules.of_message, counted).await
     }
 
     /// Counts requests by all of the rules, or by none. `counted` says whose they are to a rule, and how many.
-    async fn admit_by(
+    async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
-        counted: impl Fn(&Rule) -> (QuotaSubject, u32),
+        counted: impl Fn(&Rule) -> (&'a QuotaSubject, u32),
     ) -> Result<Places, Refusal> {
         let mut places = Places::default();
+        // The clock is read once for all of them, unless one has to wait.
+        let mut now = Instant::now();
         for (at, rule) in rules.iter().enumerate() {
             let (subject, count) = counted(rule);
             if count == 0 {
                 continue;
             }
-            let admitted = match rule.take_places(&subject, count, &mut places) {
-                Ok(()) => self.spend(rule, &subject, count).await,
+            let admitted = match rule.take_places(subject, count, &mut places) {
+                Ok(()) => self.spend(rule, subject, count, &mut now).await,
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = admitted {
-                rule.refused(&subject);
+                rule.refused(subject);
                 // They were not let through: what they have taken of other quotas is there for others.
                 for rule in &rules[..at] {
                     let (subject, count) = counted(rule);
-                    rule.leases.put_back(&subject, count);
+                    rule.leases.put_back(subject, count);
                 }
                 return Err(refusal);
             }
@@ -225,6 +231,7 @@ impl Quotas {
         rule: &Arc<Rule>,
         subject: &QuotaSubject,
         need: u32,
+        now: &mut Instant,
     ) -> Result<(), Refusal> {
         let Some(rate) = rule.rate else {
             return Ok(());
@@ -233,10 +240,13 @@ impl Quotas {
             return Err(rule.never(need));
         }
         loop {
-            match rule.leases.spend(subject, need, rate) {
+            match rule.leases.spend(subject, need, rate, *now) {
                 Step::Spent => return Ok(()),
                 Step::Refused(wait) => return Err(rule.used_up(wait)),
-                Step::Wait(news) => news.await,
+                Step::Wait(news) => {
+                    news.await;
+                    *now = Instant::now();
+                }
                 Step::Ask { want, unused } => {
                     self.ask(
                         Arc::clone(rule),

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::Principal;
 
 /// Counts by principal. Those without any are not kept.
 #[derive(Debug, Default)]
-pub struct PrincipalCounts(HashMap<Principal, usize>);
+pub struct PrincipalCounts(HashMap<Principal, usize, RandomState>);
 
 impl PrincipalCounts {
     /// How much a principal has.

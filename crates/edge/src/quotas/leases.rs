@@ -56,8 +56,13 @@ pub(super) enum Step {
 }
 
 impl Leases {
-    pub(super) fn spend(&self, subject: &QuotaSubject, need: u32, rate: CellRate) -> Step {
-        let now = Instant::now();
+    pub(super) fn spend(
+        &self,
+        subject: &QuotaSubject,
+        need: u32,
+        rate: CellRate,
+        now: Instant,
+    ) -> Step {
         let mut entries = self.0.lock();
         let Some(lease) = entries.all.get_mut(subject) else {
             let lease = Lease {

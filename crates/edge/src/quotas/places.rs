@@ -26,11 +26,12 @@ impl PlaceCounts {
         limit: usize,
     ) -> Option<Place> {
         let mut all = counts.0.lock();
-        let taken = all.get(&subject).copied().unwrap_or_default();
-        if taken + count > limit {
-            return None;
+        match all.get_mut(&subject) {
+            Some(taken) if *taken + count <= limit => *taken += count,
+            None if count <= limit => drop(all.insert(subject.clone(), count)),
+            _ => return None,
         }
-        all.insert(subject.clone(), taken + count);
+        drop(all);
         Some(Place {
             counts: Arc::clone(counts),
             subject,

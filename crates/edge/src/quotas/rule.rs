@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{CellRate, QuotaConfig, QuotaKey, QuotaSubject, matches_pattern};
-use shoal_protocol::{Body, Message, Method, Request};
 use shoal_telemetry::metrics::{QuotaLeaseOutcome, QuotaOutcome, metrics};
 
 use super::leases::Leases;
 use super::places::{PlaceCounts, Places};
+use super::requests::Requests;
 use crate::audit;
 use crate::refusal::Refusal;
 
@@ -38,35 +38,18 @@ impl Rule {
         }
     }
 
-    /// How many requests of a body it counts.
-    pub(super) fn count(&self, body: &Body) -> u32 {
-        let counts = |message: &Message| match message {
-            Message::Request(request) => u32::from(self.counts(request)),
-            _ => 0,
-        };
-        match body {
-            Body::Single(message) => counts(message),
-            Body::Batch(messages) => messages.iter().flatten().map(counts).sum(),
-        }
+    /// How many of these requests it counts.
+    pub(super) fn count(&self, requests: &Requests<'_>) -> u32 {
+        requests
+            .iter()
+            .map(|tool| u32::from(self.counts(tool)))
+            .sum()
     }
 
-    fn counts(&self, request: &Request) -> bool {
-        if self.config.tools.is_empty() {
-            return true;
-        }
-        if request.method != Method::ToolsCall {
-            return false;
-        }
-        let name = request.params.as_ref().and_then(|it| it.member("name"));
-        let Some(name) = name else {
-            return false;
-        };
-        // As it is written, unless that is not how it is read.
-        let written = name.as_str().trim_matches('"');
-        let read = written.contains('\\').then(|| name.string()).flatten();
-        let name = read.as_deref().unwrap_or(written);
+    fn counts(&self, tool: Option<&str>) -> bool {
         let tools = &self.config.tools;
-        tools.iter().any(|pattern| matches_pattern(pattern, name))
+        let is_named = |tool| tools.iter().any(|pattern| matches_pattern(pattern, tool));
+        tools.is_empty() || tool.is_some_and(is_named)
     }
 
     /// Takes places for calls that are under way at once, if that is limited.
