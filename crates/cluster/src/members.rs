@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Bus, BusEvent, Directory, Liveness, Membership, NodeId, NodeInfo, Store, StoreError,
+    ClusterBus, ClusterEvent, Directory, Liveness, Membership, NodeId, NodeInfo, Store, StoreError,
 };
 use shoal_telemetry::metrics::Registration;
 use tokio::sync::{Notify, watch};
@@ -78,7 +78,7 @@ struct MembersInner {
     pools: Memory,
     directory: Arc<dyn Directory>,
     membership: Arc<dyn Membership>,
-    bus: Arc<dyn Bus>,
+    bus: Arc<dyn ClusterBus>,
     peers: Arc<dyn Peers>,
     view: watch::Sender<Arc<View>>,
     announced: watch::Sender<Vec<NodeInfo>>,
@@ -309,7 +309,7 @@ impl MembersInner {
     }
 
     async fn tell_left(&self) {
-        let news = BusEvent::NodeLeft {
+        let news = ClusterEvent::NodeLeft {
             node: self.id.clone(),
         };
         let told = self.in_time(self.bus.publish(news)).await;

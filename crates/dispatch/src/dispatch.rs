@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shoal_ports::{
-    Bus, CallId, CallReport, Listing, SessionId, ToolDetail, ToolReport, Worker, WorkerId,
-    WorkerSet,
+    CallId, CallReport, Listing, SessionId, ToolDetail, ToolReport, Worker, WorkerId, WorkerSet,
 };
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
@@ -25,9 +24,9 @@ pub struct Dispatch {
 impl Dispatch {
     /// A dispatcher without workers. `keys` seal what multi round-trip requests carry through clients;
     /// every node must have the same.
-    pub fn new(config: Config, keys: KeyRing, bus: Arc<dyn Bus>) -> Self {
+    pub fn new(config: Config, keys: KeyRing) -> Self {
         Self {
-            shared: Arc::new_cyclic(|own| Shared::new(config, keys, bus, own)),
+            shared: Arc::new_cyclic(|own| Shared::new(config, keys, own)),
         }
     }
 
@@ -38,7 +37,7 @@ impl Dispatch {
     /// Outside a Tokio runtime.
     pub fn add_worker(&self, worker: Arc<dyn Worker>) {
         let mut announcements = worker.announcement();
-        let news = worker.news();
+        let updates = worker.resource_updates();
         let said = announcements.borrow_and_update().clone();
         let (id, pool) = (said.worker.clone(), said.pool.clone());
         tracing::info!(worker = %id, %pool, "a worker joined");
@@ -46,7 +45,7 @@ impl Dispatch {
         // Registered before it is followed, so that no announcement is heard of a stranger.
         self.shared.add(worker.clone(), said);
         let weak = Arc::downgrade(&self.shared);
-        let forward = tokio::spawn(crate::watch::news(weak.clone(), news));
+        let forward = tokio::spawn(crate::watch::resource_updates(weak.clone(), updates));
         let follow = tokio::spawn(async move {
             if let (true, Some(shared)) = (ready, weak.upgrade()) {
                 shared.subscriptions.restore(&pool, worker.as_ref()).await;

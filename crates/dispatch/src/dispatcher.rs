@@ -7,12 +7,12 @@ use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
     Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, EdgePlan, Expected, Planning,
-    RunningCall, ServerFacts, SessionId, Starting, WorkerId, at_once, later,
+    ResourceUpdated, RunningCall, ServerFacts, SessionId, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::access::Access;
 use crate::approval::Next;
@@ -27,6 +27,10 @@ use crate::subscriptions::Subscriptions;
 impl Dispatcher for Dispatch {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.shared.facts.subscribe()
+    }
+
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.shared.updates.subscribe()
     }
 
     fn check_param_headers(

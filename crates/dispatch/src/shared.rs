@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use shoal_ports::{Announcement, Bus, ServerFacts, Worker, WorkerId};
+use shoal_ports::{Announcement, ResourceUpdated, ServerFacts, Worker, WorkerId};
 use shoal_protocol::{KeyRing, RawJson};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
 use crate::bridge::ParkingLot;
@@ -23,11 +23,15 @@ use crate::subscriptions::Subscriptions;
 /// The versions of lists of which nothing is known yet.
 const NOTHING: [u64; 3] = [0; 3];
 
+/// Updates of resources that a receiver may fall behind by before it is told so.
+const UPDATES: usize = 1024;
+
 /// The dispatcher's state.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) keys: KeyRing,
-    pub(crate) bus: Arc<dyn Bus>,
+    /// Tells this process which resources have changed.
+    pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     /// What sessions and listeners have been told.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
     /// What they are to be told.
@@ -45,12 +49,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Without workers. It is made within the `Arc` that `own` will point to.
-    pub(crate) fn new(
-        mut config: Config,
-        keys: KeyRing,
-        bus: Arc<dyn Bus>,
-        own: &Weak<Self>,
-    ) -> Self {
+    pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
         // They change, unlike the rest.
         let settings = Arc::new(PoolSettings::new(std::mem::take(&mut config.pools)));
         let catalog = Arc::new(Catalog::merge(&[], &config, &settings));
@@ -69,7 +68,7 @@ impl Shared {
             checking: Checking::new(config.validation_steps),
             config,
             keys,
-            bus,
+            updates: broadcast::Sender::new(UPDATES),
             newest: Arc::new(Mutex::new(facts.clone())),
             facts: watch::Sender::new(facts),
             subscriptions: Subscriptions::default(),

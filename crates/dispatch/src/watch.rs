@@ -1,8 +1,8 @@
-//! Following one worker: its announcements into the registry, its news onto the bus.
+//! Following one worker: its announcements into the registry, its updates of resources to whoever listens.
 
 use std::sync::{Arc, Weak};
 
-use shoal_ports::{Announcement, BusEvent, Worker};
+use shoal_ports::{Announcement, ResourceUpdated, Worker};
 use tokio::sync::{broadcast, watch};
 
 use crate::shared::Shared;
@@ -35,13 +35,19 @@ pub(crate) async fn announcements(
     }
 }
 
-/// Passes what a worker's backend reports on to every node.
-pub(crate) async fn news(shared: Weak<Shared>, mut news: broadcast::Receiver<BusEvent>) {
+/// Passes on what a worker reports of resources.
+pub(crate) async fn resource_updates(
+    shared: Weak<Shared>,
+    mut updates: broadcast::Receiver<ResourceUpdated>,
+) {
     loop {
-        let event = match news.recv().await {
-            Ok(event) => event,
+        let update = match updates.recv().await {
+            Ok(update) => update,
             Err(broadcast::error::RecvError::Lagged(missed)) => {
-                tracing::warn!(missed, "news of a worker came faster than the bus takes it");
+                tracing::warn!(
+                    missed,
+                    "a worker told of changed resources faster than they were passed on"
+                );
                 continue;
             }
             Err(broadcast::error::RecvError::Closed) => return,
@@ -49,8 +55,7 @@ pub(crate) async fn news(shared: Weak<Shared>, mut news: broadcast::Receiver<Bus
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        if let Err(error) = shared.bus.publish(event).await {
-            tracing::warn!(%error, "news of a worker did not reach the bus");
-        }
+        // An error only says that nobody listens.
+        let _ = shared.updates.send(update);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Authenticator, Bus, Dispatcher, SessionGateway};
+use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
 use shoal_telemetry::audit;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +23,8 @@ pub struct Edge {
     pub gateway: Arc<dyn SessionGateway>,
     /// Runs modern calls.
     pub dispatcher: Arc<dyn Dispatcher>,
-    /// Brings resource updates to `subscriptions/listen`.
-    pub bus: Arc<dyn Bus>,
+    /// Says which tasks have changed, at whatever node.
+    pub bus: Arc<dyn ClusterBus>,
     /// Says who is calling.
     pub authenticator: Arc<dyn Authenticator>,
     /// Settings.

@@ -1,4 +1,4 @@
-//! One subscriber to the cluster's news per edge, fanned out to all listeners.
+//! Who listens to what at this edge. One task hears of resources, tasks and lists, and tells all listeners.
 
 mod filter;
 mod listener;
@@ -8,9 +8,13 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use shoal_ports::{Bus, BusEvent, BusSubscription, Caller, Dispatcher, ServerFacts};
+use shoal_ports::{
+    Caller, ClusterBus, ClusterEvent, ClusterSubscription, Dispatcher, Lagged, ResourceUpdated,
+    ServerFacts,
+};
 use shoal_protocol::RawJson;
-use tokio::sync::{Notify, watch};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, broadcast, watch};
 
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
@@ -18,7 +22,7 @@ pub(crate) use self::listener::{Listener, News};
 /// Who listens to what on this edge. Costs nothing while nobody does.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
-    bus: Arc<dyn Bus>,
+    bus: Arc<dyn ClusterBus>,
     listeners: Mutex<Listeners>,
     /// The last listener has gone.
     deserted: Notify,
@@ -26,7 +30,7 @@ pub(crate) struct Hub {
 
 #[derive(Default)]
 struct Listeners {
-    /// Whether the task that reads the news runs.
+    /// Whether the task runs that hears of changes.
     watched: bool,
     next: u64,
     all: HashMap<u64, Arc<Listener>>,
@@ -49,7 +53,7 @@ struct Watched {
 }
 
 impl Hub {
-    pub(crate) fn new(dispatcher: Arc<dyn Dispatcher>, bus: Arc<dyn Bus>) -> Arc<Self> {
+    pub(crate) fn new(dispatcher: Arc<dyn Dispatcher>, bus: Arc<dyn ClusterBus>) -> Arc<Self> {
         Arc::new(Self {
             dispatcher,
             bus,
@@ -112,29 +116,33 @@ impl Hub {
         }
     }
 
-    /// Starts to read the news. What is known by now is the listeners' baseline.
+    /// Starts to hear of changes. What is known by now is the listeners' baseline.
     fn watch(self: &Arc<Self>) {
-        let news = self.bus.subscribe();
+        let updates = self.dispatcher.resource_updates();
+        let cluster = self.bus.subscribe();
         let mut facts = self.dispatcher.facts();
         let versions = facts.borrow_and_update().versions;
-        tokio::spawn(Arc::clone(self).read_news(news, facts, versions));
+        tokio::spawn(Arc::clone(self).hear(updates, cluster, facts, versions));
     }
 
-    async fn read_news(
+    async fn hear(
         self: Arc<Self>,
-        mut news: BusSubscription,
+        mut updates: broadcast::Receiver<ResourceUpdated>,
+        mut cluster: ClusterSubscription,
         mut facts: watch::Receiver<Arc<ServerFacts>>,
         mut versions: [u64; 3],
     ) {
         loop {
             tokio::select! {
-                event = news.next() => match event {
-                    Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
-                        self.resource_updated(&uri, &params);
-                    }
-                    Some(Ok(BusEvent::TaskChanged { task })) => self.task_changed(task.as_str()),
-                    Some(Ok(BusEvent::NodeLeft { .. })) => {}
-                    Some(Err(_lagged)) => self.anything_updated(),
+                update = updates.recv() => match update {
+                    Ok(ResourceUpdated { uri, params }) => self.resource_updated(&uri, &params),
+                    Err(RecvError::Lagged(_)) => self.any_resource_updated(),
+                    Err(RecvError::Closed) => return self.cut_all("the dispatcher has closed"),
+                },
+                event = cluster.next() => match event {
+                    Some(Ok(ClusterEvent::TaskChanged { task })) => self.task_changed(task.as_str()),
+                    Some(Ok(ClusterEvent::NodeLeft { .. })) => {}
+                    Some(Err(Lagged)) => self.any_task_changed(),
                     None => return self.cut_all("the bus has closed"),
                 },
                 changed = facts.changed() => {
@@ -181,14 +189,18 @@ impl Hub {
         }
     }
 
-    /// News was missed, so every resource and every task may have changed.
-    fn anything_updated(&self) {
+    fn any_resource_updated(&self) {
+        for listener in self.listeners.lock().all.values() {
+            for uri in listener.uris() {
+                listener.resource_updated(uri, None);
+            }
+        }
+    }
+
+    fn any_task_changed(&self) {
         for listener in self.listeners.lock().all.values() {
             for task in listener.tasks() {
                 listener.task_changed(task);
-            }
-            for uri in listener.uris() {
-                listener.resource_updated(uri, None);
             }
         }
     }

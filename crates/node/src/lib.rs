@@ -34,7 +34,6 @@ mod given;
 pub mod http;
 mod inspect;
 pub mod install;
-mod news;
 pub mod node;
 mod policies;
 pub mod policy_command;

@@ -10,8 +10,7 @@ use anyhow::Context as _;
 use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::{Edge, EdgeService};
-use shoal_ports::memory::MemoryBus;
-use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store, StoreError};
+use shoal_ports::{Authenticator, ClusterBus, Inspector, NodeId, SessionGateway, StoreError};
 use shoal_rpc::Tls;
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
@@ -23,7 +22,6 @@ pub(crate) use watch::Watch;
 use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
-use crate::news::News;
 use crate::policies;
 use crate::pools::Pools;
 use crate::program::PoolHandler;
@@ -46,7 +44,7 @@ pub struct Node {
     pub(crate) listener: Option<ClusterListener>,
     /// Keeps this process's workers linked to the other nodes.
     pub(crate) joins: Option<Arc<WorkerJoins>>,
-    news: Arc<dyn Bus>,
+    bus: Arc<dyn ClusterBus>,
     _counted: Vec<Registration>,
     _rereading: Option<AbortOnDropHandle<()>>,
 }
@@ -78,29 +76,16 @@ impl Node {
     ) -> anyhow::Result<Self> {
         let links = cluster::link_config(&settings, tls);
         let storage = Storage::open(&settings, starting).await?;
-        let here = Arc::new(MemoryBus::default());
-        let news: Arc<dyn Bus> = Arc::new(News::new(here.clone(), storage.store().bus));
         let policies = policies::open(&settings)?;
-        let dispatch = roles::dispatch(&settings, policies.rules.clone(), here)?;
+        let dispatch = roles::dispatch(&settings, policies.rules.clone())?;
         let rereading = policies.reread(&settings, &dispatch);
         let pools = Pools::start(&settings, &id, dispatch.clone(), handler).await?;
         let address = cluster.as_ref().map(|bound| bound.advertised(&settings));
         let membership = match settings.node.is(Role::Edge) || settings.node.is(Role::Session) {
             true => {
                 let peers = cluster::peers(&id, links.clone());
-                let news = news.clone();
-                Some(
-                    join(
-                        (&settings, starting),
-                        &id,
-                        address,
-                        &storage,
-                        &dispatch,
-                        news,
-                        peers,
-                    )
-                    .await?,
-                )
+                let starting = (&settings, starting);
+                Some(join(starting, &id, address, &storage, &dispatch, peers).await?)
             }
             false => None,
         };
@@ -137,7 +122,7 @@ impl Node {
             fleet,
             listener,
             joins,
-            news,
+            bus: storage.store().bus,
         })
     }
 
@@ -155,7 +140,7 @@ impl Node {
         let edge = Edge {
             gateway: gateway(membership),
             dispatcher: Arc::new(self.watch.dispatch.clone()),
-            bus: Arc::clone(&self.news),
+            bus: Arc::clone(&self.bus),
             authenticator,
             config: roles::edge_config(&self.settings),
             drain: self.watch.drain.clone(),
@@ -180,7 +165,6 @@ async fn join(
     address: Option<String>,
     storage: &Storage,
     dispatch: &Dispatch,
-    news: Arc<dyn Bus>,
     peers: Arc<dyn Peers>,
 ) -> anyhow::Result<Membership> {
     let store = storage.store();
@@ -199,13 +183,10 @@ async fn join(
         }
     };
     starting.go_on();
-    let sessions = settings.node.is(Role::Session).then(|| {
-        let store = Store {
-            bus: news,
-            ..storage.store()
-        };
-        roles::sessions(settings, store, dispatch, id.clone())
-    });
+    let sessions = settings
+        .node
+        .is(Role::Session)
+        .then(|| roles::sessions(settings, store.clone(), dispatch, id.clone()));
     if let Some(sessions) = &sessions {
         sessions.rely_on(members.liveness());
         members.guard(Arc::new(cluster::Owned::new(sessions.clone(), settings)));

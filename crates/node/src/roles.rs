@@ -10,7 +10,7 @@ use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{EdgeConfig, HttpSsePaths, TaskSettings, Timing, TrustedProxies};
 use shoal_outbound::Outbound;
 use shoal_policy::RulesInForce;
-use shoal_ports::{Authenticator, Bus, NodeId, Store};
+use shoal_ports::{Authenticator, NodeId, Store};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
@@ -29,7 +29,6 @@ const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 pub(crate) fn dispatch(
     settings: &Settings,
     policies: Option<Arc<RulesInForce>>,
-    news: Arc<dyn Bus>,
 ) -> anyhow::Result<Dispatch> {
     let (catalog, calls) = (&settings.catalog, &settings.calls);
     let config = DispatchConfig {
@@ -75,7 +74,7 @@ pub(crate) fn dispatch(
     let keys = keys
         .map_err(anyhow::Error::msg)
         .context("cannot read state_keys")?;
-    Ok(Dispatch::new(config, keys, news))
+    Ok(Dispatch::new(config, keys))
 }
 
 /// Whether there may be pools that are not in this process, or sessions that another one had.

@@ -2,7 +2,7 @@
 //!
 //! A suite takes a fresh store. Times are real and short: an engine may keep its own clock.
 
-mod bus;
+mod cluster_bus;
 mod directory;
 mod event_log;
 mod journal;
@@ -52,7 +52,7 @@ where
     journal::repeated_ends(&store().await).await;
     membership::coming_and_going(&store().await).await;
     membership::remembered_pools(&store().await).await;
-    bus::delivery(&store().await).await;
+    cluster_bus::delivery(&store().await).await;
 }
 
 const LONG: Duration = Duration::from_secs(60);

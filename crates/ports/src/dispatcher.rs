@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::Either;
 use shoal_protocol::{RawJson, RpcError};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::{
     Binding, Call, CallFailure, CallId, CallPlan, Caller, EdgePlan, Expected, Planning,
-    RequestPlan, RunningCall, ServerFacts, SessionId, Starting, WorkerId,
+    RequestPlan, ResourceUpdated, RunningCall, ServerFacts, SessionId, Starting, WorkerId,
 };
 
 /// Plans calls, and runs what was planned on workers.
@@ -25,6 +25,10 @@ use crate::{
 pub trait Dispatcher: Send + Sync + 'static {
     /// The server's facts now; the receiver tells of changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
+
+    /// What workers report from now on of the resources that are [subscribed](Self::subscribe) to in this process, in the
+    /// order of each worker. A receiver that is told that it has lagged is to assume that all of them have changed.
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
     /// Checks the `Mcp-Param-*` headers of a modern `tools/call` against its arguments.
     /// `header` gets the lower-case part after `Mcp-Param-`.
@@ -122,8 +126,7 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// kept any longer.
     fn acknowledge(&self, _worker: &WorkerId, _call: CallId) {}
 
-    /// Makes sure that updates of the resource arrive on the bus as
-    /// [`ResourceUpdated`](crate::BusEvent::ResourceUpdated). Counted: as many `unsubscribe`s end it. Dropped before its
+    /// Makes sure that updates of the resource come as [`resource_updates`](Self::resource_updates). Counted: as many `unsubscribe`s end it. Dropped before its
     /// end, it does not count. `caller` is who asks for it; `None` for what was granted before.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //! | running calls | [`Journal`] | `shoal-session` | [`memory`], `shoal-store-redis` |
 //! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | cells of quotas | [`QuotaCells`] | edges | [`memory`], `shoal-store-redis` |
-//! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`], `shoal-store-redis` |
+//! | events for every node | [`ClusterBus`] | sessions, edges, `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | who is calling | [`Authenticator`] | edges | `shoal-auth` |
 //! | what a node does | [`Inspector`] | the operators' console | `shoal-node`, `shoal-rpc` |
 //!
@@ -20,10 +20,10 @@
 mod authenticator;
 mod backoff;
 mod binding;
-mod bus;
 mod call;
 mod call_events;
 mod catalog;
+mod cluster_bus;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod defaults;
@@ -63,13 +63,13 @@ pub use authenticator::{
 };
 pub use backoff::Backoff;
 pub use binding::{Binding, Bound, LedgerNumber};
-pub use bus::{Bus, BusEvent, BusSubscription, Lagged};
 pub use call::{
     Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
     LogFilter, RunningCall, answered,
 };
 pub use call_events::CallEvents;
 pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
+pub use cluster_bus::{ClusterBus, ClusterEvent, ClusterSubscription, Lagged};
 pub use directory::{Claim, Directory, NewSession, Placement, Renewal};
 pub use dispatcher::Dispatcher;
 pub use event_log::{Append, Appended, CallProgress, EventLog, LogError, LoggedEvent, Page};
@@ -109,4 +109,6 @@ pub use session_state::{
 };
 pub use shoal_protocol::shown;
 pub use store::{Store, StoreError};
-pub use worker::{Announcement, Attach, Expected, Worker, WorkerHere, WorkerLoad, WorkerSet};
+pub use worker::{
+    Announcement, Attach, Expected, ResourceUpdated, Worker, WorkerHere, WorkerLoad, WorkerSet,
+};

@@ -1,6 +1,6 @@
 //! The embedded engines: everything in this process, nothing survives it.
 
-mod bus;
+mod cluster_bus;
 mod data;
 mod directory;
 mod event_log;
@@ -10,17 +10,18 @@ mod quota;
 
 use std::sync::Arc;
 
-pub use bus::MemoryBus;
 use data::Data;
 pub use data::MemoryLimits;
 pub use quota::MemoryQuotas;
+use tokio::sync::broadcast;
 
-use crate::Store;
+use crate::{ClusterEvent, Lagged, Store};
 
-/// The embedded store: one map of sessions behind all storage seams.
+/// The embedded store: one map of sessions behind all storage seams. Clones are the same store.
 #[derive(Clone)]
 pub struct MemoryStore {
     data: Arc<Data>,
+    subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
 }
 
 impl MemoryStore {
@@ -28,6 +29,7 @@ impl MemoryStore {
     pub fn new(limits: MemoryLimits) -> Self {
         Self {
             data: Arc::new(Data::new(limits)),
+            subscribers: broadcast::Sender::new(cluster_bus::BACKLOG),
         }
     }
 
@@ -38,8 +40,8 @@ impl MemoryStore {
             directory: engine.clone(),
             log: engine.clone(),
             journal: engine.clone(),
-            membership: engine,
-            bus: Arc::new(MemoryBus::default()),
+            membership: engine.clone(),
+            bus: engine,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Bus, Directory, EventLog, Journal, Membership};
+use crate::{ClusterBus, Directory, EventLog, Journal, Membership};
 
 /// One engine's implementations, which share their data: a fence that the directory raises is the one
 /// that the log and the journal check.
@@ -16,8 +16,8 @@ pub struct Store {
     pub journal: Arc<dyn Journal>,
     /// Nodes.
     pub membership: Arc<dyn Membership>,
-    /// News.
-    pub bus: Arc<dyn Bus>,
+    /// What all nodes are told.
+    pub bus: Arc<dyn ClusterBus>,
 }
 
 impl StoreError {

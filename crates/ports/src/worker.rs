@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_protocol::{RpcError, TraceContext};
+use shoal_protocol::{RawJson, RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    BusEvent, Call, CallFailure, CallId, Epoch, LedgerNumber, PoolCatalog, RunningCall, SessionId,
-    WorkerId,
+    Call, CallFailure, CallId, Epoch, LedgerNumber, PoolCatalog, RunningCall, SessionId, WorkerId,
 };
 
 /// A worker as the dispatcher sees it.
@@ -22,8 +21,9 @@ pub trait Worker: Send + Sync + 'static {
     /// calls announces no catalog. One that can be reached again says the same once more.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
-    /// What its backend reports of resources; the dispatcher passes it on to the bus.
-    fn news(&self) -> broadcast::Receiver<BusEvent>;
+    /// What its backend reports of resources that this process has [subscribed](Self::subscribe) to. A receiver that is told that it has
+    /// lagged is to assume that all of them have changed.
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
     /// How busy it is now.
     fn load(&self) -> WorkerLoad;
@@ -88,7 +88,7 @@ pub trait Worker: Send + Sync + 'static {
     /// The end of a call that must not run twice is safe where it was meant for: it need not be kept any longer. Its id is.
     fn acknowledge(&self, _call: CallId) {}
 
-    /// Asks the backend to report updates of a resource (idempotent); they go to the bus.
+    /// Asks the backend to report updates of a resource (idempotent), as [`Self::resource_updates`].
     ///
     /// # Errors
     /// The backend's refusal.
@@ -186,6 +186,15 @@ impl Announcement {
     pub fn is_removed(&self) -> bool {
         self.catalog.is_none() && self.detail.as_deref() == Some(Self::REMOVED)
     }
+}
+
+/// A resource has changed, as a worker tells the processes that are linked to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceUpdated {
+    /// Its URI.
+    pub uri: String,
+    /// The parameters of `notifications/resources/updated`, untouched.
+    pub params: RawJson,
 }
 
 /// How busy a worker is.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Append, Begin, Begun, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, LogError,
-    NewSession, NodeId, Principal, SessionId, Store, StoreError, contract,
+    Append, Begin, Begun, CallId, CallProgress, ClusterEvent, DeliveryId, Epoch, JournalEntry,
+    LogError, NewSession, NodeId, Principal, SessionId, Store, StoreError, contract,
 };
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
@@ -26,6 +26,17 @@ fn limits() -> MemoryLimits {
 #[tokio::test]
 async fn the_embedded_engines_keep_the_contract() {
     contract::all(|| async { MemoryStore::new(limits()).into_store() }, 100).await;
+}
+
+#[tokio::test]
+async fn clones_have_one_bus() {
+    let engine = MemoryStore::new(limits());
+    let [one, other] = [(); 2].map(|()| engine.clone().into_store().bus);
+    let mut subscription = other.subscribe();
+    let task = SessionId::random();
+    let event = ClusterEvent::TaskChanged { task };
+    one.publish(event.clone()).await.unwrap();
+    assert_eq!(subscription.next().await, Some(Ok(event)));
 }
 
 /// A session, and calls in it that the test steps through.

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use shoal_ports::{BusEvent, BusSubscription, ServerFacts, SessionId};
-use tokio::sync::watch;
+use shoal_ports::{ResourceUpdated, ServerFacts, SessionId};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::sessions::Node;
@@ -61,37 +62,35 @@ impl Subscribers {
     }
 }
 
-/// Tells sessions what the bus and the catalog have to say, from now on, until `stop` fires.
+/// Tells sessions which resources and lists have changed, from now on, until `stop` fires.
 pub(crate) fn announce(node: Arc<Node>, stop: CancellationToken) -> impl Future<Output = ()> {
     // Not with the first poll: sessions may be opened before that.
-    let bus = node.driver.store.bus.subscribe();
+    let updates = node.driver.dispatcher.resource_updates();
     let facts = node.driver.dispatcher.facts();
-    tell_all(node, bus, facts, stop)
+    tell_all(node, updates, facts, stop)
 }
 
 async fn tell_all(
     node: Arc<Node>,
-    mut bus: BusSubscription,
+    mut updates: broadcast::Receiver<ResourceUpdated>,
     mut facts: watch::Receiver<Arc<ServerFacts>>,
     stop: CancellationToken,
 ) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            event = bus.next() => match event {
-                Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
+            update = updates.recv() => match update {
+                Ok(ResourceUpdated { uri, params }) => {
                     node.resource_updated(&uri, &params).await;
                 }
-                // Sessions are told of no nodes, and of no tasks.
-                Some(Ok(BusEvent::NodeLeft { .. } | BusEvent::TaskChanged { .. })) => {}
-                // Missed news: say that everything may have changed, once each.
-                Some(Err(_)) => {
+                // Some were missed: say that everything may have changed, once each.
+                Err(RecvError::Lagged(_)) => {
                     for uri in node.subscribers.all_uris() {
                         let params = shoal_protocol::RawJson::of(&serde_json::json!({ "uri": uri }));
                         node.resource_updated(&uri, &params).await;
                     }
                 }
-                None => return,
+                Err(RecvError::Closed) => return,
             },
             changed = facts.changed() => {
                 if changed.is_err() {

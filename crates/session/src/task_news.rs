@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{BusEvent, SessionId};
+use shoal_ports::{ClusterEvent, SessionId};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,7 @@ pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) 
             let task = node.task_news.next().await;
             // Taken out before it is told: what changes meanwhile is news again.
             node.task_news.waiting.lock().remove(&task);
-            let event = BusEvent::TaskChanged { task: task.clone() };
+            let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
                 tracing::debug!(%task, %error, "could not tell that a task has changed");
                 // One that is not here any more is told of by its next owner, or is gone.

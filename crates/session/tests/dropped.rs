@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use shoal_ports::{
-    AskId, BusEvent, CallEventKind, Delivered, NodeId, NodeLimits, Post, SessionGateway as _,
-    SessionRef,
+    AskId, CallEventKind, Delivered, NodeId, NodeLimits, Post, ResourceUpdated,
+    SessionGateway as _, SessionRef,
 };
 use shoal_protocol::{EventId, Message, Method, RawJson, StreamId};
 use shoal_session::SessionConfig;
@@ -413,11 +413,11 @@ async fn a_listener_that_hangs_up_takes_no_news_along() {
         let subscribe =
             r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"r://a"}}"#;
         bench.json(&to, subscribe).await;
-        let update = BusEvent::ResourceUpdated {
+        let update = ResourceUpdated {
             uri: "r://a".into(),
             params: RawJson::from_static(r#"{"uri":"r://a"}"#),
         };
-        bench.store.bus.publish(update).await.unwrap();
+        bench.script.updates.send(update).unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
         let mut listening = Box::pin(bench.sessions.listen(&to, None));
         for _ in 0..polls {

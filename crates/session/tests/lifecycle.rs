@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use shoal_ports::{
-    BusEvent, Delivered, EventStream, GatewayError, NodeLimits, OpenSession, Principal,
+    Delivered, EventStream, GatewayError, NodeLimits, OpenSession, Principal, ResourceUpdated,
     SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_protocol::RawJson;
@@ -75,11 +75,11 @@ async fn an_idle_session_sleeps_and_wakes_with_all_it_knew() {
     until("it falls asleep", || bench.sessions.status().passive == 1).await;
     assert_eq!(bench.sessions.status().live, 0);
 
-    let update = BusEvent::ResourceUpdated {
+    let update = ResourceUpdated {
         uri: "r://a".into(),
         params: RawJson::from_static("{}"),
     };
-    bench.store.bus.publish(update).await.unwrap();
+    bench.script.updates.send(update).unwrap();
     bench.script.change_lists();
     tokio::time::sleep(Duration::from_millis(30)).await;
     assert_eq!(bench.sessions.status().live, 0, "news wake nobody");

@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_ports::{
-    AskId, BusEvent, BusSubscription, Call, CallEventKind, CallFailure, CallOutcome, CallPlan,
-    Caller, Delivered, Dispatcher, Durability, ForwardedHeaders, GatewayError, LogFilter, NodeId,
-    NodeLimits, OpenSession, Principal, SessionGateway, SessionRef, SessionTransport,
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, ClusterEvent,
+    ClusterSubscription, Delivered, Dispatcher, Durability, ForwardedHeaders, GatewayError,
+    LogFilter, NodeId, NodeLimits, OpenSession, Principal, SessionGateway, SessionRef,
+    SessionTransport,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -554,8 +555,8 @@ async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_as
 }
 
 /// Waits for news of this task.
-async fn news_of(news: &mut BusSubscription, task: &SessionRef) {
-    let told = BusEvent::TaskChanged {
+async fn news_of(news: &mut ClusterSubscription, task: &SessionRef) {
+    let told = ClusterEvent::TaskChanged {
         task: task.session.clone(),
     };
     within(async { while news.next().await.unwrap().unwrap() != told {} }).await;

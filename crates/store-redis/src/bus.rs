@@ -1,4 +1,4 @@
-//! News over Redis: one connection listens for the whole process.
+//! The cluster's bus over Redis: one connection listens for the whole process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use redis::aio::PubSub;
-use shoal_ports::{Backoff, Bus, BusEvent, BusSubscription, Lagged, StoreError};
+use shoal_ports::{Backoff, ClusterBus, ClusterEvent, ClusterSubscription, Lagged, StoreError};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, interval_at, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -21,7 +21,7 @@ use crate::store::RedisStore;
 
 /// The subscribers of this process, and the task that feeds them.
 pub(crate) struct RedisBus {
-    subscribers: broadcast::Sender<Result<BusEvent, Lagged>>,
+    subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
     listening: Arc<AtomicBool>,
     channel: String,
     _listener: AbortOnDropHandle<()>,
@@ -68,8 +68,8 @@ impl RedisBus {
 }
 
 #[async_trait]
-impl Bus for RedisStore {
-    async fn publish(&self, event: BusEvent) -> Result<(), StoreError> {
+impl ClusterBus for RedisStore {
+    async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError> {
         measured("bus.publish", async {
             let payload = serde_json::to_vec(&event).map_err(|_| unexpected())?;
             let channel = &self.inner.bus.channel;
@@ -82,13 +82,13 @@ impl Bus for RedisStore {
         .await
     }
 
-    fn subscribe(&self) -> BusSubscription {
-        BusSubscription::with_gaps(self.inner.bus.subscribers.subscribe())
+    fn subscribe(&self) -> ClusterSubscription {
+        ClusterSubscription::new(self.inner.bus.subscribers.subscribe())
     }
 }
 
 struct Listener {
-    subscribers: broadcast::Sender<Result<BusEvent, Lagged>>,
+    subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
     listening: Arc<AtomicBool>,
     dialler: Arc<Dialler>,
     channel: String,
@@ -148,7 +148,7 @@ impl Listener {
         }
     }
 
-    fn tell(&self, news: Result<BusEvent, Lagged>) {
+    fn tell(&self, news: Result<ClusterEvent, Lagged>) {
         // An error only says that nobody listens.
         let _ = self.subscribers.send(news);
     }

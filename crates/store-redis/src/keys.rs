@@ -69,7 +69,7 @@ impl Keys {
         format!("{}:{{q:{}:{hash:032x}}}", self.prefix, key.quota)
     }
 
-    /// The channel of news.
+    /// The channel of the cluster's bus.
     pub(crate) fn news(&self) -> String {
         format!("{}:{{nodes}}:news", self.prefix)
     }

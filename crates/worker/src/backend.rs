@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use shoal_ports::{
-    BusEvent, Call, CallFailure, CallOutcome, PoolCatalog, SessionId, SessionState, StateDoor,
+    Call, CallFailure, CallOutcome, PoolCatalog, ResourceUpdated, SessionId, SessionState,
+    StateDoor,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use shoal_telemetry::metrics::Transport;
@@ -23,8 +24,8 @@ pub trait Backend: Send + Sync + 'static {
     /// the backend announces, also when the lists read the same afterwards.
     fn state(&self) -> watch::Receiver<BackendState>;
 
-    /// `ResourceUpdated` for resources that were subscribed to.
-    fn news(&self) -> broadcast::Receiver<BusEvent>;
+    /// What changes of the resources that were subscribed to. A receiver that is told that it has lagged is to assume that all of them have.
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
     /// Runs one call to its end. When [`CallContext::cancelled`] fires it should end soon; the runtime
     /// drops the future a little later. Whatever goes wrong becomes an outcome that tells whether

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_outbound::Outbound;
-use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome, SessionId};
+use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated, SessionId};
 use shoal_protocol::{Era, RawJson, RpcError};
 use shoal_telemetry::metrics::Transport as Network;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -245,8 +245,8 @@ impl Backend for HttpBackend {
         self.server.state()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.server.news()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.server.resource_updates()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use http::StatusCode;
 use serde_json::{Map, Value};
 use shoal_outbound::Outbound;
-use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome};
+use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated};
 use shoal_protocol::{Method, RpcError};
 use shoal_telemetry::metrics::Transport;
 use tokio::sync::{broadcast, watch};
@@ -65,7 +65,7 @@ const AWAY: &str = "the service cannot be reached";
 pub struct OpenApiBackend {
     service: Arc<OpenApiService>,
     state: watch::Receiver<BackendState>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
 }
 
 impl OpenApiBackend {
@@ -91,7 +91,7 @@ impl OpenApiBackend {
         Ok(Self {
             service,
             state,
-            news: broadcast::Sender::new(1),
+            updates: broadcast::Sender::new(1),
         })
     }
 
@@ -245,8 +245,8 @@ impl Backend for OpenApiBackend {
         self.state.clone()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {

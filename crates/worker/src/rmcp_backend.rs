@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use async_trait::async_trait;
 use futures::FutureExt;
 use rmcp::ServerHandler;
-use shoal_ports::{BusEvent, Call, CallOutcome};
+use shoal_ports::{Call, CallOutcome, ResourceUpdated};
 use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
@@ -102,8 +102,8 @@ impl<H: ServerHandler> Backend for RmcpBackend<H> {
         self.state.clone()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.hub.news()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.hub.resource_updates()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {

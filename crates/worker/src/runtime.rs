@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::{
-    Announcement, Attach, BusEvent, Call, CallFailure, CallId, Durability, LedgerNumber,
+    Announcement, Attach, Call, CallFailure, CallId, Durability, LedgerNumber, ResourceUpdated,
     RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RpcError, TraceContext};
@@ -62,8 +62,8 @@ use ledger::{Entered, Ledger};
 use pool::{FirstTurn, PooledCall};
 use record::CallRecord;
 
-/// News that may wait for whoever listens.
-const NEWS: usize = 1024;
+/// Updates that may wait for whoever listens.
+const BACKLOG: usize = 1024;
 
 /// A worker: one pool's share of one process.
 ///
@@ -84,7 +84,7 @@ pub struct WorkerRuntime {
     pool: Arc<str>,
     forms: RwLock<Forms>,
     announcement: watch::Sender<Announcement>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
     /// The resources that the backend is to report.
     subscribed: Mutex<BTreeSet<String>>,
     ledger: Arc<Ledger>,
@@ -113,7 +113,7 @@ impl WorkerRuntime {
             id,
             pool,
             announcement: watch::Sender::new(announced),
-            news: broadcast::Sender::new(NEWS),
+            updates: broadcast::Sender::new(BACKLOG),
             subscribed: Mutex::default(),
             ledger: Ledger::start(&form.config),
             fences: SessionFences::default(),
@@ -286,8 +286,8 @@ impl Worker for WorkerRuntime {
         self.announcement.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome, SessionId};
+use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated, SessionId};
 use shoal_protocol::{ClientCapability, Era, RpcError, declares};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -132,8 +132,8 @@ impl Backend for StdioBackend {
         self.server.state()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.server.news()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.server.resource_updates()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {

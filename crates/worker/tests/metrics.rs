@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    BusEvent, Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders,
-    LogFilter, PoolCatalog, Principal, RunningCall, Worker as _, WorkerId,
+    Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter,
+    PoolCatalog, Principal, ResourceUpdated, RunningCall, Worker as _, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_telemetry::config::Telemetry;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// A backend whose calls end when the test lets them.
 struct Gate {
     state: watch::Sender<BackendState>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
     open: Semaphore,
 }
 
@@ -35,7 +35,7 @@ impl Gate {
                 catalog: Some(Arc::new(catalog)),
                 detail: None,
             }),
-            news: broadcast::Sender::new(1),
+            updates: broadcast::Sender::new(1),
             open: Semaphore::new(0),
         })
     }
@@ -47,8 +47,8 @@ impl Backend for Gate {
         self.state.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     async fn run(&self, _: &Call, _: &CallContext) -> CallOutcome {

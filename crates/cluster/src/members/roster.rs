@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::{Backoff, BusEvent, BusSubscription, NodeInfo, StoreError};
+use shoal_ports::{Backoff, ClusterEvent, ClusterSubscription, NodeInfo, StoreError};
 use tokio::time::Instant;
 
 use super::MembersInner;
@@ -27,7 +27,7 @@ pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
 
 /// Reads the nodes until this one leaves: regularly, when somebody asks, and when news says that a node
 /// leaves.
-pub(super) async fn follow(shared: Arc<MembersInner>, news: BusSubscription) {
+pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription) {
     let every = shared.config.refresh;
     let mut backoff = Backoff::new(every, every * 4);
     let mut news = Some(news);
@@ -69,14 +69,14 @@ pub(super) async fn follow(shared: Arc<MembersInner>, news: BusSubscription) {
 }
 
 /// The next piece of news: whether it is one about nodes.
-async fn next(news: &mut Option<BusSubscription>) -> bool {
+async fn next(news: &mut Option<ClusterSubscription>) -> bool {
     let Some(open) = news else {
         return std::future::pending().await;
     };
     match open.next().await {
         // News was missed: perhaps just this.
-        Some(Ok(BusEvent::NodeLeft { .. }) | Err(_)) => true,
-        Some(Ok(BusEvent::ResourceUpdated { .. } | BusEvent::TaskChanged { .. })) => false,
+        Some(Ok(ClusterEvent::NodeLeft { .. }) | Err(_)) => true,
+        Some(Ok(ClusterEvent::TaskChanged { .. })) => false,
         None => {
             *news = None;
             false

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_cluster::{NodeLoad, Ownership};
-use shoal_ports::{BusEvent, StoreError};
+use shoal_ports::{ClusterEvent, StoreError};
 use tokio::sync::Notify;
 
 use crate::test_cluster::{LEASE, TestCluster};
@@ -140,7 +140,7 @@ async fn load_and_draining_are_announced() {
     assert_eq!((seen.info.sessions, seen.info.in_flight), (7, 2));
     let mut news = cluster.store.bus.subscribe();
     a.joined().members.drain().await;
-    let left = BusEvent::NodeLeft { node: a.id.clone() };
+    let left = ClusterEvent::NodeLeft { node: a.id.clone() };
     assert_eq!(news.next().await, Some(Ok(left)));
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(status("a").info.draining);

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Answered, AskId, Attach, BusEvent, Call, CallControl, CallFailure, CallId,
-    CallOutcome, LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId,
-    WorkerLoad, answered,
+    Announcement, Answered, AskId, Attach, Call, CallControl, CallFailure, CallId, CallOutcome,
+    LedgerNumber, PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerHere,
+    WorkerId, WorkerLoad, answered,
 };
 use shoal_protocol::{Outcome, RpcError};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -28,7 +28,7 @@ const OF_ANY_METHOD: &str =
 /// A worker behind the trait; what it did can be read off it.
 pub(crate) struct FakeWorker {
     announcement: watch::Sender<Announcement>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
     tool: Tool,
     here: Option<Here>,
     attach: Option<Attached>,
@@ -80,7 +80,7 @@ impl FakeWorker {
         };
         Self {
             announcement: watch::Sender::new(announcement),
-            news: broadcast::Sender::new(16),
+            updates: broadcast::Sender::new(16),
             tool: Arc::new(|_, mut script| {
                 Box::pin(async move { script.result(OF_ANY_METHOD).await })
             }),
@@ -195,8 +195,8 @@ impl FakeWorker {
         });
     }
 
-    pub(crate) fn report(&self, event: BusEvent) {
-        self.news.send(event).unwrap();
+    pub(crate) fn report(&self, event: ResourceUpdated) {
+        self.updates.send(event).unwrap();
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -269,8 +269,8 @@ impl Worker for FakeWorker {
         self.announcement.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::future::Either;
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, Dispatch};
-use shoal_ports::memory::MemoryBus;
 use shoal_ports::{
     Call, CallEventKind, CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher as _,
     Durability, ForwardedHeaders, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty,
@@ -23,7 +22,6 @@ pub(crate) const ALL_CAPABILITIES: &str = r#"{"elicitation":{},"sampling":{},"ro
 
 pub(crate) struct Setting {
     pub(crate) dispatch: Dispatch,
-    pub(crate) bus: Arc<MemoryBus>,
 }
 
 /// A dispatcher with the default settings.
@@ -32,11 +30,9 @@ pub(crate) fn setting() -> Setting {
 }
 
 pub(crate) fn configured(config: Config) -> Setting {
-    let bus = Arc::new(MemoryBus::default());
     let keys = KeyRing::new(vec![SealKey::from_secret(b"the secret of every test")]);
     Setting {
-        dispatch: Dispatch::new(config, keys, bus.clone()),
-        bus,
+        dispatch: Dispatch::new(config, keys),
     }
 }
 

@@ -1,10 +1,10 @@
-//! Resource subscriptions and news.
+//! Resource subscriptions and updates.
 
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use serde_json::json;
-use shoal_ports::{Bus as _, BusEvent, Dispatcher as _, PoolCatalog};
+use shoal_ports::{Dispatcher as _, PoolCatalog, ResourceUpdated};
 use shoal_protocol::{RawJson, code};
 use tokio::time::timeout;
 
@@ -153,14 +153,14 @@ async fn a_worker_that_never_answers_holds_up_nobody_for_long() {
 }
 
 #[tokio::test]
-async fn news_of_every_worker_reach_the_bus() {
+async fn updates_of_every_worker_reach_whoever_listens() {
     let setting = setting();
-    let mut bus = setting.bus.subscribe();
+    let mut updates = setting.dispatch.resource_updates();
     let worker = setting.add(FakeWorker::new("w1", "a", resources()));
-    let event = BusEvent::ResourceUpdated {
+    let event = ResourceUpdated {
         uri: URI.into(),
         params: RawJson::from_static(r#"{"uri":"r://1"}"#),
     };
     worker.report(event.clone());
-    assert_eq!(bus.next().await, Some(Ok(event)));
+    assert_eq!(updates.recv().await, Ok(event));
 }

@@ -10,12 +10,14 @@ use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
     CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, Durability, LedgerNumber,
-    Planning, Route, RunningCall, ServerFacts, SessionId, Starting, WorkerId, answered, at_once,
-    later,
+    Planning, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, Starting, WorkerId,
+    answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
+/// Updates of resources that a receiver may fall behind by.
+pub(crate) const UPDATES: usize = 16;
 /// Bytes of the results of `large` and `large-write`: more than the buffers of two sockets take.
 pub(crate) const LARGE: usize = 32 << 20;
 
@@ -23,6 +25,8 @@ pub(crate) const LARGE: usize = 32 << 20;
 pub(crate) struct FakeDispatcher {
     /// Changes announce themselves.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
+    /// What workers report of resources.
+    pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     /// How often each resource is subscribed to.
     pub(crate) subscriptions: watch::Sender<HashMap<String, usize>>,
     /// Every call that was started.
@@ -117,6 +121,7 @@ impl FakeDispatcher {
         let (running, started) = mpsc::unbounded_channel();
         Arc::new(Self {
             facts: watch::Sender::new(Arc::new(facts)),
+            updates: broadcast::Sender::new(UPDATES),
             subscriptions: watch::Sender::default(),
             calls: Mutex::default(),
             acknowledged: Mutex::default(),
@@ -240,6 +245,10 @@ fn begin(
 impl Dispatcher for FakeDispatcher {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.facts.subscribe()
+    }
+
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     fn check_param_headers(

@@ -2,7 +2,7 @@
 
 use reqwest::Response;
 use serde_json::{Value, json};
-use shoal_ports::{BusEvent, SessionId};
+use shoal_ports::{ClusterEvent, SessionId};
 use shoal_protocol::{Body, Message, RawJson, RequestId};
 
 use crate::gateway::{LIVE, TASK};
@@ -122,7 +122,7 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
     let task = SessionId::new(TASK);
     server
         .bus
-        .publish(BusEvent::TaskChanged { task })
+        .publish(ClusterEvent::TaskChanged { task })
         .await
         .unwrap();
     let text = waiting.text().await.unwrap();
@@ -160,7 +160,7 @@ fn question() -> Value {
 
 async fn changed(server: &Server) {
     let task = SessionId::new(TASK);
-    let changed = BusEvent::TaskChanged { task };
+    let changed = ClusterEvent::TaskChanged { task };
     server.bus.publish(changed).await.unwrap();
 }
 

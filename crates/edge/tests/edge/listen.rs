@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{BusEvent, SessionId};
+use shoal_ports::{ClusterEvent, ResourceUpdated, SessionId};
 use shoal_protocol::RawJson;
+use tokio::time::timeout;
 
+use crate::dispatcher::UPDATES;
 use crate::gateway::TASK;
 use crate::server::Server;
 use crate::sse::Events;
@@ -23,12 +25,12 @@ async fn listen(server: &Server, filter: Value) -> (Events, Value) {
     (events, honoured)
 }
 
-async fn update(server: &Server, uri: &str, params: Value) {
-    let event = BusEvent::ResourceUpdated {
+fn update(server: &Server, uri: &str, params: Value) {
+    let update = ResourceUpdated {
         uri: uri.to_owned(),
         params: RawJson::of(&params),
     };
-    server.bus.publish(event).await.unwrap();
+    server.dispatcher.updates.send(update).unwrap();
 }
 
 #[tokio::test]
@@ -63,13 +65,24 @@ async fn resource_updates_keep_their_parameters() {
     let server = Server::start().await;
     let filter = json!({"resourceSubscriptions": ["file:///a"]});
     let (mut events, _) = listen(&server, filter).await;
-    update(&server, "file:///other", json!({"uri": "file:///other"})).await;
+    update(&server, "file:///other", json!({"uri": "file:///other"}));
     let params = json!({"uri": "file:///a", "_meta": {"vendor": 1}});
-    update(&server, "file:///a", params).await;
+    update(&server, "file:///a", params);
     let told = events.message().await;
     assert_eq!(told["method"], "notifications/resources/updated");
     let expected = json!({"uri": "file:///a", "_meta": {"vendor": 1, SUBSCRIPTION: 7}});
     assert_eq!(told["params"], expected);
+}
+
+#[tokio::test]
+async fn a_resource_whose_update_may_have_been_missed_is_told_of() {
+    let server = Server::start().await;
+    let filter = json!({"resourceSubscriptions": ["file:///a"]});
+    let (mut events, _) = listen(&server, filter).await;
+    for _ in 0..=UPDATES {
+        update(&server, "file:///other", json!({"uri": "file:///other"}));
+    }
+    assert_eq!(events.message().await["params"]["uri"], "file:///a");
 }
 
 #[tokio::test]
@@ -92,7 +105,7 @@ async fn subscriptions_end_with_the_stream() {
     // News is read again for whoever comes next.
     let filter = json!({"resourceSubscriptions": ["file:///a"]});
     let (mut events, _) = listen(&server, filter).await;
-    update(&server, "file:///a", json!({"uri": "file:///a"})).await;
+    update(&server, "file:///a", json!({"uri": "file:///a"}));
     assert_eq!(events.message().await["params"]["uri"], "file:///a");
 }
 
@@ -130,9 +143,30 @@ fn task_is(server: &Server, task: &Value) {
 }
 
 async fn task_changed(server: &Server) {
-    let task = SessionId::new(TASK);
-    let event = BusEvent::TaskChanged { task };
+    changed(server, TASK).await;
+}
+
+async fn changed(server: &Server, task: &str) {
+    let task = SessionId::new(task);
+    let event = ClusterEvent::TaskChanged { task };
     server.bus.publish(event).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_whose_change_may_have_been_missed_is_told_of_at_once() {
+    let server = Server::start().await;
+    task_is(&server, &json!({"taskId": TASK, "status": "working"}));
+    let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
+    assert_eq!(events.message().await["params"]["status"], "working");
+    task_is(&server, &json!({"taskId": TASK, "status": "cancelled"}));
+    for _ in 0..2000 {
+        changed(&server, "another").await;
+    }
+    let told = timeout(Duration::from_secs(5), events.message());
+    let told = told
+        .await
+        .expect("sooner than the task is asked for anyway");
+    assert_eq!(told["params"]["status"], "cancelled");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, Attach, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller,
-    Durability, ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, RunningCall,
+    Announcement, Attach, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability,
+    ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, ResourceUpdated, RunningCall,
     SessionId, Worker, WorkerId, WorkerLoad, WorkerSet,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 /// A worker that answers every call at once with what it was given.
 struct Echo {
     announcement: watch::Sender<Announcement>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
 }
 
 struct NoControl;
@@ -36,8 +36,8 @@ impl Worker for Echo {
         self.announcement.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {
@@ -119,7 +119,7 @@ pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
             catalog: Some(Arc::new(PoolCatalog::default())),
             detail: None,
         }),
-        news: broadcast::Sender::new(1),
+        updates: broadcast::Sender::new(1),
     }));
     let join = WorkerJoin::start(&echo, &address, config);
     let worker = workers.recv().await.ok_or("no worker came")?;

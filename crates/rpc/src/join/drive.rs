@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
-use shoal_ports::{Announcement, AskId, BusEvent, LedgerNumber, NodeInfo, SessionId, WorkerLoad};
+use shoal_ports::{
+    Announcement, AskId, LedgerNumber, NodeInfo, ResourceUpdated, SessionId, WorkerLoad,
+};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep_until};
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
@@ -53,7 +55,7 @@ enum Happened {
     Announce,
     /// How busy the worker is may be said again.
     Report,
-    News(Result<BusEvent, BroadcastStreamRecvError>),
+    ResourceUpdated(Result<ResourceUpdated, BroadcastStreamRecvError>),
     /// Whether the node is there.
     Pulse(Result<(), LinkError>),
 }
@@ -87,7 +89,7 @@ impl<'a> Drive<'a> {
             .or(IntervalStream::new(ticks).map(|_| Happened::Report))
             .or(WatchStream::from_changes(announcement.clone()).map(|_| Happened::Announce))
             .or(WatchStream::from_changes(leave.clone()).map(|_| Happened::Announce))
-            .or(BroadcastStream::new(worker.news()).map(Happened::News))
+            .or(BroadcastStream::new(worker.resource_updates()).map(Happened::ResourceUpdated))
             .or(inbox.pulse(config).map(Happened::Pulse));
         Self {
             outbox: Arc::clone(&flights.outbox),
@@ -167,7 +169,7 @@ impl<'a> Drive<'a> {
             Happened::Stop => {}
             Happened::Announce => self.announce(),
             Happened::Report => self.report(),
-            Happened::News(news) => self.tell(news),
+            Happened::ResourceUpdated(update) => self.tell(update),
             Happened::Pulse(lives) => return lives.map_err(End::Broke),
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
-use shoal_ports::{AskId, BusEvent, NodeInfo};
+use shoal_ports::{AskId, NodeInfo, ResourceUpdated};
 use shoal_protocol::RawJson;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
@@ -138,7 +138,7 @@ impl Drive {
                 let outcome = said.error.map_or(Ok(()), |error| Err(error_in(error)));
                 self.peer.subscribed(said.request, outcome);
             }
-            Frame::News(news) => self.news(news)?,
+            Frame::ResourceUpdated(said) => self.resource_updated(said)?,
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
@@ -176,12 +176,12 @@ impl Drive {
         }
     }
 
-    fn news(&self, news: wire::News) -> Result<(), LinkError> {
-        let params = RawJson::parse_text(news.params)
-            .map_err(|_| LinkError::protocol("news whose parameters are not JSON"))?;
+    fn resource_updated(&self, said: wire::ResourceUpdated) -> Result<(), LinkError> {
+        let params = RawJson::parse_text(said.params)
+            .map_err(|_| LinkError::protocol("a resource update whose parameters are not JSON"))?;
         // Nobody listens before the worker is taken in.
-        let _ = self.peer.news.send(BusEvent::ResourceUpdated {
-            uri: news.uri,
+        let _ = self.peer.updates.send(ResourceUpdated {
+            uri: said.uri,
             params,
         });
         Ok(())

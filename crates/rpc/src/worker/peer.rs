@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use shoal_ports::{Announcement, BusEvent, CallId, LedgerNumber, SessionId, WorkerId, WorkerLoad};
+use shoal_ports::{
+    Announcement, CallId, LedgerNumber, ResourceUpdated, SessionId, WorkerId, WorkerLoad,
+};
 use tokio::sync::{broadcast, watch};
 
 use self::subscriptions::Request;
@@ -19,8 +21,8 @@ use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{NodeFrame, Welcome};
 
-/// News that may wait for the dispatcher.
-const NEWS: usize = 1024;
+/// Updates that may wait for the dispatcher.
+const BACKLOG: usize = 1024;
 
 /// What a node keeps of one worker. Calls are not among it: those on a link end with it.
 pub(super) struct WorkerPeer {
@@ -28,7 +30,7 @@ pub(super) struct WorkerPeer {
     pub(super) incarnation: u64,
     pub(super) config: LinkConfig,
     pub(super) announcement: watch::Sender<Announcement>,
-    pub(super) news: broadcast::Sender<BusEvent>,
+    pub(super) updates: broadcast::Sender<ResourceUpdated>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
     /// How far its ledger is, as it has said; `None` where it keeps no numbers.
@@ -74,7 +76,7 @@ impl WorkerPeer {
             incarnation,
             config,
             announcement: watch::Sender::new(nothing),
-            news: broadcast::Sender::new(NEWS),
+            updates: broadcast::Sender::new(BACKLOG),
             gauge: Arc::default(),
             acknowledged: Acknowledged::default(),
             ledger: Mutex::default(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, Attach, BusEvent, Call, CallFailure, CallId, Expected, LedgerNumber, RunningCall,
-    SessionId, Worker, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, Expected, LedgerNumber, ResourceUpdated,
+    RunningCall, SessionId, Worker, WorkerLoad,
 };
 use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
@@ -53,8 +53,8 @@ impl Worker for RemoteWorker {
         self.peer.announcement.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.peer.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.peer.updates.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

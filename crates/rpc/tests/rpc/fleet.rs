@@ -1,9 +1,9 @@
-//! What workers and nodes know of one another: announcements, load, news, nodes, goodbyes.
+//! What workers and nodes know of one another: announcements, load, resource updates, nodes, goodbyes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{BusEvent, CallFailure, NodeId, PoolCatalog, SessionId, WorkerLoad};
+use shoal_ports::{CallFailure, NodeId, PoolCatalog, ResourceUpdated, SessionId, WorkerLoad};
 use shoal_protocol::RawJson;
 use shoal_rpc::{LinkConfig, WorkerJoin};
 use tokio::time::Instant;
@@ -101,18 +101,18 @@ async fn a_worker_is_told_which_results_it_need_not_keep() {
 }
 
 #[tokio::test]
-async fn only_news_that_was_subscribed_arrives() {
+async fn only_subscribed_updates_arrive() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let mut news = pair.remote.news();
+        let mut updates = pair.remote.resource_updates();
         pair.remote.subscribe("file:a").await.unwrap();
         pair.remote.subscribe("file:a").await.unwrap();
         let refused = pair.remote.subscribe("no:b").await.unwrap_err();
         assert_eq!(refused.message, "no such resource");
         for uri in ["file:other", "no:b", "file:a"] {
-            pair.worker.news.send(updated(uri)).unwrap();
+            pair.worker.updates.send(updated(uri)).unwrap();
         }
-        assert_eq!(news.recv().await.unwrap(), updated("file:a"));
+        assert_eq!(updates.recv().await.unwrap(), updated("file:a"));
         pair.remote.unsubscribe("file:a").await;
         pair.worker.logged("unsubscribe file:a").await;
         pair.remote.end_session(&SessionId::new("s-1")).await;
@@ -131,7 +131,7 @@ async fn only_news_that_was_subscribed_arrives() {
 async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let mut news = pair.remote.news();
+        let mut updates = pair.remote.resource_updates();
         pair.remote.subscribe("file:a").await.unwrap();
         pair.remote.subscribe("file:b").await.unwrap();
         pair.proxy.block();
@@ -142,14 +142,14 @@ async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
         pair.remote.end_session(&SessionId::new("s-2")).await;
         pair.proxy.unblock();
         // Nobody knows what changed meanwhile, so everything did.
-        let missed = news.recv().await.unwrap();
-        assert!(matches!(missed, BusEvent::ResourceUpdated { uri, .. } if uri == "file:a"));
+        let missed = updates.recv().await.unwrap();
+        assert_eq!(missed.uri, "file:a");
         pair.worker.logged("unsubscribe file:b").await;
         pair.worker.logged("end s-2").await;
         pair.seen(true).await;
         pair.connected(true).await;
-        pair.worker.news.send(updated("file:a")).unwrap();
-        assert_eq!(news.recv().await.unwrap(), updated("file:a"));
+        pair.worker.updates.send(updated("file:a")).unwrap();
+        assert_eq!(updates.recv().await.unwrap(), updated("file:a"));
     })
     .await;
 }
@@ -166,9 +166,9 @@ async fn two_nodes_subscribe_without_ending_one_another() {
         remote.unsubscribe("file:a").await;
         remote.end_session(&SessionId::new("after")).await;
         pair.worker.logged("end after").await;
-        let mut news = pair.remote.news();
-        pair.worker.news.send(updated("file:a")).unwrap();
-        assert_eq!(news.recv().await.unwrap(), updated("file:a"));
+        let mut updates = pair.remote.resource_updates();
+        pair.worker.updates.send(updated("file:a")).unwrap();
+        assert_eq!(updates.recv().await.unwrap(), updated("file:a"));
         let log = pair.worker.log.borrow().clone();
         assert!(!log.contains(&"unsubscribe file:a".to_owned()), "{log:?}");
         // A link that stops takes its subscriptions along.
@@ -271,8 +271,8 @@ async fn a_node_that_leaves_tells_its_workers() {
     .await;
 }
 
-fn updated(uri: &str) -> BusEvent {
-    BusEvent::ResourceUpdated {
+fn updated(uri: &str) -> ResourceUpdated {
+    ResourceUpdated {
         uri: uri.to_owned(),
         params: RawJson::of(&serde_json::json!({ "uri": uri, "extra": 1 })),
     }

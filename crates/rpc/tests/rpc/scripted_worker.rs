@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Attach, BusEvent, Call, CallFailure, CallId, CallOutcome, Epoch, PoolCatalog,
-    RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, PoolCatalog,
+    ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -34,7 +34,7 @@ pub(crate) enum Plan {
 pub(crate) struct ScriptedWorker {
     pub(crate) id: WorkerId,
     pub(crate) announcement: watch::Sender<Announcement>,
-    pub(crate) news: broadcast::Sender<BusEvent>,
+    pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     pub(crate) load: Mutex<WorkerLoad>,
     calls: watch::Sender<HashMap<CallId, Arc<Record>>>,
     pub(crate) started: Mutex<Vec<Call>>,
@@ -60,7 +60,7 @@ impl ScriptedWorker {
                 detail: None,
             }),
             id,
-            news: broadcast::Sender::new(16),
+            updates: broadcast::Sender::new(16),
             load: Mutex::new(WorkerLoad {
                 running: 0,
                 queued: 0,
@@ -131,8 +131,8 @@ impl Worker for ScriptedWorker {
         self.announcement.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

@@ -23,19 +23,21 @@ use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
     CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
-    OpenSession, Planning, Post, Principal, RequestPlan, Route, RunningCall, ServerFacts,
-    SessionGateway, SessionId, SessionRef, SessionTransport, Starting, StreamItem, WorkerId,
-    answered, at_once, later,
+    OpenSession, Planning, Post, Principal, RequestPlan, ResourceUpdated, Route, RunningCall,
+    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, Starting, StreamItem,
+    WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 pub use fate::{Fate, Fated};
 
 /// Runs a call named `stream-…` as journaled, and lets the test drive it.
 pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
+    /// What workers report of resources.
+    pub updates: broadcast::Sender<ResourceUpdated>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
     /// Whether whoever goes on with a call finds nothing of it, and begins it anew.
@@ -226,6 +228,7 @@ impl Script {
         };
         Arc::new(Self {
             facts: watch::Sender::new(Arc::new(facts)),
+            updates: broadcast::Sender::new(16),
             calls: DashMap::new(),
             arrived: watch::Sender::new(0),
             begins_anew: false.into(),
@@ -362,6 +365,10 @@ fn tool(params: Option<&RawJson>) -> String {
 impl Dispatcher for Script {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.facts.subscribe()
+    }
+
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     fn check_param_headers(

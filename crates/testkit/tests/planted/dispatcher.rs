@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use shoal_ports::{
     Binding, Call, CallEventKind, CallEvents, CallFailure, CallId, CallPlan, Caller, Dispatcher,
-    Planning, RunningCall, ServerFacts, SessionId, Starting, WorkerId, later,
+    Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, Starting, WorkerId, later,
 };
 use shoal_protocol::{RawJson, RpcError};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 /// How it goes on with a call.
 pub(crate) enum How {
@@ -49,6 +49,10 @@ impl Dispatcher for Resuming {
 
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.inner.facts()
+    }
+
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.inner.resource_updates()
     }
 
     fn check_param_headers(

@@ -59,7 +59,7 @@ impl TestCluster {
     ) -> Self {
         let store = MemoryStore::new(MemoryLimits::default()).into_store();
         let stage = Arc::new(Stage::default());
-        let dispatch = workers(&store, &stage).await;
+        let dispatch = workers(&stage).await;
         let a = node("a", &store, &dispatch, plant_in_a);
         let b = node("b", &store, &dispatch, plant_in_b);
         for id in ["a", "b"].map(NodeId::new) {
@@ -176,9 +176,9 @@ fn node(id: &str, store: &Store, dispatch: &Dispatch, plant: impl FnOnce(&mut Pa
     Sessions::start(config, parts.store, parts.dispatcher, NodeId::new(id))
 }
 
-async fn workers(store: &Store, stage: &Arc<Stage>) -> Dispatch {
+async fn workers(stage: &Arc<Stage>) -> Dispatch {
     let keys = KeyRing::new(vec![SealKey::random()]);
-    let dispatch = Dispatch::new(DispatchConfig::default(), keys, store.bus.clone());
+    let dispatch = Dispatch::new(DispatchConfig::default(), keys);
     let backend = RmcpBackend::start(StagedTools::new(stage.clone())).await;
     let (id, config) = (WorkerId::new("w"), PoolConfig::new("staged"));
     dispatch.add_worker(WorkerRuntime::start(id, config, backend).await);

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use shoal_ports::BusEvent;
+use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
 use tokio::sync::{Notify, broadcast};
 
-/// News that a subscriber may be behind before it is told that it missed some.
-const NEWS: usize = 1024;
+/// Updates that a subscriber may be behind before it is told that it missed some.
+const BACKLOG: usize = 1024;
 
 /// A list that can change. The numbers are those of
 /// [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
@@ -26,7 +26,7 @@ pub(super) struct Hub {
     announced: [AtomicU64; 3],
     changed: Notify,
     subscribed: RwLock<HashSet<String>>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
 }
 
 impl Hub {
@@ -35,7 +35,7 @@ impl Hub {
             announced: Default::default(),
             changed: Notify::new(),
             subscribed: RwLock::default(),
-            news: broadcast::Sender::new(NEWS),
+            updates: broadcast::Sender::new(BACKLOG),
         }
     }
 
@@ -61,12 +61,12 @@ impl Hub {
     pub(super) fn resource_updated(&self, uri: String, params: RawJson) {
         if self.is_subscribed(&uri) {
             // Without receivers nobody wants to know.
-            let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
+            let _ = self.updates.send(ResourceUpdated { uri, params });
         }
     }
 
-    pub(super) fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    pub(super) fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     pub(super) fn is_subscribed(&self, uri: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use shoal_ports::BusEvent;
+use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, sleep};
@@ -58,8 +58,8 @@ impl WorkerRuntime {
     pub(super) fn follow_form(self: &Arc<Self>, form: &Arc<Form>) {
         let (runtime, form) = (Arc::downgrade(self), Arc::downgrade(form));
         if let Some(form) = form.upgrade() {
-            let news = form.backend.news();
-            tokio::spawn(pass_news_on(Weak::clone(&runtime), news));
+            let updates = form.backend.resource_updates();
+            tokio::spawn(pass_updates_on(Weak::clone(&runtime), updates));
         }
         tokio::spawn(follow_state(runtime, form));
     }
@@ -69,7 +69,7 @@ impl WorkerRuntime {
         for uri in uris {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             // Nobody listens where nothing is linked.
-            let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
+            let _ = self.updates.send(ResourceUpdated { uri, params });
         }
     }
 
@@ -91,16 +91,19 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// Passes news on. Where some were missed, whatever is watched may have changed.
-async fn pass_news_on(runtime: Weak<WorkerRuntime>, mut news: broadcast::Receiver<BusEvent>) {
+/// Passes updates on. Where some were missed, whatever is watched may have changed.
+async fn pass_updates_on(
+    runtime: Weak<WorkerRuntime>,
+    mut updates: broadcast::Receiver<ResourceUpdated>,
+) {
     loop {
-        let said = news.recv().await;
+        let said = updates.recv().await;
         let Some(runtime) = runtime.upgrade() else {
             return;
         };
         match said {
             Ok(event) => {
-                let _ = runtime.news.send(event);
+                let _ = runtime.updates.send(event);
             }
             Err(broadcast::error::RecvError::Lagged(_)) => runtime.tell_of(runtime.subscribed()),
             Err(broadcast::error::RecvError::Closed) => return,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome};
+use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated};
 use shoal_protocol::{Era, Method, RpcError};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -52,8 +52,8 @@ impl Server {
     }
 
     /// Changes of the resources that it watches.
-    pub(crate) fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.launcher.subscriptions.news()
+    pub(crate) fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.launcher.subscriptions.resource_updates()
     }
 
     /// How often the lead connection was opened anew.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::BusEvent;
+use shoal_ports::ResourceUpdated;
 use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, SUBSCRIPTION_ID, code};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -15,8 +15,8 @@ use super::error::RequestError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
-/// News that a slow reader may be behind before it is told to look for itself.
-const NEWS: usize = 1024;
+/// Updates that a slow reader may be behind before it is told to look for itself.
+const BACKLOG: usize = 1024;
 /// Subscriptions that one call catches up with.
 const CAUGHT_UP: usize = 16;
 /// The pause before a subscription that the server ended is opened again.
@@ -29,7 +29,7 @@ const AS_ONE: Duration = Duration::from_millis(50);
 /// The watched resources of a backend, and where their changes are told.
 pub(crate) struct Subscriptions {
     uris: watch::Sender<BTreeSet<String>>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
     told: Mutex<HashMap<String, Told>>,
 }
 
@@ -45,14 +45,14 @@ impl Subscriptions {
     pub(crate) fn new() -> Self {
         Self {
             uris: watch::Sender::new(BTreeSet::new()),
-            news: broadcast::Sender::new(NEWS),
+            updates: broadcast::Sender::new(BACKLOG),
             told: Mutex::default(),
         }
     }
 
-    /// News from now on.
-    pub(crate) fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    /// Updates from now on.
+    pub(crate) fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     /// Whether a resource is watched.
@@ -114,7 +114,7 @@ impl Subscriptions {
 
     fn send(&self, uri: String, params: RawJson) {
         // Nobody listens if sending fails.
-        let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
+        let _ = self.updates.send(ResourceUpdated { uri, params });
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::{
-    Bus, BusEvent, BusSubscription, Claim, Directory, Epoch, Evidence, Membership, NewSession,
-    NodeId, NodeInfo, Placement, Renewal, SessionId, Store, StoreError,
+    Claim, ClusterBus, ClusterEvent, ClusterSubscription, Directory, Epoch, Evidence, Membership,
+    NewSession, NodeId, NodeInfo, Placement, Renewal, SessionId, Store, StoreError,
 };
 
 pub(crate) struct StoreAccess {
@@ -188,12 +188,12 @@ impl Membership for StoreAccess {
 }
 
 #[async_trait]
-impl Bus for StoreAccess {
-    async fn publish(&self, event: BusEvent) -> Result<(), StoreError> {
+impl ClusterBus for StoreAccess {
+    async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError> {
         self.here()?.bus.publish(event).await
     }
 
-    fn subscribe(&self) -> BusSubscription {
+    fn subscribe(&self) -> ClusterSubscription {
         self.inner.bus.subscribe()
     }
 }

@@ -1,6 +1,6 @@
 //! What a worker says by itself: what it offers, how busy it is, what has changed.
 
-use shoal_ports::BusEvent;
+use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
@@ -37,29 +37,32 @@ impl Drive<'_> {
         }
     }
 
-    pub(super) fn tell(&self, news: Result<BusEvent, BroadcastStreamRecvError>) {
+    pub(super) fn tell(&self, update: Result<ResourceUpdated, BroadcastStreamRecvError>) {
         let subscribed = self.chores.subscribed();
-        match news {
-            Ok(BusEvent::ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
-                self.push_news(uri, params);
+        match update {
+            Ok(ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
+                self.push_update(uri, params);
             }
             // Some were missed: whatever is watched may have changed.
             Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-                    self.push_news(uri.clone(), params);
+                    self.push_update(uri.clone(), params);
                 }
             }
             Ok(_) => {}
         }
     }
 
-    fn push_news(&self, uri: String, params: RawJson) {
+    fn push_update(&self, uri: String, params: RawJson) {
         // Best effort: the client that reads it late anyway reads the newest.
         if !self.outbox.is_full() {
             let params = params.into_bytes();
             self.flights
-                .say(WorkerKind::News(wire::News { uri, params }));
+                .say(WorkerKind::ResourceUpdated(wire::ResourceUpdated {
+                    uri,
+                    params,
+                }));
         }
     }
 }

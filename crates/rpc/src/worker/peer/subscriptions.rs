@@ -1,6 +1,6 @@
 //! What a worker reports of resources, and the ends of sessions that it is told of.
 
-use shoal_ports::{BusEvent, SessionId};
+use shoal_ports::{ResourceUpdated, SessionId};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::oneshot;
 
@@ -99,7 +99,7 @@ impl WorkerPeer {
         for uri in &state.subscribed {
             link.send(0, subscribe_frame(self.number(), uri));
             // What it had to say meanwhile was said to nobody.
-            let _ = self.news.send(BusEvent::ResourceUpdated {
+            let _ = self.updates.send(ResourceUpdated {
                 uri: uri.clone(),
                 params: RawJson::of(&serde_json::json!({ "uri": uri })),
             });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{BusEvent, CallFailure};
+use shoal_ports::{CallFailure, ResourceUpdated};
 
 use super::harness::{Client, error, failure, text};
 use super::server::{Server, started};
@@ -137,19 +137,17 @@ async fn a_server_that_says_too_much_or_nothing_ends_only_its_call() {
 async fn a_change_that_is_told_in_one_session_only_is_told_once() {
     let server = Server::start(&[]).await;
     let running = server.backend().await;
-    let mut news = running.0.news();
+    let mut updates = running.0.resource_updates();
     running.0.subscribe("test://a").await.unwrap();
     let client = Client::named("a");
     let arguments = json!({ "uri": "test://a" });
     let outcome = running.call(&client, "touch", arguments).await;
     assert_eq!(text(&outcome), "touched");
-    let next = tokio::time::timeout(Duration::from_secs(20), news.recv());
-    let BusEvent::ResourceUpdated { uri, .. } = next.await.unwrap().unwrap() else {
-        panic!("other news");
-    };
+    let next = tokio::time::timeout(Duration::from_secs(20), updates.recv());
+    let ResourceUpdated { uri, .. } = next.await.unwrap().unwrap();
     assert_eq!(uri, "test://a");
     running.0.shutdown().await;
-    let more = std::iter::from_fn(|| news.try_recv().ok()).count();
+    let more = std::iter::from_fn(|| updates.try_recv().ok()).count();
     assert!(more < 10, "{more}");
 }
 

@@ -11,7 +11,7 @@ use rmcp::{ErrorData, ServerHandler};
 
 use serde_json::{Value, json};
 use shoal_demo::DemoServer;
-use shoal_ports::{BusEvent, CallFailure, PoolCatalog, Worker};
+use shoal_ports::{CallFailure, PoolCatalog, ResourceUpdated, Worker};
 
 use super::client::{Client, ended, text, until};
 use super::probe::Probe;
@@ -81,22 +81,23 @@ async fn handler_that_cannot_list_is_not_ready_and_asked_again() {
 #[tokio::test]
 async fn updates_are_told_of_subscribed_resources_only() {
     let client = Client::of(DemoServer::new()).await;
-    let mut news = client.worker.news();
+    let mut updates = client.worker.resource_updates();
     client.text("increment_counter", json!({})).await;
     client.worker.subscribe("demo://counter").await.unwrap();
     client.worker.subscribe("demo://counter").await.unwrap();
     client.text("increment_counter", json!({})).await;
 
-    let told = tokio::time::timeout(Duration::from_secs(10), news.recv()).await;
-    let BusEvent::ResourceUpdated { uri, params } = told.unwrap().unwrap() else {
-        panic!("expected an update");
-    };
+    let told = tokio::time::timeout(Duration::from_secs(10), updates.recv()).await;
+    let ResourceUpdated { uri, params } = told.unwrap().unwrap();
     assert_eq!(uri, "demo://counter");
     assert_eq!(params.as_str(), r#"{"uri":"demo://counter"}"#);
 
     client.worker.unsubscribe("demo://counter").await;
     client.text("increment_counter", json!({})).await;
-    assert!(news.try_recv().is_err(), "told once, of the second change");
+    assert!(
+        updates.try_recv().is_err(),
+        "told once, of the second change"
+    );
 }
 
 #[tokio::test]
@@ -182,15 +183,13 @@ async fn handler_that_wants_to_be_listened_to_is() {
     lists.notify_tool_list_changed().await.unwrap();
     client.catalog_with(|it| it.generations == [1, 0, 0]).await;
 
-    let mut news = client.worker.news();
+    let mut told = client.worker.resource_updates();
     client.worker.subscribe("x://y").await.unwrap();
     let updates = announcer
         .listener(|it| it.resource_subscriptions.is_some())
         .await;
     updates.notify_resource_updated("x://y").await.unwrap();
-    let BusEvent::ResourceUpdated { params, .. } = news.recv().await.unwrap() else {
-        panic!("expected an update");
-    };
+    let ResourceUpdated { params, .. } = told.recv().await.unwrap();
     assert_eq!(params.as_str(), r#"{"uri":"x://y"}"#);
 
     client.worker.unsubscribe("x://y").await;

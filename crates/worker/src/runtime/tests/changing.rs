@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use shoal_ports::{Announcement, Attach, BusEvent, CallFailure, CallOutcome, SessionId, Worker};
+use shoal_ports::{Announcement, Attach, CallFailure, CallOutcome, SessionId, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -213,10 +213,10 @@ async fn what_is_watched_is_watched_at_the_new_form_and_may_have_changed() {
         worker.subscribe(uri).await.unwrap();
     }
     worker.unsubscribe("test://b").await;
-    let mut news = worker.news();
+    let mut updates = worker.resource_updates();
     worker.change(small(), Some(new.clone()), LONG).await;
-    let told = news.recv().await.unwrap();
-    assert!(matches!(told, BusEvent::ResourceUpdated { uri, .. } if uri == "test://a"));
+    let told = updates.recv().await.unwrap();
+    assert_eq!(told.uri, "test://a");
     assert_eq!(*new.subscribed.lock(), ["test://a"]);
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Attach, BusEvent, Call, CallEventKind, CallFailure, CallOutcome, RunningCall, Worker,
+    Attach, Call, CallEventKind, CallFailure, CallOutcome, ResourceUpdated, RunningCall, Worker,
     WorkerHere, WorkerId,
 };
 use shoal_protocol::{RawJson, RpcError};
@@ -243,8 +243,8 @@ impl Backend for Echo {
         watch::Sender::new(ready()).subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.script.news()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.script.resource_updates()
     }
 
     async fn run(&self, call: &Call, _context: &CallContext) -> CallOutcome {

@@ -9,8 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    BusEvent, Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability,
-    ForwardedHeaders, LogFilter, PoolCatalog, Principal, RunningCall, SessionId, WorkerId,
+    Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability, ForwardedHeaders,
+    LogFilter, PoolCatalog, Principal, ResourceUpdated, RunningCall, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -29,7 +29,7 @@ pub(super) struct Script {
     /// Sessions that have something of their own.
     pub(super) own: Mutex<Vec<SessionId>>,
     pub(super) subscribed: Mutex<Vec<String>>,
-    news: broadcast::Sender<BusEvent>,
+    updates: broadcast::Sender<ResourceUpdated>,
 }
 
 impl Script {
@@ -53,7 +53,7 @@ impl Script {
             state: watch::Sender::new(ready()),
             own: Mutex::default(),
             subscribed: Mutex::default(),
-            news: broadcast::Sender::new(8),
+            updates: broadcast::Sender::new(8),
         })
     }
 
@@ -85,8 +85,8 @@ impl Backend for Script {
         self.state.subscribe()
     }
 
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
+        self.updates.subscribe()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{BusEvent, Call, CallOutcome, Durability};
+use shoal_ports::{Call, CallOutcome, Durability, ResourceUpdated};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, Scratch, TestBackend, fixture, scratch, text};
@@ -58,7 +58,7 @@ async fn a_modern_server_reports_changes_on_one_stream() {
     let running = TestBackend::start(fixture("modern.py", &[])).await;
     let mut client = Client::modern("m", "{}");
     client.progress_token = Some(RawJson::from_static("7"));
-    let mut news = running.0.news();
+    let mut updates = running.0.resource_updates();
     for uri in ["test://a", "test://b"] {
         running.0.subscribe(uri).await.unwrap();
     }
@@ -71,9 +71,7 @@ async fn a_modern_server_reports_changes_on_one_stream() {
     running
         .call(&client, "touch", json!({ "uri": "test://b" }))
         .await;
-    let BusEvent::ResourceUpdated { uri, params } = news.recv().await.unwrap() else {
-        panic!("expected an update");
-    };
+    let ResourceUpdated { uri, params } = updates.recv().await.unwrap();
     assert_eq!(
         (uri.as_str(), params.as_str()),
         ("test://b", r#"{"uri":"test://b"}"#)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{BusEvent, CallFailure, LogFilter};
+use shoal_ports::{CallFailure, LogFilter, ResourceUpdated};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, TestBackend, error, eventually, failure, fixture, scratch, text};
@@ -182,7 +182,7 @@ async fn a_changed_list_is_read_again_and_counted() {
 async fn updates_of_subscribed_resources_are_news() {
     let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let client = Client::named("a");
-    let mut news = running.0.news();
+    let mut updates = running.0.resource_updates();
     running.0.subscribe("test://a").await.unwrap();
     running.0.subscribe("test://a").await.unwrap();
     let error = running.0.subscribe("missing://b").await.unwrap_err();
@@ -193,9 +193,7 @@ async fn updates_of_subscribed_resources_are_news() {
     running
         .call(&client, "touch", json!({ "uri": "test://a" }))
         .await;
-    let BusEvent::ResourceUpdated { uri, params } = news.recv().await.unwrap() else {
-        panic!("expected an update");
-    };
+    let ResourceUpdated { uri, params } = updates.recv().await.unwrap();
     assert_eq!(
         (uri.as_str(), params.as_str()),
         ("test://a", r#"{"uri": "test://a", "extra": 1}"#)
