@@ -45,7 +45,8 @@ impl Dispatch {
         // Registered before it is followed, so that no announcement is heard of a stranger.
         self.shared.add(worker.clone(), said);
         let weak = Arc::downgrade(&self.shared);
-        let forward = tokio::spawn(crate::watch::resource_updates(weak.clone(), updates));
+        let forward = crate::watch::resource_updates(weak.clone(), pool.clone(), updates);
+        let forward = tokio::spawn(forward);
         let follow = tokio::spawn(async move {
             if let (true, Some(shared)) = (ready, weak.upgrade()) {
                 shared.subscriptions.restore(&pool, worker.as_ref()).await;

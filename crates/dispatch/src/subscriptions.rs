@@ -63,18 +63,18 @@ impl Subscriptions {
 
     /// Subscribes a worker that has (re)appeared to everything its pool is watched for.
     pub(crate) async fn restore(&self, pool: &str, worker: &dyn Worker) {
-        let wanted: Vec<String> = self
-            .by_uri
-            .lock()
-            .iter()
-            .filter(|(_, subscription)| subscription.pool.as_ref() == pool)
-            .map(|(uri, _)| uri.clone())
-            .collect();
-        for uri in wanted {
+        for uri in self.of(pool) {
             if let Err(error) = worker.subscribe(&uri).await {
                 tracing::warn!(pool, uri, %error, "a worker refused a subscription");
             }
         }
+    }
+
+    /// The URIs that are subscribed to at this pool.
+    pub(crate) fn of(&self, pool: &str) -> Vec<String> {
+        let by_uri = self.by_uri.lock();
+        let of_pool = by_uri.iter().filter(|(_, it)| it.pool.as_ref() == pool);
+        of_pool.map(|(uri, _)| uri.clone()).collect()
     }
 
     /// How many URIs are subscribed to.

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Weak};
 
 use shoal_ports::{Announcement, ResourceUpdated, Worker};
+use shoal_protocol::RawJson;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use crate::shared::Shared;
@@ -35,27 +37,28 @@ pub(crate) async fn announcements(
     }
 }
 
-/// Passes on what a worker reports of resources.
+/// Passes on what a worker of this pool reports of resources. Where some of it was missed, whatever is subscribed to there may
+/// have changed.
 pub(crate) async fn resource_updates(
     shared: Weak<Shared>,
+    pool: Arc<str>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
 ) {
     loop {
-        let update = match updates.recv().await {
-            Ok(update) => update,
-            Err(broadcast::error::RecvError::Lagged(missed)) => {
-                tracing::warn!(
-                    missed,
-                    "a worker told of changed resources faster than they were passed on"
-                );
-                continue;
-            }
-            Err(broadcast::error::RecvError::Closed) => return,
-        };
+        let update = updates.recv().await;
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        // An error only says that nobody listens.
-        let _ = shared.updates.send(update);
+        // An error of sending only says that nobody listens.
+        match update {
+            Ok(update) => drop(shared.updates.send(update)),
+            Err(RecvError::Lagged(_)) => {
+                for uri in shared.subscriptions.of(&pool) {
+                    let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+                    let _ = shared.updates.send(ResourceUpdated { uri, params });
+                }
+            }
+            Err(RecvError::Closed) => return,
+        }
     }
 }

@@ -25,6 +25,9 @@ type Here = Arc<dyn Fn(&Call) -> Option<CallOutcome> + Send + Sync>;
 const OF_ANY_METHOD: &str =
     r#"{"content":[],"contents":[],"messages":[],"completion":{"values":[]}}"#;
 
+/// Updates of resources that whoever listens may fall behind by.
+pub(crate) const UPDATES: usize = 16;
+
 /// A worker behind the trait; what it did can be read off it.
 pub(crate) struct FakeWorker {
     announcement: watch::Sender<Announcement>,
@@ -80,7 +83,7 @@ impl FakeWorker {
         };
         Self {
             announcement: watch::Sender::new(announcement),
-            updates: broadcast::Sender::new(16),
+            updates: broadcast::Sender::new(UPDATES),
             tool: Arc::new(|_, mut script| {
                 Box::pin(async move { script.result(OF_ANY_METHOD).await })
             }),

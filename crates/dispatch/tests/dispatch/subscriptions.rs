@@ -8,7 +8,7 @@ use shoal_ports::{Dispatcher as _, PoolCatalog, ResourceUpdated};
 use shoal_protocol::{RawJson, code};
 use tokio::time::timeout;
 
-use crate::fake_worker::FakeWorker;
+use crate::fake_worker::{FakeWorker, UPDATES};
 use crate::setting::{items, setting, tools};
 
 const URI: &str = "r://1";
@@ -163,4 +163,24 @@ async fn updates_of_every_worker_reach_whoever_listens() {
     };
     worker.report(event.clone());
     assert_eq!(updates.recv().await, Ok(event));
+}
+
+#[tokio::test]
+async fn who_may_have_missed_an_update_is_told_of_every_resource_of_the_pool() {
+    let setting = setting();
+    let mut updates = setting.dispatch.resource_updates();
+    let worker = setting.add(FakeWorker::new("w1", "a", resources()));
+    followed().await;
+    setting.dispatch.subscribe(None, URI).await.unwrap();
+    let of_another = ResourceUpdated {
+        uri: "r://2".into(),
+        params: RawJson::from_static(r#"{"uri":"r://2"}"#),
+    };
+    for _ in 0..=UPDATES {
+        worker.report(of_another.clone());
+    }
+    assert_eq!(updates.recv().await.unwrap().uri, URI);
+    for _ in 0..UPDATES {
+        assert_eq!(updates.recv().await, Ok(of_another.clone()));
+    }
 }
