@@ -13,7 +13,7 @@
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
 //! | `subscriptions.rs`, `subscriptions/` | who listens to what |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
-//! | `websocket.rs`, `metered.rs` | sessions over WebSocket, and the room for messages that nobody says the length of |
+//! | `websocket.rs`, `websocket/`, `metered.rs` | sessions over WebSocket, and the room for messages that nobody says the length of |
 //! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
 //! | `authorize.rs`, `resource.rs` | what a request shows of its caller and whether that is enough; what anybody may read of that |
 //! | `measure.rs`, `gauges.rs` | what metrics and traces say of HTTP, and of what the edge carries |

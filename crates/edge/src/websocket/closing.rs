@@ -1,0 +1,190 @@
+//! Why a connection ends, and how its client is told without losing anything.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::{SinkExt as _, StreamExt as _};
+use shoal_ports::SessionId;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::client::Session;
+use super::connection::{Connection, READ_AT_ONCE};
+use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
+use crate::body_budget::BodyPermit;
+use crate::upgrade::Duplex;
+
+/// How long, and how much, a client may go on sending after it was told that the connection ends: closed under it, the
+/// connection would be reset, and the reason lost on its way.
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_BYTES: usize = 32 << 20;
+/// Bytes of a reason that fit into a close frame.
+const LONGEST_REASON: usize = 123;
+
+/// How a connection ends.
+pub(super) enum End {
+    /// The client has left, or cannot be reached.
+    Gone,
+    /// It is told why.
+    Close(CloseCode, Cow<'static, str>),
+}
+
+impl End {
+    const fn close(code: CloseCode, why: &'static str) -> Self {
+        Self::Close(code, Cow::Borrowed(why))
+    }
+}
+
+pub(super) const AWAY: End = End::close(
+    CloseCode::Away,
+    "this node is going away; connect again, and resume the session if you can",
+);
+pub(super) const MOVED: End = End::close(
+    CloseCode::Restart,
+    "the session moves to another node; connect again after the last event",
+);
+pub(super) const OVER: End = End::close(
+    CloseCode::Normal,
+    "the stream ends here: the session is over, or read elsewhere, or was read too slowly",
+);
+pub(super) const EXPIRED: End = End::close(
+    CloseCode::Policy,
+    "the access token is over; connect again with a new one, and resume the session if you can",
+);
+pub(super) const UNREAD: End = End::close(
+    CloseCode::Again,
+    "too much waits to be read; connect again after the last event, and read faster",
+);
+pub(super) const BINARY: End = End::close(CloseCode::Unsupported, "send messages as text frames");
+pub(super) const NOT_UTF8: End = End::close(CloseCode::Invalid, "text frames must be UTF-8");
+pub(super) const NOT_TEXT: End =
+    End::close(CloseCode::Error, "a message of the server is not UTF-8");
+pub(super) const NOT_OPENED: End =
+    End::close(CloseCode::Policy, "send initialize soon after you connect");
+pub(super) const OTHERWISE: End = End::close(
+    CloseCode::Policy,
+    "the session was opened over Streamable HTTP; go on with it there",
+);
+
+impl Connection {
+    /// Tells the client why, and lets the connection end without losing that.
+    pub(super) async fn end(mut self, end: End) {
+        let _ = timeout(LINGER, async {
+            match end {
+                // What answers the client's own farewell is on its way.
+                End::Gone => {
+                    let _ = self.socket.flush().await;
+                    io::Result::Ok(())
+                }
+                End::Close(code, why) => {
+                    self.say_the_rest().await;
+                    let reason = short(&why).into();
+                    let told = self.farewell(CloseFrame { code, reason }).await;
+                    if told.is_err() {
+                        return Ok(());
+                    }
+                    if matches!(code, CloseCode::Away | CloseCode::Restart) {
+                        self.hear_the_rest().await;
+                    }
+                    linger(self.socket.into_inner().into_inner()).await
+                }
+            }
+        })
+        .await;
+    }
+
+    async fn farewell(&mut self, why: CloseFrame) -> Result<(), Error> {
+        self.socket.flush().await?;
+        self.socket.close(Some(why)).await
+    }
+
+    /// What the client said before it heard that it is sent away goes to its session, which lives on: the answers are
+    /// events, for which the client comes back.
+    async fn hear_the_rest(&mut self) {
+        let Some(Session {
+            id, single: None, ..
+        }) = self.session.take()
+        else {
+            return;
+        };
+        loop {
+            if !self.reads() {
+                self.handed_over.next().await;
+                continue;
+            }
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    let room = self.socket.get_mut().took(text.len());
+                    self.hand_over_unanswered(&id, Bytes::from(text), room)
+                        .await;
+                }
+                Some(Ok(Message::Ping(payload) | Message::Pong(payload))) => {
+                    let bytes = CONTROL_FRAME + payload.len();
+                    self.socket.get_mut().passed(bytes);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Hands a message over, of which nothing can be said any more on this connection.
+    async fn hand_over_unanswered(
+        &mut self,
+        session: &SessionId,
+        text: Bytes,
+        room: Option<BodyPermit>,
+    ) {
+        let (client, began) = (Arc::clone(&self.client), Instant::now());
+        match Arrived::read(&client, began, &text, Some(session), room) {
+            Ok(message) => {
+                let asks = message.asks();
+                let handing_over = tokio::spawn(hand_over(client, session.clone(), message));
+                if asks {
+                    self.handed_over.push(handing_over);
+                } else {
+                    let _ = handing_over.await;
+                }
+            }
+            Err(refused) => refused.count(&client.edge.recorder, began),
+        }
+    }
+
+    /// What was handed over may have been refused, which no stream would tell.
+    async fn say_the_rest(&mut self) {
+        while let Some(said) = self.handed_over.next().await {
+            let said = said.unwrap_or(Ok(None)).unwrap_or(None);
+            if self.say(said).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The client has all of it once it hangs up.
+async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
+    connection.shutdown().await?;
+    let mut scrap = vec![0; READ_AT_ONCE];
+    let mut taken = 0;
+    while taken < LINGER_BYTES {
+        match connection.read(&mut scrap).await? {
+            0 => break,
+            length => taken += length,
+        }
+    }
+    Ok(())
+}
+
+/// As much of a reason as fits.
+fn short(reason: &str) -> String {
+    let mut end = reason.len().min(LONGEST_REASON);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason[..end].to_owned()
+}

@@ -1,0 +1,150 @@
+//! A connection from its handshake to its end: the one loop that reads, writes and pings.
+
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use shoal_ports::StreamItem;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Client, Session};
+use super::closing::{AWAY, EXPIRED, End, NOT_OPENED};
+use super::sending::PIECE;
+use crate::load::{OpenStream, StreamPermit};
+use crate::metered::{MessageBounds, Metered};
+use crate::upgrade::Duplex;
+
+/// Messages of one client that are being handed over at once. As long as there are so many, no more are read.
+const HANDED_OVER_AT_ONCE: usize = 64;
+/// What is read at once; each connection has a buffer of this size.
+pub(super) const READ_AT_ONCE: usize = 8 << 10;
+/// Pings without a word from the client after which it is taken for dead.
+const UNHEARD: u32 = 2;
+/// Bytes that wait for the connection, at most: one frame. Without a limit, the answers to pings of a client that reads
+/// nothing would wait without end; with it, only the newest ping is answered once the client reads (RFC 6455, 5.5.3).
+const WRITTEN_AT_ONCE: usize = 2 * PIECE;
+
+/// What is to be written.
+pub(super) type Said = Result<Option<Bytes>, End>;
+
+/// A connection after its handshake.
+pub(super) struct Connection {
+    pub(super) client: Arc<Client>,
+    pub(super) socket: WebSocketStream<Metered>,
+    pub(super) session: Option<Session>,
+    /// Messages that are being handed over. Dropped, they go on.
+    pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
+    /// Pings in a row before each of which the client was silent.
+    unheard: u32,
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve(
+    client: Arc<Client>,
+    session: Option<Session>,
+    _held: (StreamPermit, OpenStream),
+    connection: Box<dyn Duplex>,
+) {
+    let edge = &client.edge;
+    let limit = edge.config.limits.body_bytes;
+    let bounds = MessageBounds {
+        bytes: limit,
+        within: edge.config.timing.body,
+        budget: Arc::clone(&edge.budget),
+        principal: client.principal.clone(),
+    };
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_AT_ONCE)
+        .write_buffer_size(0)
+        .max_write_buffer_size(WRITTEN_AT_ONCE)
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit));
+    let metered = Metered::new(connection, bounds);
+    let socket = WebSocketStream::from_raw_socket(metered, Role::Server, Some(config)).await;
+    let mut connection = Connection {
+        client,
+        socket,
+        session,
+        handed_over: FuturesUnordered::new(),
+        unheard: 0,
+    };
+    let end = connection.run().await;
+    connection.end(end).await;
+}
+
+impl Connection {
+    async fn run(&mut self) -> End {
+        match self.steps().await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        }
+    }
+
+    async fn steps(&mut self) -> Result<Infallible, End> {
+        let timing = self.client.edge.config.timing.clone();
+        let mut pings = interval(timing.keep_alive);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        pings.reset();
+        let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
+        let mut late = Box::pin(sleep(timing.body));
+        let mut expired = Box::pin(self.client.visit(None).expired());
+        loop {
+            let (opened, resumable) = (self.session.is_some(), self.client.resumable);
+            let reads = self.reads();
+            let quiet = self.session.as_ref().and_then(Session::sent_away);
+            tokio::select! {
+                item = next_item(self.session.as_mut()) => self.tell(item).await?,
+                Some(said) = self.handed_over.next() => {
+                    let said = said.unwrap_or(Ok(None))?;
+                    self.say(said).await?;
+                }
+                read = self.socket.next(), if reads => self.hear(read).await?,
+                _ = pings.tick() => self.ping().await?,
+                () = &mut sent_away, if resumable || !opened => return Err(AWAY),
+                () = cancelled(quiet) => return Err(AWAY),
+                () = &mut expired => return Err(EXPIRED),
+                () = &mut late, if !opened => return Err(NOT_OPENED),
+            }
+        }
+    }
+
+    /// Whether there may be one more message that is being handed over.
+    pub(super) fn reads(&self) -> bool {
+        self.handed_over.len() < HANDED_OVER_AT_ONCE
+    }
+
+    async fn ping(&mut self) -> Result<(), End> {
+        // Who is not read cannot be heard, and who sends a long message is not dead.
+        let silent = !self.socket.get_mut().heard() && self.reads();
+        self.unheard = if silent { self.unheard + 1 } else { 0 };
+        if self.unheard > UNHEARD {
+            return Err(End::Gone);
+        }
+        let ping = self.put(Message::Ping(Bytes::new())).await;
+        ping.map_err(|_| End::Gone)
+    }
+}
+
+/// The next item of the session, once there is one.
+async fn next_item(session: Option<&mut Session>) -> Option<StreamItem> {
+    match session {
+        Some(session) => poll_fn(|cx| session.events.items.poll_recv(cx)).await,
+        None => pending().await,
+    }
+}
+
+async fn cancelled(token: Option<CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,231 @@
+//! Messages of the client: each goes into its session, or opens one.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures::poll;
+use shoal_ports::{Delivered, SessionId, SessionTransport};
+use shoal_protocol::{Body, Message as McpMessage, TraceContext};
+use shoal_telemetry::metrics::{self, Direction, metrics};
+use shoal_telemetry::trace::InSpan as _;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::client::{Client, Session};
+use super::closing::{BINARY, End, NOT_UTF8, OTHERWISE};
+use super::connection::{Connection, Said};
+use super::sending::with_member;
+use crate::body_budget::BodyPermit;
+use crate::era::{self, Selected, VersionHeader};
+use crate::incoming::Incoming;
+use crate::legacy::{self, OpenedSession};
+use crate::modern;
+use crate::permit::RequestPermit;
+use crate::refusal::Refusal;
+use crate::refused::Refused;
+use crate::visit::request_id;
+
+/// The member with the session, which the answer of `initialize` has.
+const SESSION_MEMBER: &str = "mcpSessionId";
+/// Bytes around the payload of a client's control frame.
+pub(super) const CONTROL_FRAME: usize = 6;
+
+impl Connection {
+    /// Takes what the client sends.
+    pub(super) async fn hear(&mut self, read: Option<Result<Message, Error>>) -> Result<(), End> {
+        match read {
+            Some(Ok(Message::Text(text))) => {
+                let text = Bytes::from(text);
+                let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+                metrics()
+                    .http
+                    .bytes(Direction::In, metrics::Body::WebSocket, bytes);
+                let room = self.socket.get_mut().took(text.len());
+                self.take(text, room).await
+            }
+            Some(Ok(Message::Ping(payload) | Message::Pong(payload))) => {
+                let bytes = CONTROL_FRAME + payload.len();
+                self.socket.get_mut().passed(bytes);
+                Ok(())
+            }
+            Some(Ok(Message::Binary(_))) => Err(BINARY),
+            Some(Ok(Message::Close(_) | Message::Frame(_))) | None => Err(End::Gone),
+            Some(Err(error)) => Err(self.broken(&error)),
+        }
+    }
+
+    fn broken(&mut self, error: &Error) -> End {
+        match error {
+            Error::Capacity(_) => {
+                let limit = self.client.edge.config.limits.body_bytes;
+                let why = Refusal::BodyTooLarge { limit };
+                End::Close(CloseCode::Size, why.to_string().into())
+            }
+            Error::Utf8(_) => NOT_UTF8,
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::Gone,
+            Error::Protocol(error) => End::Close(CloseCode::Protocol, error.to_string().into()),
+            _ => match self.socket.get_mut().refusal() {
+                Some(why @ Refusal::BodyTooSlow { .. }) => {
+                    End::Close(CloseCode::Policy, why.to_string().into())
+                }
+                Some(why) => End::Close(CloseCode::Again, why.to_string().into()),
+                None => End::Gone,
+            },
+        }
+    }
+
+    /// Takes a message: into its session, or it opens one.
+    async fn take(&mut self, text: Bytes, room: Option<BodyPermit>) -> Result<(), End> {
+        let (client, began) = (Arc::clone(&self.client), Instant::now());
+        let session = self.session.as_ref().map(|session| session.id.clone());
+        let message = match Arrived::read(&client, began, &text, session.as_ref(), room) {
+            Ok(message) => message,
+            Err(refused) => return self.write(client.refusal(&refused, began)).await,
+        };
+        let Some(session) = session else {
+            return self.open(message).await;
+        };
+        let asks = message.asks();
+        let mut handing_over = Box::pin(hand_over(client, session, message));
+        // Its first step is done before the next message is read: in a session of this node, that is their order.
+        if let Poll::Ready(said) = poll!(handing_over.as_mut()) {
+            return self.say(said?).await;
+        }
+        let handing_over = tokio::spawn(handing_over);
+        if asks {
+            self.handed_over.push(handing_over);
+            return Ok(());
+        }
+        // What only tells may be what the next message relies on.
+        let said = handing_over.await;
+        self.say(said.unwrap_or(Ok(None))?).await
+    }
+
+    /// Opens a session with its first message.
+    async fn open(&mut self, message: Arrived) -> Result<(), End> {
+        let (client, began) = (Arc::clone(&self.client), message.began);
+        let said = match open(&client, message).await {
+            Ok((session, greeting)) => {
+                let greeting = match client.resumable {
+                    true => with_member(SESSION_MEMBER, session.id.as_str(), &greeting),
+                    false => greeting,
+                };
+                self.session = Some(session);
+                greeting
+            }
+            Err(refused) => client.refusal(&refused, began),
+        };
+        self.write(said).await
+    }
+}
+
+/// A message that has been read.
+pub(super) struct Arrived {
+    began: Instant,
+    body: Body,
+    incoming: Incoming,
+    permit: RequestPermit,
+    trace: Option<TraceContext>,
+}
+
+impl Arrived {
+    /// Whether it has to be answered.
+    pub(super) const fn asks(&self) -> bool {
+        !matches!(
+            self.body,
+            Body::Single(McpMessage::Notification(_) | McpMessage::Response(_))
+        )
+    }
+
+    /// Counts a message and parses it. One for which there is no place is read for its id: nothing else would tell its
+    /// client which one it was.
+    pub(super) fn read(
+        client: &Client,
+        began: Instant,
+        text: &Bytes,
+        session: Option<&SessionId>,
+        room: Option<BodyPermit>,
+    ) -> Result<Self, Refused> {
+        let mut visit = client.visit(None);
+        let limits = &client.edge.config.limits;
+        let mut permit = RequestPermit::admit(&client.edge.load, &client.principal, limits)
+            .map_err(|why| {
+                let id = visit.parse(text).ok().and_then(|body| request_id(&body));
+                Refused::of(id, why)
+            })?;
+        permit.room = room;
+        let (incoming, body) = Incoming::begin(&mut visit, began, text, session, &mut permit)?;
+        let trace = visit.trace;
+        Ok(Self {
+            began,
+            body,
+            incoming,
+            permit,
+            trace,
+        })
+    }
+}
+
+/// Opens a session: its first message must be `initialize`.
+async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Refused> {
+    let Arrived {
+        body,
+        incoming,
+        mut permit,
+        trace,
+        ..
+    } = message;
+    let visit = client.visit(trace);
+    let opening = async {
+        client.count(&visit, &body, &mut permit).await?;
+        let initialize = match era::select(VersionHeader::Absent, false, &body)? {
+            Selected::Modern(meta) => {
+                return Err(Refusal::Modern(modern::not_by_websocket(&meta)).into());
+            }
+            Selected::Legacy => legacy::initialize_of(body).ok_or(Refusal::NotInitialized)?,
+        };
+        let transport = SessionTransport::SingleStream;
+        let (id, greeting) = legacy::open_session(&visit, initialize, transport, &permit).await?;
+        let to = legacy::to(&visit, id.clone());
+        let ending = (!client.resumable).then(|| OpenedSession::new(&client.edge, to.clone()));
+        let events = client.edge.gateway.listen(&to, None).await?;
+        let streams = client.edge.load.single_streams();
+        let single = ending.map(|ending| (streams.begin(&id, events.cursor), ending));
+        Ok((Session { id, events, single }, greeting))
+    };
+    incoming.end(opening.in_trace(visit.trace.as_ref()).await)
+}
+
+/// Hands a message over to its session.
+pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: Arrived) -> Said {
+    let Arrived {
+        began,
+        body,
+        incoming,
+        mut permit,
+        trace,
+    } = message;
+    let visit = client.visit(trace);
+    let handing_over = async {
+        client.count(&visit, &body, &mut permit).await?;
+        let (handed, delivered) = legacy::hand_over(&visit, session, body).await?;
+        let text = match delivered {
+            Delivered::Accepted => None,
+            Delivered::Json(text) => Some(text),
+            // Its call goes on, and its client may read that where it opened the session.
+            Delivered::Stream(_) => return Ok(Err(OTHERWISE)),
+        };
+        if let Some(record) = &permit.record {
+            record.answered(text.as_deref().unwrap_or_default());
+        }
+        let kept = text.map(|text| handed.keep(&visit, text)).transpose()?;
+        Ok(Ok(kept))
+    };
+    match incoming.end(handing_over.in_trace(visit.trace.as_ref()).await) {
+        Ok(said) => said,
+        Err(refused) => Ok(Some(client.refusal(&refused, began))),
+    }
+}

@@ -1,0 +1,114 @@
+//! Messages of the server: what the session says, and answers.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use futures::SinkExt as _;
+use shoal_ports::StreamItem;
+use shoal_telemetry::metrics::{self, Direction, metrics};
+use tokio::time::sleep;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+use super::closing::{AWAY, End, MOVED, NOT_TEXT, OVER, UNREAD};
+use super::connection::Connection;
+
+/// The member with the id of an event, which messages of the server have beside those of JSON-RPC.
+const EVENT_MEMBER: &str = "mcpEventId";
+/// Bytes of a frame of the server, at most.
+pub(super) const PIECE: usize = 64 << 10;
+
+impl Connection {
+    /// Writes what the session says.
+    pub(super) async fn tell(&mut self, item: Option<StreamItem>) -> Result<(), End> {
+        match item {
+            Some(StreamItem::Event { id, data }) => {
+                let text = match self.client.resumable {
+                    true => with_member(EVENT_MEMBER, &id.to_string(), &data),
+                    false => data,
+                };
+                // It is in the log, and the client comes back for it, if it can.
+                let kept = self.client.reader().keep(text);
+                self.write(kept.map_err(|_| UNREAD)?).await?;
+                if let Some((single, _)) = self.session.as_ref().and_then(|it| it.single.as_ref()) {
+                    single.passed(id);
+                }
+                Ok(())
+            }
+            // What is said in passing may be lost.
+            Some(StreamItem::Passing { data }) => match self.client.reader().keep(data) {
+                Ok(text) => self.write(text).await,
+                Err(_) => Ok(()),
+            },
+            Some(StreamItem::Prime { .. }) => Ok(()),
+            Some(StreamItem::Retry(_) | StreamItem::Moved) => {
+                let edge = &self.client.edge;
+                if !edge.drain.is_cancelled() {
+                    return Err(MOVED);
+                }
+                // It was the session's node too that goes.
+                sleep(edge.share_of_return()).await;
+                Err(AWAY)
+            }
+            None => Err(OVER),
+        }
+    }
+
+    pub(super) async fn say(&mut self, text: Option<Bytes>) -> Result<(), End> {
+        match text {
+            Some(text) => self.write(text).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a message, which counts as waiting until the connection has all of it.
+    pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        metrics()
+            .http
+            .bytes(Direction::Out, metrics::Body::WebSocket, bytes);
+        let written = match text.len() <= PIECE {
+            true => {
+                let text = Utf8Bytes::try_from(text).map_err(|_| NOT_TEXT)?;
+                self.put(Message::Text(text)).await
+            }
+            false => self.write_in_pieces(&text).await,
+        };
+        written.map_err(|_| End::Gone)
+    }
+
+    /// The socket's buffer would stay as large as the largest frame.
+    async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
+        let mut rest = text.clone();
+        let mut kind = Data::Text;
+        while !rest.is_empty() {
+            let piece = rest.split_to(rest.len().min(PIECE));
+            let frame = Frame::message(piece, OpCode::Data(kind), rest.is_empty());
+            self.put(Message::Frame(frame)).await?;
+            kind = Data::Continue;
+        }
+        Ok(())
+    }
+
+    /// Writes a frame. What waits before it, such as answers to pings, goes first: there is room for one frame.
+    pub(super) async fn put(&mut self, frame: Message) -> Result<(), Error> {
+        self.socket.flush().await?;
+        self.socket.send(frame).await
+    }
+}
+
+/// A message of the server, or a batch of them, with one more member in front; `value` needs no escapes.
+pub(super) fn with_member(name: &str, value: &str, text: &Bytes) -> Bytes {
+    let Some(at) = memchr::memchr(b'{', text) else {
+        return text.clone();
+    };
+    let (before, rest) = text.split_at(at + 1);
+    let mut with = BytesMut::with_capacity(text.len() + name.len() + value.len() + 6);
+    with.put_slice(before);
+    with.put_slice(b"\"");
+    with.put_slice(name.as_bytes());
+    with.put_slice(b"\":\"");
+    with.put_slice(value.as_bytes());
+    with.put_slice(b"\",");
+    with.put_slice(rest);
+    with.freeze()
+}
