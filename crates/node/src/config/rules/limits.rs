@@ -1,0 +1,102 @@
+//! Checks numbers and times: most must not be 0, and some not be less than others.
+
+use super::{BrokenRule, Settings};
+
+/// The first of these settings, by its name, of which something is so.
+macro_rules! first {
+    ($settings:ident: [$($($part:ident).+),+ $(,)?], |$value:ident| $is:expr) => {
+        [$((stringify!($($part).+), { let $value = &$settings.$($part).+; $is })),+]
+            .into_iter()
+            .find_map(|(setting, is)| is.then_some(setting))
+    };
+}
+
+pub(super) fn positive(settings: &Settings) -> Result<(), BrokenRule> {
+    let none = first!(
+        settings: [
+            server.tls.handshakes,
+            server.admin_tls.handshakes,
+            limits.connections,
+            limits.requests_per_connection,
+            limits.requests,
+            limits.requests_per_principal,
+            limits.answers_waiting_bytes,
+            limits.answers_waiting_bytes_per_principal,
+            limits.headers,
+            limits.body_bytes,
+            limits.streams,
+            limits.nesting,
+            limits.sessions_per_node,
+            limits.sessions_per_principal,
+            limits.calls_per_session,
+            limits.messages_per_session,
+            redis.commands,
+            streams.buffer,
+            streams.events_per_stream,
+            streams.bytes_per_session,
+            streams.bytes,
+            catalog.page_size,
+            tasks.result_bytes,
+            calls.attempts,
+        ],
+        |count| *count == 0
+    );
+    if let Some(setting) = none {
+        return Err(BrokenRule::new(setting, "must be at least 1"));
+    }
+    let no_time = first!(
+        settings: [
+            server.header_timeout,
+            server.write_timeout,
+            server.tls.reread,
+            server.tls.handshake_timeout,
+            server.admin_tls.reread,
+            server.admin_tls.handshake_timeout,
+            node.lease,
+            cluster.patience,
+            cluster.silence,
+            cluster.tls.reread,
+            redis.response_timeout,
+            redis.connect_timeout,
+            session.idle,
+            tasks.after,
+            tasks.ttl,
+            tasks.poll_interval,
+            session.sweep_every,
+            streams.keep_alive,
+            calls.timeout,
+            reload.watch_every,
+            shutdown.report_every,
+        ],
+        |period| period.get().is_zero()
+    );
+    match no_time {
+        Some(setting) => Err(BrokenRule::new(setting, "must be longer than 0")),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn bodies(settings: &Settings) -> Result<(), BrokenRule> {
+    let limits = &settings.limits;
+    let one = limits.body_bytes;
+    let all = [
+        (
+            "limits.bodies_in_flight_bytes",
+            limits.bodies_in_flight_bytes,
+        ),
+        (
+            "limits.bodies_in_flight_bytes_per_principal",
+            limits.bodies_in_flight_bytes_per_principal,
+        ),
+    ];
+    match all.iter().find(|(_, all)| *all < one) {
+        None => Ok(()),
+        Some((setting, all)) => Err(BrokenRule::new(
+            *setting,
+            format!(
+                "{all} is less than one message may have (limits.body_bytes = {one}), which would never find \
+                 room: raise this, or lower that"
+            ),
+        )),
+    }
+}
