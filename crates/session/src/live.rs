@@ -10,7 +10,8 @@ use shoal_ports::{
     StoreError, client_name,
 };
 use shoal_protocol::Revision;
-use tokio::sync::watch;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, watch};
 
 use crate::actor::ActorSlot;
 use crate::clock::unix_millis;
@@ -47,6 +48,8 @@ pub(crate) struct LiveSession {
     facts: watch::Receiver<Arc<ServerFacts>>,
     /// The requests in flight.
     admitted: Arc<Admitted>,
+    /// Wakes who waits for a change of the task that it is.
+    task_changes: Notify,
     /// What `initialize` settled: the revision, and the client's name and version as operators see them.
     handshake: OnceLock<(Revision, Arc<str>)>,
 }
@@ -91,6 +94,7 @@ impl LiveSession {
             actor: ActorSlot::default(),
             facts: node.driver.dispatcher.facts(),
             admitted: session.admitted().clone(),
+            task_changes: Notify::new(),
             handshake,
             core: StateLock::new(Box::new(SessionCore {
                 session,
@@ -122,9 +126,15 @@ impl LiveSession {
         self.tell_of_task();
     }
 
+    /// Returns once the task that it is has changed, from now on. Cancellation safe.
+    pub(crate) fn next_task_change(&self) -> Notified<'_> {
+        self.task_changes.notified()
+    }
+
     /// The status of the task that it is has changed: whoever watches it asks for it. The time that a task is kept for begins
     /// anew, also where nobody asks.
     pub(crate) fn tell_of_task(&self) {
+        self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
             self.last_used.store(node.now(), Ordering::Relaxed);
             node.task_news.add(&self.id);

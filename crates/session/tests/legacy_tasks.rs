@@ -356,6 +356,47 @@ async fn an_answer_that_comes_to_the_next_owner_first_finds_its_question() {
     status(&second, &task, "completed").await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_waits_for_its_question_at_the_next_owner_is_told_of_it() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-asks", json!({}));
+    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let tool = bench.script.call("stream-asks").await;
+    asks(&tool, 1).await;
+    status(&bench.sessions, &task, "input_required").await;
+    let first = keys(&bench.sessions, &task).await.remove(0);
+    let gone = NodeId::new("test");
+    bench.store.directory.end_lease(&gone).await.unwrap();
+    status(&second, &task, "input_required").await;
+
+    for asked in [true, false] {
+        let number = if asked { '2' } else { '3' };
+        let key = format!("{}{number}", first.strip_suffix('1').unwrap());
+        let mut answering = Box::pin(is_accepted(&second, &task, accept(&key)));
+        let waits = tokio::time::timeout(Duration::from_millis(100), &mut answering).await;
+        assert!(waits.is_err(), "there is no such question yet");
+        let now = tokio::time::Instant::now();
+        match asked {
+            true => asks(&tool, 2).await,
+            // It never comes.
+            false => tool.finish(r#"{"content":[]}"#).await,
+        }
+        answering.await;
+        assert!(
+            now.elapsed() < Duration::from_millis(5),
+            "{:?}",
+            now.elapsed()
+        );
+        if asked {
+            tool.answer_to(AskId(2)).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_is_delivered_again_to_the_next_owner_is_the_same_task() {
     let bench = Bench::new(SessionConfig::default());

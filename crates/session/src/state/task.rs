@@ -127,7 +127,7 @@ impl SessionState {
                 ask,
                 outcome: response.outcome,
             }),
-            false if self.task.taken_over => Effect::NotAskedYet,
+            false if self.task.taken_over && !self.task_now().is_over() => Effect::NotAskedYet,
             false => Effect::None,
         }
     }

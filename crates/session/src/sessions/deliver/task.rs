@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_ports::{Delivered, GatewayError, SessionRef};
 use shoal_protocol::{Request, Response};
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 use super::super::Node;
 use super::ATTEMPTS;
@@ -14,8 +14,10 @@ use crate::state::{Effect, Input, TaskAnswer};
 
 /// How long an answer waits for its question, which comes again to a new owner.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
-/// How often it is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often it is looked for though nothing has changed: the task may be another node's by now.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a session that is closing is waited for.
+const CLOSING: Duration = Duration::from_millis(50);
 
 impl Node {
     /// Answers a request about a task. The acknowledgement of an answer follows the word of the call's worker, so that a
@@ -69,15 +71,17 @@ impl Node {
         let until = Instant::now() + ASKED_WITHIN;
         loop {
             let live = self.find(to).await?;
+            // Before it is looked for, so that no question comes unnoticed in between.
+            let changed = live.next_task_change();
             match live.apply(Input::Response(response.clone())) {
                 Ok(Effect::TaskAnswer(answer)) => self.answer_task(&live, vec![answer]).await?,
                 Ok(Effect::NotAskedYet) if Instant::now() < until => {
-                    sleep(LOOK_EVERY).await;
+                    let _ = timeout(LOOK_EVERY, changed).await;
                     continue;
                 }
                 Err(Closed) if Instant::now() < until => {
                     self.forget_dead(&live).await;
-                    sleep(LOOK_EVERY).await;
+                    sleep(CLOSING).await;
                     continue;
                 }
                 Err(Closed) => return Err(self.being_moved()),
