@@ -5,7 +5,7 @@ COMPOSED_SECONDS=600
 
 suite_composed() {
     heading "composed"
-    local name="composed" arguments=() client target log status=0 verdict rest
+    local name="composed" arguments=() client log status=0 verdict rest
     if ! have redis; then
         fail "$name" "$(needs redis)"
         return 0
@@ -17,10 +17,7 @@ suite_composed() {
     if ready "$name: server-everything" servers; then arguments+=(--node); fi
     if ready "$name: FastMCP" fastmcp; then arguments+=(--fastmcp "$TOOLS/fastmcp/bin/python"); fi
     if ready "$name: rmcp" rmcp; then arguments+=(--rmcp "$TOOLS/rmcp/debug/ledger"); fi
-    if check "build: a worker by shoal-mcp" 3600 cargo build --locked --package shoal-mcp --example ledger; then
-        target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-        arguments+=(--crate "$target/debug/examples/ledger")
-    fi
+    if once build_tools; then arguments+=(--crate "$LEDGER"); fi
     if once python_worker; then arguments+=(--python-worker "$TOOLS/python-worker/bin/python"); fi
     if once go_worker; then arguments+=(--go-worker "$TOOLS/go-worker/ledger"); fi
     attempt "$name" "$COMPOSED_SECONDS" "$TOOLS/python/bin/python" -B "$INTEROP/composed/run.py" --shoal "$SHOAL" \

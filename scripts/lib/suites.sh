@@ -248,7 +248,7 @@ suite_cluster() {
         return 0
     fi
     once build_shoal || return 0
-    once build_cluster || return 0
+    once build_tools || return 0
     if start_cluster cluster-conformance --conformance; then
         required_conformance "cluster: conformance"
         stop_servers
@@ -263,7 +263,7 @@ suite_cluster() {
 # The load tool's table with servers on other SDKs: every answer is verified, no figure is judged.
 suite_peers() {
     heading "peers"
-    local name="peers: every answer of every row" language missing=() target log
+    local name="peers: every answer of every row" language missing=() log
     if ! have redis; then
         fail "$name" "$(needs redis)"
         return 0
@@ -276,9 +276,8 @@ suite_peers() {
         return 0
     fi
     once build_shoal || return 0
-    check "build: load tool" 3600 cargo build --locked --package loadtest || return 0
-    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-    check "$name" 1800 "$target/debug/loadtest" table --shoal "$SHOAL" --peers all --peers-dir "$TOOLS/peers" \
+    once build_tools || return 0
+    check "$name" 1800 "$LOADTEST" table --shoal "$SHOAL" --peers all --peers-dir "$TOOLS/peers" \
         --sessions 8 --rounds 1 --seconds 1 --warmup 200ms || true
     # The table leaves out what it cannot install or start, and is right without it; here nothing may be missing.
     log=$(log_of "$name")
