@@ -12,7 +12,6 @@ suite_unit() {
     component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
     # It is a workspace of its own, which nothing else here builds.
     check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
-    dependencies
     once tests_need || return 0
     # Linked before anything else is compiled: they take longest. If they cannot be, the command that runs them says so again.
     if [[ ${suites[*]} != unit ]] && attempt "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-run; then
@@ -26,6 +25,7 @@ suite_unit_ends() {
     [[ ${suites[*]} == unit ]] || heading "unit, to its end"
     have rust || return 0
     lints check || true
+    dependencies
     ! once tests_need || cargo_tests
 }
 
@@ -40,13 +40,14 @@ unit_tests() {
     "$1" "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast
 }
 
-# build_ahead: begins to compile what the other suites need, and clippy
+# build_ahead: begins to compile what the other suites need, and what the verdicts at the end do
 build_ahead() {
     # The tests' own build has it already; later, clippy may have Cargo's lock.
     once build_tools || true
     [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
     rmcp_build begin_nicely
     lints begin_nicely || true
+    ! lacks_deny || deny_install begin_nicely
 }
 
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; if not, fetches it
@@ -57,13 +58,21 @@ component() {
     return 1
 }
 
+# lacks_deny: whether cargo-deny is to be installed
+lacks_deny() {
+    PATH=$TOOLS/cargo/bin:$PATH
+    [[ ${CI:-} == true ]] && ! cargo deny --version >/dev/null 2>&1
+}
+
+# deny_install VERB: `begin_nicely` or `attempt`. It runs once: optimising it takes longer than that saves.
+deny_install() {
+    "$1" install-cargo-deny "$UNIT_SECONDS" cargo install --locked --debug --root "$TOOLS/cargo" cargo-deny
+}
+
 # Licenses, sources and duplicates; the advisories are for the nightly run, which may fetch them.
 dependencies() {
     local name="unit: dependencies"
-    if ! cargo deny --version >/dev/null 2>&1 && [[ ${CI:-} == true ]]; then
-        attempt install-cargo-deny "$UNIT_SECONDS" cargo install --locked --root "$TOOLS/cargo" cargo-deny || true
-    fi
-    PATH=$TOOLS/cargo/bin:$PATH
+    ! lacks_deny || deny_install attempt || true
     if ! cargo deny --version >/dev/null 2>&1; then
         skip "$name" "needs cargo-deny: cargo install --locked cargo-deny"
     elif [[ ! -f $ROOT/deny.toml ]]; then
