@@ -3,11 +3,11 @@
 //! What a caller may not use is not there for it: lists leave it out, and a request for it is answered as one for something
 //! unknown.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use shoal_policy::{Decision, KnownSubject, Policy, Subject, Target, TargetKind};
-use shoal_ports::Caller;
+use shoal_ports::{Call, Caller};
 use shoal_protocol::RawJson;
 use shoal_telemetry::audit::{self, Kind, keys};
 use shoal_telemetry::metrics::{PolicyOutcome, metrics};
@@ -33,6 +33,8 @@ struct Asked {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
     tells: Tells,
+    /// Where a call is planned: the rule that allows it. The event of the call says that, so there is none of the rules.
+    allows: Option<Cell<Option<Arc<str>>>>,
 }
 
 /// Which decisions are counted, and recorded in the audit trail.
@@ -45,11 +47,15 @@ enum Tells {
 }
 
 /// A decision that was not told yet.
-struct Held {
-    kind: TargetKind,
-    name: String,
-    pool: String,
-    decision: Decision,
+enum Held {
+    /// Only to be counted: the call's event tells it.
+    Allowed,
+    Event {
+        kind: TargetKind,
+        name: String,
+        pool: String,
+        decision: Decision,
+    },
 }
 
 /// What is to be used, by its kind and name.
@@ -67,7 +73,22 @@ impl Access {
             policy,
             subject,
             tells,
+            allows: None,
         }))
+    }
+
+    /// The same for a call that is planned.
+    pub(crate) fn of_call(config: &Config, call: &Call) -> Self {
+        let access = Self::of(config, &call.caller);
+        Self(access.0.map(|asked| Asked {
+            allows: audit::keeps(Kind::Call).then(Cell::default),
+            ..asked
+        }))
+    }
+
+    /// The rule that allowed the call, once.
+    pub(crate) fn rule(&self) -> Option<Arc<str>> {
+        self.0.as_ref()?.allows.as_ref()?.take()
     }
 
     /// The same, where the request has been decided before, and is not told of again unless it is denied now.
@@ -92,7 +113,15 @@ impl Access {
         if let Tells::Later(held) = &asked.tells
             && let Some(held) = held.take()
         {
-            asked.record((held.kind, &held.name, &held.pool, None), held.decision);
+            match held {
+                Held::Allowed => metrics().policy.decided(PolicyOutcome::Allowed),
+                Held::Event {
+                    kind,
+                    name,
+                    pool,
+                    decision,
+                } => asked.record((kind, &name, &pool, None), decision),
+            }
         }
     }
 
@@ -219,7 +248,7 @@ impl Asked {
         let decision = self.policy.decide(&self.subject, &target(named, catalog));
         if !decision.allowed {
             let (kind, name, ..) = named;
-            let rule = self.policy.rule(decision);
+            let rule = self.policy.rule(decision).map(|name| &**name);
             tracing::trace!(kind = kind.as_str(), name, rule, "policy hides something");
         }
         decision
@@ -227,18 +256,27 @@ impl Asked {
 
     /// There is an answer to a request.
     fn told(&self, named: Named<'_>, decision: Decision) {
+        if let Some(allows) = &self.allows {
+            let rule = self.policy.rule(decision).filter(|_| decision.allowed);
+            allows.set(rule.cloned());
+        }
+        let needs_no_event = self.allows.is_some() && decision.allowed && !decision.asks;
         match &self.tells {
             Tells::Denials if decision.allowed => {}
-            Tells::Each | Tells::Denials => self.record(named, decision),
+            Tells::Later(held) if needs_no_event => *held.borrow_mut() = Some(Held::Allowed),
             Tells::Later(held) => {
                 let (kind, name, pool, _) = named;
-                *held.borrow_mut() = Some(Held {
+                *held.borrow_mut() = Some(Held::Event {
                     kind,
                     name: name.to_owned(),
                     pool: pool.to_owned(),
                     decision,
                 });
             }
+            Tells::Each | Tells::Denials if needs_no_event => {
+                metrics().policy.decided(PolicyOutcome::Allowed);
+            }
+            Tells::Each | Tells::Denials => self.record(named, decision),
         }
     }
 
@@ -253,7 +291,10 @@ impl Asked {
         audit::record(Kind::Policy, |event| {
             event.set(attributes::OUTCOME, outcome.as_str());
             event.set(keys::ENDUSER_ID, self.subject.principal());
-            event.set_some(keys::POLICY_RULE, self.policy.rule(decision));
+            event.set_some(
+                keys::POLICY_RULE,
+                self.policy.rule(decision).map(|name| &**name),
+            );
             event.set(
                 match kind {
                     TargetKind::Tool => attributes::GEN_AI_TOOL_NAME,

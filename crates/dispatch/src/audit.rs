@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_ports::{Call, CallId, CallOutcome, Caller, client_name};
 use shoal_protocol::{Method, RawJson, TraceContext};
 use shoal_telemetry::audit::{self, Event, Kind, keys};
-use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome};
+use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome, PolicyOutcome};
 use shoal_telemetry::trace::attributes;
 
 /// Whose call it is, and what it does.
@@ -13,6 +13,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) id: CallId,
     /// The call that it goes on with, if its client was asked something before.
     pub(crate) continues: Option<CallId>,
+    /// The policy rule that allowed it, if that is known here.
+    pub(crate) rule: Option<&'a str>,
     pub(crate) method: &'a Method,
     pub(crate) params: Option<&'a RawJson>,
     pub(crate) caller: &'a Caller,
@@ -24,6 +26,7 @@ impl<'a> Subject<'a> {
         Self {
             id: call.id,
             continues: None,
+            rule: None,
             method: &call.method,
             params: call.params.as_ref(),
             caller: &call.caller,
@@ -57,6 +60,14 @@ pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     });
 }
 
+/// The rules have allowed a call that does not begin all the same.
+pub(crate) fn allowed(call: &Subject<'_>) {
+    audit::record(Kind::Policy, |event| {
+        event.set(attributes::OUTCOME, PolicyOutcome::Allowed.as_str());
+        describe(event, call);
+    });
+}
+
 /// A person was asked whether a call may begin, and this came of it.
 pub(crate) fn asked(call: &Subject<'_>, outcome: ApprovalOutcome) {
     audit::record(Kind::Approval, |event| {
@@ -80,6 +91,7 @@ fn describe(event: &mut Event<'_>, call: &Subject<'_>) {
         )
         .set(attributes::MCP_PROTOCOL_VERSION, caller.revision.as_str())
         .set(attributes::CALL_ID, call.id.write_to(&mut [0; 32]))
+        .set_some(keys::POLICY_RULE, call.rule)
         .set_some(
             keys::CALL_CONTINUES,
             call.continues.as_ref().map(CallId::to_string).as_deref(),

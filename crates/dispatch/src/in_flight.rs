@@ -11,8 +11,8 @@ use futures::StreamExt as _;
 use parking_lot::Mutex;
 use shoal_ports::{
     Call, CallControl, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, CallReport,
-    CallState, Caller, Durability, Listing, RunningCall, SessionId, WorkerId, client_name, mark_of,
-    shown,
+    CallState, Caller, Durability, Listing, Route, RunningCall, SessionId, WorkerId, client_name,
+    mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson, TraceContext};
 use shoal_telemetry::metrics::{CountedOutcome, metrics};
@@ -35,6 +35,8 @@ struct CallEntry {
     id: CallId,
     /// The call that it goes on with, once its state has been opened.
     continues: OnceLock<CallId>,
+    /// The policy rule that allowed it, once that is known.
+    rule: OnceLock<Arc<str>>,
     method: Method,
     params: Option<RawJson>,
     caller: Arc<Caller>,
@@ -66,6 +68,7 @@ impl InFlight {
         let entry = Arc::new(CallEntry {
             id: call.id,
             continues: OnceLock::new(),
+            rule: OnceLock::new(),
             method: call.method.clone(),
             params: call.params.clone(),
             caller: Arc::clone(&call.caller),
@@ -179,6 +182,7 @@ impl CallEntry {
         audit::Subject {
             id: self.id,
             continues: self.continues.get().copied(),
+            rule: self.rule.get().map(|rule| &**rule),
             method: &self.method,
             params: self.params.as_ref(),
             caller: &self.caller,
@@ -212,6 +216,13 @@ impl InFlightCall {
     /// The call goes on with this one.
     pub(crate) fn continues(&self, call: CallId) {
         let _ = self.entry.continues.set(call);
+    }
+
+    /// The call goes this way.
+    pub(crate) fn takes(&self, route: &Route) {
+        if let Some(rule) = &route.rule {
+            let _ = self.entry.rule.set(Arc::clone(rule));
+        }
     }
 
     /// Who steers the call by now.

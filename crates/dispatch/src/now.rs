@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallPlan, RunningCall};
+use shoal_ports::{Call, CallPlan, Route, RunningCall};
 use shoal_protocol::Era;
 use shoal_telemetry::audit;
 use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
@@ -38,18 +38,23 @@ impl Dispatch {
             return None;
         }
         let began = (metrics::enabled() || audit::enabled()).then(Instant::now);
-        let mut origin = Origin::new(call.clone(), route.clone()?, &self.shared);
+        let route = route.as_ref()?;
+        let mut origin = Origin::new(call.clone(), route.clone(), &self.shared);
         let mut started = origin.start_here(member, here)?;
         let ended = started.events.ended();
         let Some(typed) = ended.and_then(|outcome| complete(&call.method, outcome)) else {
-            return Some(self.goes_on(call, origin, member, started));
+            return Some(self.goes_on(call, route, origin, member, started));
         };
         let outcome = started.events.take_ended()?;
         origin.ended_at(member, &outcome);
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
         if let Some(began) = began.filter(|_| audit::enabled()) {
-            crate::audit::ended(&Subject::of(call), began.elapsed(), &outcome);
+            let subject = Subject {
+                rule: route.rule.as_deref(),
+                ..Subject::of(call)
+            };
+            crate::audit::ended(&subject, began.elapsed(), &outcome);
         }
         if let Some(began) = began.filter(|_| metrics::enabled()) {
             let counted = CountedOutcome::of(&outcome);
@@ -62,11 +67,13 @@ impl Dispatch {
     fn goes_on(
         &self,
         call: &Call,
+        route: &Route,
         origin: Origin,
         member: &Arc<Member>,
         started: RunningCall,
     ) -> RunningCall {
         let place = self.shared.in_flight.enter(call);
+        place.takes(route);
         let worker_call = WorkerCall::started(
             self.shared.clone(),
             Box::new(origin),

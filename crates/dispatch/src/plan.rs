@@ -3,6 +3,8 @@
 //! Mostly that takes no waiting. What may be waited for: the lists of a node that has just started, a check of arguments
 //! that takes long, and a worker for a call that its session's owner journals, since the journal must name one.
 
+use std::sync::Arc;
+
 use futures::future::Either;
 use shoal_ports::{
     Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, EdgePlan, Planning, RequestPlan,
@@ -13,6 +15,7 @@ use shoal_telemetry::metrics::{ShedReason, metrics};
 use tokio::time::Instant;
 
 use crate::access::Access;
+use crate::audit;
 use crate::bridge::may_continue;
 use crate::checking::Check;
 use crate::dispatch::Dispatch;
@@ -122,7 +125,7 @@ impl Dispatch {
 
     /// What a call's caller may use.
     pub(crate) fn access(&self, call: &Call) -> Access {
-        Access::of(&self.shared.config, &call.caller)
+        Access::of_call(&self.shared.config, call)
     }
 
     /// Where a call goes by this view.
@@ -151,7 +154,10 @@ impl Dispatch {
         };
         match self.route(view, access, call, arguments, params) {
             Ok(routed) => self.placed(view, call, routed),
-            Err(refused) => Finding::Done(Err(refuse(view, call, refused))),
+            Err(refused) => {
+                tell_allowed(call, access.rule());
+                Finding::Done(Err(refuse(view, call, refused)))
+            }
         }
     }
 
@@ -168,6 +174,7 @@ impl Dispatch {
                     return Finding::Worker(routed);
                 }
                 Err((failure, reason)) => {
+                    tell_allowed(call, routed.route.rule);
                     return Finding::Done(Err(shed(&routed.route.pool, failure, reason)));
                 }
             },
@@ -189,6 +196,7 @@ impl Dispatch {
                     };
                     let view = self.shared.view();
                     if let Some(refused) = refused {
+                        tell_allowed(call, routed.route.rule);
                         return Err(refuse(&view, call, refused));
                     }
                     self.placed(&view, call, routed)
@@ -207,7 +215,10 @@ impl Dispatch {
             match placed {
                 Ok(worker) => return Ok(Found::of(routed, Some(worker))),
                 Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
-                Err((failure, reason)) => return Err(shed(&routed.route.pool, failure, reason)),
+                Err((failure, reason)) => {
+                    tell_allowed(call, routed.route.rule);
+                    return Err(shed(&routed.route.pool, failure, reason));
+                }
             }
             // Either way it is looked at again.
             let _ = tokio::time::timeout_at(until, changes.changed()).await;
@@ -258,6 +269,17 @@ impl Found {
             route: Some(self.route),
             worker: self.worker,
         }
+    }
+}
+
+/// A call is refused before it begins: it has no event, which would say the rule that allowed it.
+fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
+    if let Some(rule) = rule {
+        let subject = audit::Subject {
+            rule: Some(&rule),
+            ..audit::Subject::of(call)
+        };
+        audit::allowed(&subject);
     }
 }
 

@@ -106,6 +106,7 @@ pub(crate) fn route(
         tool: called,
         params: edit.finish(),
         hold,
+        rule: access.rule(),
     };
     Ok(Routed {
         route,

@@ -86,23 +86,29 @@ impl Dispatch {
         match plan.call.caller.revision.era() {
             Era::Modern => self.start_modern(plan, place).await,
             Era::Legacy => {
-                let route = plan.route.map(|route| (route, plan.worker));
-                let access = self.access(&plan.call);
-                self.start_legacy(access, plan.call, route).await
+                let call = plan.call;
+                let found = match plan.route {
+                    Some(route) => (route, plan.worker),
+                    None => match self.find_surely(self.access(&call), &call).await {
+                        Ok(Found { route, worker, .. }) => (route, worker),
+                        Err(outcome) => return instead(outcome),
+                    },
+                };
+                place.takes(&found.0);
+                self.start_legacy(call, Some(found)).await
             }
         }
     }
 
-    /// Runs a call of a legacy caller, by the way that was found for it, if one was.
+    /// Runs a call of a legacy caller that has been allowed, by the way that was found for it, if one was.
     pub(crate) async fn start_legacy(
         &self,
-        access: Access,
         call: Call,
         route: Option<(Route, Option<Binding>)>,
     ) -> Result<RunningCall, CallFailure> {
         let (route, worker) = match route {
             Some(found) => found,
-            None => match self.find_surely(access, &call).await {
+            None => match self.find_surely(Access::granted(), &call).await {
                 Ok(Found { route, worker, .. }) => (route, worker),
                 Err(outcome) => return instead(outcome),
             },
@@ -166,6 +172,7 @@ impl Dispatch {
                 }
             }
         };
+        place.takes(&route);
         let may_begin = match agreed {
             Agreed::No => !asks,
             Agreed::Before => true,
@@ -281,7 +288,7 @@ impl Dispatch {
     async fn start_anywhere(&self, mut call: Call, asks: bool) -> Result<Resumed, CallFailure> {
         if !asks {
             call.asks_first = false;
-            let started = self.start_legacy(Access::granted(), call, None).await;
+            let started = self.start_legacy(call, None).await;
             return started.map(Resumed::Running);
         }
         let pool = self.pool_asked_of(&call);
@@ -435,6 +442,7 @@ impl Dispatch {
                 tool: None,
                 params: call.params.clone(),
                 hold: None,
+                rule: None,
             },
         }
     }

@@ -162,7 +162,7 @@ impl Case {
             (true, false) => Expected::Allow,
             (false, false) => Expected::Deny,
         };
-        let rule = policy.rule(decision).map(str::to_owned);
+        let rule = policy.rule(decision).map(|name| name.to_string());
         let by_the_rule = (self.rule.as_ref())
             .is_none_or(|expected| *expected == rule.clone().unwrap_or_default());
         let named = || {

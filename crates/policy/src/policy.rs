@@ -113,7 +113,7 @@ impl Policy {
     }
 
     /// The name of the rule that decided; `None` where no rule applied.
-    pub fn rule(&self, decision: Decision) -> Option<&str> {
+    pub fn rule(&self, decision: Decision) -> Option<&Arc<str>> {
         let rule = self.rules.get(decision.rule? as usize)?;
         Some(&rule.name)
     }
@@ -166,7 +166,7 @@ impl Policy {
                 failed = true;
                 metrics().policy.failed();
                 tracing::debug!(
-                    rule = rule.name, principal = %subject.principal, kind = target.kind.as_str(),
+                    rule = &*rule.name, principal = %subject.principal, kind = target.kind.as_str(),
                     name = target.name, error, "a rule could not be evaluated"
                 );
                 if rule.effect == Effect::Ask {

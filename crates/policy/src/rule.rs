@@ -1,5 +1,7 @@
 //! A rule, ready to be asked.
 
+use std::sync::Arc;
+
 use percent_encoding::percent_decode_str;
 use shoal_ports::matches_pattern;
 
@@ -14,7 +16,7 @@ const MOST_ENTRIES: usize = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) effect: Effect,
     when: Option<Expression>,
     principals: Patterns,
@@ -76,7 +78,7 @@ impl CompiledRule {
             false => Patterns::of(&rule.resources),
         };
         Ok(Self {
-            name: rule.name.clone(),
+            name: rule.name.as_str().into(),
             effect: rule.effect,
             when,
             principals: Patterns::of(&rule.principals),

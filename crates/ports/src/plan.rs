@@ -30,6 +30,8 @@ pub struct Route {
     pub params: Option<RawJson>,
     /// How long a call there that must not run twice is held before it is journaled, where the pool has a time of its own.
     pub hold: Option<Duration>,
+    /// The policy rule that allows the call, where that was asked, for the audit trail.
+    pub rule: Option<Arc<str>>,
 }
 
 /// What an edge settles of a request before that goes to its session: a plan without its call, which only the session can

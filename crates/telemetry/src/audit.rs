@@ -61,6 +61,12 @@ pub fn enabled() -> bool {
     TRAIL.get().is_some()
 }
 
+/// Whether events of a kind are recorded.
+#[must_use]
+pub fn keeps(kind: Kind) -> bool {
+    TRAIL.get().is_some_and(|trail| trail.kinds.contains(&kind))
+}
+
 /// Records an event, which `fill` describes. It is not called when nobody keeps events of the kind.
 pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
     let Some(trail) = TRAIL.get().filter(|trail| trail.kinds.contains(&kind)) else {

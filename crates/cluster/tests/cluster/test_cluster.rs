@@ -222,6 +222,7 @@ pub(crate) fn planned(durability: Durability) -> Post {
             tool: Some("t".into()),
             params: None,
             hold: None,
+            rule: None,
         },
         worker: Binding {
             worker: WorkerId::new("w"),

@@ -17,7 +17,6 @@ use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, timeout_at};
 
 use super::{Answer, asked, question};
-use crate::access::Access;
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
 use crate::start::instead;
@@ -195,8 +194,8 @@ impl Asking {
                             let ledger = dispatch.shared.view().ledger(worker);
                             call.ledger = ledger.or(call.ledger);
                         }
-                        let route = Some((route, binding));
-                        dispatch.start_legacy(Access::granted(), call, route).await
+                        place.takes(&route);
+                        dispatch.start_legacy(call, Some((route, binding))).await
                     }
                     Err(outcome) => instead(outcome),
                 }
@@ -205,7 +204,7 @@ impl Asking {
                 let until = Instant::now() + dispatch.shared.config.reconnect_wait();
                 dispatch.start_at(call, &worker, until).await
             }
-            Some(Next::Anywhere) => dispatch.start_legacy(Access::granted(), call, None).await,
+            Some(Next::Anywhere) => dispatch.start_legacy(call, None).await,
             None => return Err(CallFailure::Cancelled),
         };
         let running = place.unless_failed(started)?;

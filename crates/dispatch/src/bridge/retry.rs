@@ -180,6 +180,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         params: None,
         tool: None,
         hold: None,
+        rule: None,
     };
     let origin = Origin::new(call, route, shared);
     let position = Position {

@@ -214,6 +214,7 @@ impl Origin {
             tool: None,
             params: None,
             hold: None,
+            rule: None,
         };
         let route = match &self.route {
             Some(route) => route.clone(),

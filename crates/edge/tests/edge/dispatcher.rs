@@ -286,6 +286,7 @@ impl Dispatcher for FakeDispatcher {
                 tool: Some(name.as_str().into()),
                 params: call.params.clone(),
                 hold: None,
+                rule: None,
             }),
             worker: session.then(|| Binding {
                 worker: WorkerId::new("w"),

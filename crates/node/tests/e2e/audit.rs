@@ -110,6 +110,8 @@ async fn decisions_and_ends_stand_in_the_file() {
         ))
         .await;
     assert!(echo["result"].is_object(), "{echo}");
+    let unreadable = session.ask(&call(6, "echo", json!({ "text": 5 }))).await;
+    assert_ne!(unreadable["result"]["isError"], false, "{unreadable}");
     let denied = session.ask(&call(3, "long_job", json!({}))).await;
     assert_eq!(denied["error"]["message"], "unknown tool: long_job");
     let sum = ask(&server, 4, "add", json!({ "a": 1, "b": 2 })).await;
@@ -155,6 +157,12 @@ async fn decisions_and_ends_stand_in_the_file() {
         "policy",
         json!({ "shoal.outcome": "denied", "shoal.policy.rule": "no jobs", "gen_ai.tool.name": "long_job", "enduser.id": "alice" }),
     );
+    // What is allowed and begins says so itself.
+    one(
+        "policy",
+        json!({ "shoal.outcome": "allowed", "shoal.policy.rule": "all", "gen_ai.tool.name": "echo", "enduser.id": "alice" }),
+    );
+    one("policy", json!({ "shoal.outcome": "allowed" }));
     one(
         "quota",
         json!({ "shoal.quota": "sums", "enduser.id": "alice" }),
@@ -174,11 +182,12 @@ async fn decisions_and_ends_stand_in_the_file() {
     one(
         "call",
         json!({ "gen_ai.tool.name": "echo", "shoal.outcome": "completed", "mcp.session.id": session, "enduser.id": "alice",
-        "mcp.protocol.version": "2025-11-25", "mcp.method.name": "tools/call" }),
+        "mcp.protocol.version": "2025-11-25", "mcp.method.name": "tools/call", "shoal.policy.rule": "all" }),
     );
     one(
         "call",
-        json!({ "gen_ai.tool.name": "add", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.call.arguments": null }),
+        json!({ "gen_ai.tool.name": "add", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.call.arguments": null,
+        "shoal.policy.rule": "all" }),
     );
     let echoed = events
         .iter()

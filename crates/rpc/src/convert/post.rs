@@ -124,6 +124,7 @@ fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
         worker: worker.worker.to_string(),
         ledger: worker.ledger.map(ledger_out),
         hold_ms: route.hold.map(millis),
+        rule: route.rule.map(|rule| rule.to_string()),
     }
 }
 
@@ -143,6 +144,7 @@ fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malforme
             tool: said.tool.map(Arc::from),
             params: params.or_else(|| own.cloned()),
             hold: said.hold_ms.map(duration),
+            rule: said.rule.map(Arc::from),
         },
         worker: Binding {
             worker: WorkerId::new(said.worker),

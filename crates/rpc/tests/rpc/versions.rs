@@ -231,6 +231,7 @@ async fn a_plan_goes_to_nodes_that_know_it_and_what_had_one_is_repeated_to_no_ot
                     tool: None,
                     params: None,
                     hold: None,
+                    rule: None,
                 },
                 worker: Binding {
                     worker: WorkerId::new("w"),

@@ -613,6 +613,7 @@ pub fn bound(id: u64, tool: &str) -> Post {
             tool: Some(tool.into()),
             params: None,
             hold: None,
+            rule: None,
         },
         worker: Binding {
             worker: WorkerId::new("w"),

@@ -269,11 +269,16 @@ pub(super) fn body() -> impl Strategy<Value = Body> {
 
 /// What an edge settles of a request; the parameters are the request's own where they are none.
 pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
-    let way = (text(), option::of(text()), option::of(json()));
+    let way = (
+        text(),
+        option::of(text()),
+        option::of(json()),
+        option::of(text()),
+    );
     let worker = ("[a-z]{1,8}", option::of(any::<(u64, u64)>()));
     let plan = (any::<bool>(), way, worker, option::of(millis()));
     let plan = plan.prop_map(
-        |(repeatable, (pool, tool, params), (worker, ledger), hold)| {
+        |(repeatable, (pool, tool, params, rule), (worker, ledger), hold)| {
             Ok(RequestPlan {
                 durability: match repeatable {
                     true => Durability::Repeatable,
@@ -284,6 +289,7 @@ pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
                     tool: tool.map(Arc::from),
                     params,
                     hold,
+                    rule: rule.map(Arc::from),
                 },
                 worker: Binding {
                     worker: WorkerId::new(worker),
