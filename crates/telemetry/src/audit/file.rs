@@ -1,7 +1,7 @@
 //! The file of the trail: lines are added to it, also where somebody has moved it away meanwhile.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
         looked: Instant::now(),
         has_failed: false,
         lost: 0,
-        is_torn: false,
+        is_torn: is_torn(path),
     };
     Lines::start("audit", output, queue_bytes, GATHER)
 }
@@ -41,6 +41,19 @@ fn append_to(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
     options.open(path)
+}
+
+/// Whether a file ends within a line: whoever wrote it last had no room for the rest.
+fn is_torn(path: &Path) -> bool {
+    // Only a file is looked into: to open a pipe is to be its reader.
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let last = || {
+        let mut last = [0];
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last).map(|()| last[0])
+    };
+    is_file && last().is_ok_and(|last: u8| last != b'\n')
 }
 
 struct AuditFile {
@@ -70,7 +83,7 @@ impl AuditFile {
             .is_some_and(|file| is_at(file, &self.path))
         {
             self.file = append_to(&self.path).ok();
-            self.is_torn = false;
+            self.is_torn = is_torn(&self.path);
         }
     }
 
@@ -166,7 +179,7 @@ mod tests {
     use std::time::Instant;
     use std::{fs, io};
 
-    use super::{AuditFile, LOOK, Output as _, append_to, count_of, write_out};
+    use super::{AuditFile, LOOK, Output as _, append_to, count_of, is_torn, write_out};
 
     #[test]
     fn a_file_that_was_moved_away_is_made_again() {
@@ -231,7 +244,7 @@ mod tests {
             looked: Instant::now(),
             has_failed: true,
             lost: 1,
-            is_torn: true,
+            is_torn: is_torn(&path),
         };
         file.write(b"3\n");
         file.write(b"4\n");
@@ -240,6 +253,9 @@ mod tests {
         assert_eq!((lines[1], &lines[3..]), ("2", &["3", "4"][..]));
         let lost: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
         assert_eq!(lost["shoal.events"], 1);
+        assert!(!is_torn(&path) && !is_torn(directory.path()));
+        fs::write(&path, "").unwrap();
+        assert!(!is_torn(&path));
     }
 
     #[test]
