@@ -54,20 +54,15 @@ pub(crate) fn not_enough(
     });
 }
 
-/// A request finds its quota used up.
-pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject) {
+/// A request finds its quota used up. Who sent it is known unless it is counted by its address.
+pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<&Principal>) {
     audit::record(Kind::Quota, |event| {
         event.set(attributes::OUTCOME, "refused");
         event.set(keys::QUOTA, quota);
-        match subject {
-            QuotaSubject::Everybody => {}
-            QuotaSubject::Address(address) => {
-                event.set(attributes::CLIENT_ADDRESS, *address);
-            }
-            QuotaSubject::Principal(principal) => {
-                event.set(keys::ENDUSER_ID, principal.as_str());
-            }
+        if let QuotaSubject::Address(address) = subject {
+            event.set(attributes::CLIENT_ADDRESS, *address);
         }
+        event.set_some(keys::ENDUSER_ID, principal.map(Principal::as_str));
         event.trace(trace::current().as_ref());
     });
 }

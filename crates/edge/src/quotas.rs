@@ -169,7 +169,8 @@ impl Quotas {
         };
         let rules = self.0.rules.read().clone();
         let subject = QuotaSubject::address(address);
-        self.admit_by(&rules.of_address, |_| (&subject, 1)).await
+        self.admit_by(&rules.of_address, None, |_| (&subject, 1))
+            .await
     }
 
     /// Counts the requests of a message of a client that is known.
@@ -191,13 +192,15 @@ impl Quotas {
             };
             (subject, rule.count(&requests))
         };
-        self.admit_by(&rules.of_message, counted).await
+        self.admit_by(&rules.of_message, Some(principal), counted)
+            .await
     }
 
     /// Counts requests by all of the rules, or by none. `counted` says whose they are to a rule, and how many.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
+        principal: Option<&Principal>,
         counted: impl Fn(&Rule) -> (&'a QuotaSubject, u32),
     ) -> Result<Places, Refusal> {
         let mut places = Places::default();
@@ -213,7 +216,7 @@ impl Quotas {
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = admitted {
-                rule.refused(subject);
+                rule.refused(subject, principal);
                 // They were not let through: what they have taken of other quotas is there for others.
                 for rule in &rules[..at] {
                     let (subject, count) = counted(rule);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CellRate, QuotaConfig, QuotaKey, QuotaSubject, matches_pattern};
+use shoal_ports::{CellRate, Principal, QuotaConfig, QuotaKey, QuotaSubject, matches_pattern};
 use shoal_telemetry::metrics::{QuotaLeaseOutcome, QuotaOutcome, metrics};
 
 use super::leases::Leases;
@@ -62,6 +62,9 @@ impl Rule {
         let Some(limit) = self.config.concurrent else {
             return Ok(());
         };
+        if count as usize > limit {
+            return Err(self.never(count));
+        }
         let place = PlaceCounts::take(&self.places, subject.clone(), count as usize, limit);
         let place = place.ok_or_else(|| Refusal::QuotaPlaces {
             quota: Arc::clone(&self.name),
@@ -89,9 +92,9 @@ impl Rule {
         metrics().security.quota(&self.name, outcome);
     }
 
-    pub(super) fn refused(&self, subject: &QuotaSubject) {
+    pub(super) fn refused(&self, subject: &QuotaSubject, principal: Option<&Principal>) {
         self.counted(QuotaOutcome::Refused);
-        audit::over_quota(&self.name, subject);
+        audit::over_quota(&self.name, subject, principal);
     }
 
     pub(super) fn leased(&self, outcome: QuotaLeaseOutcome) {

@@ -246,6 +246,13 @@ async fn calls_under_way_are_counted_until_they_are_answered() {
     );
     let data = third.error().data.unwrap();
     assert_eq!(data.as_str(), r#"{"quota":"some","retryAfterMs":1000}"#);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let three = Body::parse(&Bytes::from(format!("[{ping},{ping},{ping}]")), 64).unwrap();
+    let never = edge.admit(&bob, &three).await.err().unwrap();
+    assert!(
+        matches!(never, Refusal::BatchOverQuota { count: 3, .. }),
+        "{never}"
+    );
     assert!(edge.admit(&bob, &call()).await.is_ok());
     drop(one);
     assert!(edge.admit(&alice, &call()).await.is_ok());
