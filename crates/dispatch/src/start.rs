@@ -86,16 +86,15 @@ impl Dispatch {
         match plan.call.caller.revision.era() {
             Era::Modern => self.start_modern(plan, place).await,
             Era::Legacy => {
-                let call = plan.call;
                 let found = match plan.route {
                     Some(route) => (route, plan.worker),
-                    None => match self.find_surely(self.access(&call), &call).await {
+                    None => match self.find_surely(self.access(&plan.call), &plan.call).await {
                         Ok(Found { route, worker, .. }) => (route, worker),
                         Err(outcome) => return instead(outcome),
                     },
                 };
                 place.takes(&found.0);
-                self.start_legacy(call, Some(found)).await
+                self.start_legacy(plan.call, Some(found)).await
             }
         }
     }
