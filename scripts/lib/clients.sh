@@ -22,14 +22,12 @@ prepare() {
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
             ;;
-        rmcp) rmcp_build attempt ;;
+        rmcp)
+            attempt build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" \
+                --manifest-path "$INTEROP/rmcp/Cargo.toml"
+            ;;
         *) npm_install "$INTEROP/$1" ;;
     esac
-}
-
-# rmcp_build VERB: `begin_nicely` or `attempt`
-rmcp_build() {
-    "$1" build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" --manifest-path "$INTEROP/rmcp/Cargo.toml"
 }
 
 # command_of CLIENT: sets COMMAND to the words that run it

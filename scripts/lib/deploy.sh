@@ -23,12 +23,7 @@ build_static() {
     fi
     [[ $(uname -s) == Linux ]] || return 1
     # Not what is shipped (`dist`), which takes twice as long to build.
-    static_build check
-}
-
-# static_build VERB: `begin_nicely` or `check`
-static_build() {
-    "$1" "build: static binary" 3600 env SHOAL_PROFILE=release "$ROOT/deploy/build-static" "$WORK/static/shoal"
+    check "build: static binary" 3600 env SHOAL_PROFILE=release "$ROOT/deploy/build-static" "$STATIC"
 }
 
 # is_static FILE: whether no loader is needed to run it

@@ -11,9 +11,6 @@ TAIL_LINES=40
 TRY_SECONDS=300
 # The process of what is being attempted.
 RUNNING=
-# What runs ahead of its attempt: its process, by its name.
-declare -A BEGUN
-LAST_NICE=
 
 heading() {
     printf '\n== %s\n' "$1"
@@ -63,45 +60,12 @@ attempt() {
     local name=$1 seconds=$2
     shift 2
     local status=0
-    if [[ -n ${BEGUN[$name]:-} ]]; then
-        RUNNING=${BEGUN[$name]}
-    else
-        # In the background, so that an interrupt reaches this script at once.
-        timeout -k 10 "$seconds" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
-        RUNNING=$!
-    fi
+    # In the background, so that an interrupt reaches this script at once.
+    timeout -k 10 "$seconds" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    RUNNING=$!
     wait "$RUNNING" || status=$?
     RUNNING=
-    [[ -z ${BEGUN[$name]:-} ]] || unset "BEGUN[$name]"
     return "$status"
-}
-
-# begin NAME SECONDS COMMAND…: runs the command ahead of its attempt, which then waits for it
-begin() {
-    local name=$1
-    setsid timeout -k 10 "${@:2}" >"$(log_of "$name")" 2>&1 </dev/null &
-    BEGUN[$name]=$!
-}
-
-# begin_nicely NAME SECONDS COMMAND…: the same at a lower priority (as a process and, for that counts first, as a session), so that it
-# takes what processors the tests leave idle. One such command runs at a time, in the order in which they are begun.
-begin_nicely() {
-    local name=$1
-    # shellcheck disable=SC2016 # the shell that is started expands it
-    setsid bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null
-        [[ -z $0 ]] || tail --pid="$0" -f /dev/null
-        exec nice -n 10 timeout -k 10 "$@"' "$LAST_NICE" "${@:2}" >"$(log_of "$name")" 2>&1 </dev/null &
-    LAST_NICE=$!
-    BEGUN[$name]=$!
-}
-
-# end_begun: ends what runs ahead, and all that it started
-end_begun() {
-    local pid
-    for pid in "${BEGUN[@]}"; do
-        # shellcheck disable=SC2046 # one word for each process
-        kill $(session_members "$pid") 2>/dev/null || true
-    done
 }
 
 # install_by NAME COMMAND…: attempts the command up to three times, as a registry hangs or breaks off now and then
@@ -163,9 +127,8 @@ show_log() {
 
 # show_newest_log: the end of what was attempted last
 show_newest_log() {
-    local log name ahead=()
-    for name in "${!BEGUN[@]}"; do ahead+=(! -path "$(log_of "$name")"); done
-    log=$(find "$WORK" -name '*.log' "${ahead[@]}" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+    local log
+    log=$(find "$WORK" -name '*.log' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
     [[ -z $log ]] || tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
 }
 
