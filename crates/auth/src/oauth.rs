@@ -267,6 +267,8 @@ impl Authenticator for OAuth {
         let verified = match self.verified.get(&digest) {
             Some(known) => known,
             None => {
+                let malformed = |_| AuthError::Token(TokenFault::Malformed);
+                let token = str::from_utf8(token).map_err(malformed)?;
                 // Boxed: each request would have room for it, and nearly none needs that.
                 let verified = Box::pin(self.verify(token, digest)).await?;
                 self.verified.keep(digest, verified.clone());

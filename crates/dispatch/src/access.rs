@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use shoal_policy::{Decision, KnownSubject, Policy, Subject, Target, TargetKind};
-use shoal_ports::{Call, Caller};
+use shoal_ports::{Call, Caller, ClientInfo};
 use shoal_protocol::RawJson;
 use shoal_telemetry::audit::{self, Kind, keys};
 use shoal_telemetry::metrics::{PolicyOutcome, metrics};
@@ -337,6 +337,6 @@ fn subject_of(caller: &Caller) -> Subject<'_> {
         principal: caller.principal.as_str(),
         scopes: grant.map_or(&[], |grant| &grant.scopes),
         claims: grant.map(|grant| &grant.claims),
-        client: caller.client_info.as_ref(),
+        client: caller.client_info.as_ref().map(ClientInfo::as_json),
     }
 }

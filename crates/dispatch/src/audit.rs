@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_ports::{Call, CallId, CallOutcome, Caller, client_name};
+use shoal_ports::{Call, CallId, CallOutcome, Caller, ClientInfo};
 use shoal_protocol::{Method, RawJson, TraceContext};
 use shoal_telemetry::audit::{self, Event, Kind, keys};
 use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome, PolicyOutcome};
@@ -82,7 +82,7 @@ fn describe(event: &mut Event<'_>, call: &Subject<'_>) {
         .set(keys::ENDUSER_ID, caller.principal.as_str())
         .set_some(
             keys::CLIENT_NAME,
-            caller.client_info.as_ref().map(client_name).as_deref(),
+            caller.client_info.as_ref().map(ClientInfo::name),
         )
         .set(attributes::MCP_METHOD_NAME, call.method.as_str())
         .set_some(

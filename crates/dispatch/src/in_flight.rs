@@ -11,8 +11,8 @@ use futures::StreamExt as _;
 use parking_lot::Mutex;
 use shoal_ports::{
     Call, CallControl, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, CallReport,
-    CallState, Caller, Durability, Listing, Route, RunningCall, SessionId, WorkerId, client_name,
-    mark_of, shown,
+    CallState, Caller, Durability, Listing, Route, RunningCall, SessionId, WorkerId, mark_of,
+    shown,
 };
 use shoal_protocol::{Era, Method, RawJson, TraceContext};
 use shoal_telemetry::metrics::{CountedOutcome, metrics};
@@ -197,7 +197,7 @@ impl CallEntry {
             method: shown(self.method.as_str(), LONGEST_TARGET),
             target: target(&self.method, self.params.as_ref()),
             session: self.caller.session.as_ref().map(ToString::to_string),
-            client: self.caller.client_info.as_ref().map(client_name),
+            client: (self.caller.client_info.as_ref()).map(|info| info.name().to_owned()),
             principal: mark_of(&self.caller.principal),
             worker: state.worker.as_ref().map(ToString::to_string),
             journaled: self.durability == Durability::Journaled,

@@ -1,7 +1,5 @@
 //! What a request shows of its caller, and whether what was granted to the caller is enough.
 
-use std::sync::Arc;
-
 use http::request::Parts;
 use http::{HeaderMap, header};
 use memchr::memchr;
@@ -10,6 +8,7 @@ use shoal_ports::{
 };
 use shoal_protocol::{Body, Message};
 
+use crate::connection::Connection;
 use crate::state::EdgeState;
 use crate::{audit, measure, names};
 
@@ -17,9 +16,10 @@ use crate::{audit, measure, names};
 pub(crate) async fn authenticate(
     edge: &EdgeState,
     head: &Parts,
-    token: Option<(Scheme, &str)>,
+    token: Option<(Scheme, &[u8])>,
 ) -> Result<Authenticated, AuthError> {
-    let last = head.extensions.get::<Arc<LastToken>>();
+    let peer = Connection::of(&head.extensions).map(|connection| &*connection.peer);
+    let last = peer.map(|peer| &peer.last_token);
     let shown = Credentials {
         token,
         digest: last.zip(token).map(|(last, (_, token))| last.digest(token)),
@@ -27,7 +27,7 @@ pub(crate) async fn authenticate(
             .headers
             .get(&names::DPOP)
             .and_then(|proof| proof.to_str().ok()),
-        certificate: head.extensions.get(),
+        certificate: peer.and_then(|peer| peer.certificate.as_ref()),
         method: head.method.as_str(),
         path: head.uri.path(),
     };
@@ -63,10 +63,10 @@ fn is_news(
 }
 
 /// The token of `Authorization: Bearer …` or `DPoP …`.
-pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
-    let value = str::from_utf8(headers.get(header::AUTHORIZATION)?.as_bytes()).ok()?;
-    let (name, token) = value.split_at_checked(memchr(b' ', value.as_bytes())?)?;
-    let schemes = [("bearer", Scheme::Bearer), ("dpop", Scheme::Dpop)];
+pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (name, token) = value.split_at_checked(memchr(b' ', value)?)?;
+    let schemes = [(&b"bearer"[..], Scheme::Bearer), (b"dpop", Scheme::Dpop)];
     let (_, scheme) = (schemes.into_iter()).find(|(known, _)| name.eq_ignore_ascii_case(known))?;
     let token = token.trim_ascii();
     (!token.is_empty()).then_some((scheme, token))

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Extensions;
 use parking_lot::Mutex;
 use shoal_ports::{NodeLimits, Principal, PrincipalCounts};
 use shoal_telemetry::metrics::{GivenUp, metrics};
@@ -70,12 +69,12 @@ impl Backlog {
         }))
     }
 
-    /// Whoever sent the request with these extensions.
-    pub(crate) fn reader(&self, principal: &Principal, request: &Extensions) -> Reader {
+    /// Whoever gets an answer that is written so.
+    pub(crate) fn reader(&self, principal: &Principal, writing: Option<&Writing>) -> Reader {
         Reader {
             backlog: self.clone(),
             principal: principal.clone(),
-            writing: request.get::<Writing>().cloned(),
+            writing: writing.cloned(),
         }
     }
 
@@ -237,7 +236,6 @@ mod tests {
     use std::task::{Context, Poll};
 
     use bytes::Bytes;
-    use http::Extensions;
     use shoal_ports::{NodeLimits, Principal};
 
     use super::{Backlog, BacklogFull, Reader, STILL};
@@ -257,9 +255,7 @@ mod tests {
 
     fn reader(backlog: &Backlog, principal: &str) -> (Reader, Writing) {
         let writing = Writing::default();
-        let mut extensions = Extensions::new();
-        extensions.insert(writing.clone());
-        let reader = backlog.reader(&Principal::new(principal), &extensions);
+        let reader = backlog.reader(&Principal::new(principal), Some(&writing));
         (reader, writing)
     }
 
@@ -329,7 +325,7 @@ mod tests {
     async fn without_authentication_only_the_node_counts() {
         let backlog = backlog(4, 1);
         let everybody = Principal::anonymous();
-        let reader = backlog.reader(&everybody, &Extensions::new());
+        let reader = backlog.reader(&everybody, None);
         let _held = reader.keep(answer(4)).unwrap();
         assert_eq!(reader.keep(answer(1)), Err(BacklogFull::Node(4 * ONE)));
     }

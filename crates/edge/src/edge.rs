@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
-use shoal_telemetry::audit;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
@@ -78,10 +77,3 @@ impl Edge {
 /// An edge at work, which answers requests of any path; a cheap handle.
 #[derive(Clone)]
 pub struct EdgeService(pub(crate) Arc<EdgeState>);
-
-impl EdgeService {
-    /// Whether it matters now where requests come from.
-    pub fn wants_addresses(&self) -> bool {
-        self.0.quotas.count_addresses() || audit::enabled()
-    }
-}

@@ -45,10 +45,6 @@ use crate::{answer, authorize, cors, header_check, measure, resource};
 #[derive(Clone, Debug)]
 pub struct Trusted(pub Principal);
 
-/// An extension of a request that came over TLS which ends in this process.
-#[derive(Clone, Copy, Debug)]
-pub struct OverTls;
-
 /// Any other path. The answer is no JSON-RPC error, by which a client would recognize an MCP endpoint.
 fn elsewhere(edge: &EdgeState, head: &Parts, began: Instant) -> Response {
     let text = format!(

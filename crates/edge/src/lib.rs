@@ -5,6 +5,7 @@
 //! | [`Edge`] (`edge.rs`) | the parts of an edge, and the service that they make |
 //! | `layers.rs` | what every request passes first, in its order: headers, host and origin, who is calling, limits |
 //! | `upgrade.rs` | a connection that goes on in another protocol |
+//! | `connection.rs`, `writing.rs` | what is known of the connection that a request came on |
 //! | `state.rs`, `visit.rs`, `permit.rs` | what the endpoints share, what they know of a request, and what a POST holds |
 //! | `header_check.rs` | headers that two readers could understand differently |
 //! | `transport.rs` | what a way by which clients reach the node has to be, and all of them |
@@ -35,6 +36,7 @@ mod backlog;
 mod body;
 mod body_budget;
 mod config;
+mod connection;
 mod cors;
 mod edge;
 mod era;
@@ -69,9 +71,10 @@ mod websocket;
 mod writing;
 
 pub use config::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
+pub use connection::{Connection, Peer};
 pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
-pub use layers::{OverTls, Trusted};
+pub use layers::Trusted;
 pub use load::Load;
 pub use quotas::{Quotas, TrustedProxies};
 pub use recorder::{Gauges, Recorder};

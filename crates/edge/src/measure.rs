@@ -1,10 +1,8 @@
 //! What telemetry says of HTTP: requests by route and status, and spans of those that carry no MCP message.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::time::Instant;
 
-use axum::extract::ConnectInfo;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Version};
@@ -17,7 +15,7 @@ use shoal_telemetry::metrics::{
 };
 use shoal_telemetry::trace::{self, Attributes, Span, attributes, names};
 
-use crate::layers::OverTls;
+use crate::connection::Connection;
 use crate::names as headers;
 use crate::refusal::Refusal;
 use crate::upgrade;
@@ -49,7 +47,7 @@ pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, respon
             method: head.method.as_str(),
             route,
             status: response.status().as_u16(),
-            over_tls: head.extensions.get::<OverTls>().is_some(),
+            over_tls: Connection::of(&head.extensions).is_some_and(|it| it.peer.over_tls),
             version: version(head.version),
         },
     );
@@ -162,8 +160,8 @@ pub(crate) fn set_connection(set: &mut Attributes, head: &Parts) {
         .set(attributes::NETWORK_TRANSPORT, "tcp")
         .set(attributes::NETWORK_PROTOCOL_NAME, protocol)
         .set(attributes::NETWORK_PROTOCOL_VERSION, version);
-    if let Some(ConnectInfo(peer)) = head.extensions.get::<ConnectInfo<SocketAddr>>() {
-        set.set(attributes::CLIENT_ADDRESS, peer.ip())
-            .set(attributes::CLIENT_PORT, i64::from(peer.port()));
+    if let Some(address) = Connection::of(&head.extensions).and_then(|it| it.peer.address) {
+        set.set(attributes::CLIENT_ADDRESS, address.ip())
+            .set(attributes::CLIENT_PORT, i64::from(address.port()));
     }
 }

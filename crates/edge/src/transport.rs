@@ -36,7 +36,7 @@ pub(crate) trait ClientTransport {
 
     /// The token of whoever is calling: that of `Authorization`, unless clients of this transport may have no
     /// say in headers.
-    fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
+    fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
         authorize::token(headers)
     }
 
@@ -100,7 +100,7 @@ macro_rules! transports {
             }
 
             /// The token of whoever is calling.
-            pub(crate) fn token(self, headers: &HeaderMap) -> Option<(Scheme, &str)> {
+            pub(crate) fn token(self, headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
                 match self {
                     $(Self::$transport(_) => $transport::token(headers),)+
                 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::request::Parts;
-use shoal_ports::{ForwardedHeaders, Grant, Principal};
-use shoal_protocol::{Body, Message, RequestId, TraceContext};
+use shoal_ports::{ClientInfo, ForwardedHeaders, Grant, Principal};
+use shoal_protocol::{Body, Message, RawJson, RequestId, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 
 use crate::authorize;
 use crate::backlog::Reader;
 use crate::body::{self, Bounds};
+use crate::connection::Connection;
 use crate::permit::RequestPermit;
 use crate::quotas::Places;
 use crate::refusal::Refusal;
@@ -35,7 +36,16 @@ impl Visit<'_> {
     /// Whoever gets the answer.
     pub(crate) fn reader(&self) -> Reader {
         let backlog = &self.edge.backlog;
-        backlog.reader(&self.principal, &self.head.extensions)
+        let connection = Connection::of(&self.head.extensions);
+        backlog.reader(&self.principal, connection.map(|it| &it.writing))
+    }
+
+    /// The client that says this of itself.
+    pub(crate) fn client(&self, info: &RawJson) -> ClientInfo {
+        match Connection::of(&self.head.extensions) {
+            Some(connection) => connection.peer.last_client.named(info),
+            None => ClientInfo::new(info.clone()),
+        }
     }
 
     /// Reads the body within the limits. Where it takes room, the permit holds that.

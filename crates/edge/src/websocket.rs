@@ -51,9 +51,9 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    fn token(headers: &HeaderMap) -> Option<(Scheme, &str)> {
+    fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
         let offered = || offered(headers).find_map(|protocol| protocol.strip_prefix(AUTH));
-        authorize::token(headers).or_else(|| Some((Scheme::Bearer, offered()?)))
+        authorize::token(headers).or_else(|| Some((Scheme::Bearer, offered()?.as_bytes())))
     }
 
     async fn answer(visit: Visit<'_>, _: HttpBody) -> Result<Response, Refused> {

@@ -10,8 +10,7 @@ use tokio::time::Instant;
 
 /// When a client last took something of its answer, and the means to give it up. Clones are of the same writing.
 ///
-/// Whoever serves connections puts one into the extensions of each request: of the connection where that has one answer at
-/// a time (HTTP/1.1), of the stream where it has many (HTTP/2). Without one, an edge can give up no answer that waits.
+/// It is that of the connection where that has one answer at a time (HTTP/1.1), of the stream where it has many (HTTP/2).
 #[derive(Clone, Debug)]
 pub struct Writing(Arc<WritingState>);
 

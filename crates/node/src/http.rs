@@ -61,20 +61,11 @@ pub struct HttpLimits {
 pub trait RequestService: Clone + Send + Sync + 'static {
     /// Answers one.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
-
-    /// Whether it has to know where requests come from.
-    fn wants_addresses(&self) -> bool {
-        false
-    }
 }
 
 impl RequestService for EdgeService {
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send {
         Self::answer(self, request)
-    }
-
-    fn wants_addresses(&self) -> bool {
-        Self::wants_addresses(self)
     }
 }
 

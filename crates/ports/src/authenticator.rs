@@ -56,7 +56,7 @@ pub trait Authenticator: Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     /// The scheme and the token of `Authorization`, if there was one.
-    pub token: Option<(Scheme, &'a str)>,
+    pub token: Option<(Scheme, &'a [u8])>,
     /// The digest of that token, where it is known already.
     pub digest: Option<TokenDigest>,
     /// The header `DPoP`.
@@ -73,13 +73,13 @@ impl<'a> Credentials<'a> {
     /// Nothing but a bearer token.
     pub fn bearer(token: &'a str) -> Self {
         Self {
-            token: Some((Scheme::Bearer, token)),
+            token: Some((Scheme::Bearer, token.as_bytes())),
             ..Self::none()
         }
     }
 
     /// The digest of the token.
-    pub fn digest(&self, token: &str) -> TokenDigest {
+    pub fn digest(&self, token: &[u8]) -> TokenDigest {
         self.digest.unwrap_or_else(|| digest_of(token))
     }
 
@@ -96,7 +96,7 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// The certificate that a client showed when TLS began, by its SHA-256 (RFC 8705, 3.1). Requests have it as an extension.
+/// The certificate that a client showed when TLS began, by its SHA-256 (RFC 8705, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientCertificate([u8; 32]);
 

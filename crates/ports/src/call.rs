@@ -8,8 +8,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    Bound, CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Grant, Kind, LedgerNumber,
-    Principal, Retry, SessionId, StateRequest, WorkerId,
+    Bound, CallEvents, CallId, ClientInfo, Durability, Epoch, ForwardedHeaders, Grant, Kind,
+    LedgerNumber, Principal, Retry, SessionId, StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -61,7 +61,7 @@ pub struct Caller {
     /// The revision that the client speaks on this request.
     pub revision: Revision,
     /// `Implementation`, if the client named itself.
-    pub client_info: Option<RawJson>,
+    pub client_info: Option<ClientInfo>,
     /// `ClientCapabilities`; `{}` if it declared none.
     pub capabilities: RawJson,
     /// What its request says in headers that the call's pool asks for.

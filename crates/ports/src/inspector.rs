@@ -9,7 +9,6 @@ mod tool;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use shoal_protocol::RawJson;
 
 pub use call::{CallReport, CallState, ErrorReport};
 pub use node::{NodeReport, PoolReport, Remembered, WorkerReport};
@@ -17,10 +16,7 @@ pub use rates::{LATENCY_BOUNDS, LatencyHistogram, Outcomes, Step, quantile};
 pub use session::{SessionDetail, SessionReport, StreamReport};
 pub use tool::{RecentCalls, ToolAnnotations, ToolDetail, ToolReport};
 
-use crate::{CallId, Principal, SessionId, shown};
-
-/// Characters of a client's name and version.
-const LONGEST_CLIENT: usize = 96;
+use crate::{CallId, Principal, SessionId};
 
 /// One node as operators see it: what it holds and runs, not what is elsewhere.
 ///
@@ -99,16 +95,6 @@ pub enum InspectError {
     /// It answered that it cannot.
     #[error("{0}")]
     Failed(String),
-}
-
-/// Name and version of a client, of its `Implementation`; shortened.
-pub fn client_name(info: &RawJson) -> String {
-    let [name, version] = info.member_texts(["name", "version"]);
-    let name = name.unwrap_or_default();
-    match version {
-        Some(version) => shown([&*name, &*version].join(" ").trim_ascii(), LONGEST_CLIENT),
-        None => shown(name.trim_ascii(), LONGEST_CLIENT),
-    }
 }
 
 /// By what a principal is told from others where its name is not to be shown: the first 12 hexadecimal

@@ -11,14 +11,14 @@ use crate::Principal;
 pub type TokenDigest = [u8; 32];
 
 /// The token that a connection showed last, and what is known of it. Most connections show one token again and again: to compare
-/// it is much cheaper than to digest it. Requests have the one of their connection as an extension, in an `Arc`.
+/// it is much cheaper than to digest it.
 ///
 /// It takes as much memory as the token, which HTTP's limits bound, and ends with the connection.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 
 struct Shown {
-    token: Box<str>,
+    token: Box<[u8]>,
     digest: TokenDigest,
     /// Who was let in by it last, and from where.
     let_in: Option<(Principal, Option<IpAddr>)>,
@@ -26,7 +26,7 @@ struct Shown {
 
 impl LastToken {
     /// The digest of a token, which is the last one from now on.
-    pub fn digest(&self, token: &str) -> TokenDigest {
+    pub fn digest(&self, token: &[u8]) -> TokenDigest {
         let mut last = self.0.lock();
         if let Some(shown) = last.as_ref().filter(|shown| is_same(&shown.token, token)) {
             return shown.digest;
@@ -68,13 +68,13 @@ impl LastToken {
 
 /// Whether two tokens are the same. All of them is looked at, whatever differs: clients of one proxy may share a connection, and
 /// none must learn from the time how much of another's token it has guessed.
-fn is_same(one: &str, other: &str) -> bool {
-    let pairs = one.bytes().zip(other.bytes());
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
 }
 
 /// The digest of a token.
-pub(crate) fn digest_of(token: &str) -> TokenDigest {
+pub(crate) fn digest_of(token: &[u8]) -> TokenDigest {
     Sha256::digest(token).into()
 }
 
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn each_token_has_its_own_digest_whichever_was_shown_before() {
         let last = LastToken::default();
-        for token in ["one", "one", "two", "one", "", "ones", "two"] {
-            assert_eq!(last.digest(token), digest_of(token), "{token}");
+        for token in [&b"one"[..], b"one", b"two", b"one", b"", b"ones", b"two"] {
+            assert_eq!(last.digest(token), digest_of(token), "{token:?}");
         }
     }
 
@@ -107,14 +107,14 @@ mod tests {
             ("b", &bob, there, true),
         ] {
             assert_eq!(
-                last.lets_in(&last.digest(token), principal, from),
+                last.lets_in(&last.digest(token.as_bytes()), principal, from),
                 is_news,
                 "{token} {principal}"
             );
         }
         last.is_refused();
-        assert!(last.lets_in(&last.digest("b"), &bob, there));
-        let other = digest_of("a");
+        assert!(last.lets_in(&last.digest(b"b"), &bob, there));
+        let other = digest_of(b"a");
         assert!(last.lets_in(&other, &alice, here) && last.lets_in(&other, &alice, here));
     }
 }

@@ -23,6 +23,7 @@ mod binding;
 mod call;
 mod call_events;
 mod catalog;
+mod client_info;
 mod cluster_bus;
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -69,6 +70,7 @@ pub use call::{
 };
 pub use call_events::CallEvents;
 pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
+pub use client_info::ClientInfo;
 pub use cluster_bus::{ClusterBus, ClusterEvent, ClusterSubscription, Lagged};
 pub use directory::{Claim, Directory, NewSession, Placement, Renewal};
 pub use dispatcher::Dispatcher;
@@ -85,7 +87,7 @@ pub use inspector::{
     CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, LatencyHistogram,
     Listing, NodeReport, Outcomes, PoolReport, RecentCalls, Remembered, SessionDetail,
     SessionReport, Step, StreamReport, ToolAnnotations, ToolDetail, ToolReport, WorkerReport,
-    client_name, mark_of, quantile,
+    mark_of, quantile,
 };
 pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};

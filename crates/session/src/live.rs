@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use shoal_ports::{
-    Caller, Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId, SessionTransport,
-    StoreError, client_name,
+    Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId,
+    SessionTransport, StoreError,
 };
 use shoal_protocol::Revision;
 use tokio::sync::futures::Notified;
@@ -285,7 +285,9 @@ fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
     if handshake.get().is_none()
         && let Some(settled) = &session.record().handshake
     {
-        let _ = handshake.set((settled.revision, client_name(&settled.client_info).into()));
+        let client = session.caller().client_info.as_ref();
+        let name = client.map_or("", ClientInfo::name);
+        let _ = handshake.set((settled.revision, name.into()));
     }
 }
 

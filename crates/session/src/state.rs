@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, CallId, Caller, ForwardedHeaders, LogFilter, Principal, ServerFacts, SessionId,
-    SessionTransport, StateRequest,
+    AskId, CallId, Caller, ClientInfo, ForwardedHeaders, LogFilter, Principal, ServerFacts,
+    SessionId, SessionTransport, StateRequest,
 };
 use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{
@@ -376,7 +376,7 @@ fn caller_of(session: &SessionId, record: &Record) -> Caller {
         principal: record.principal.clone(),
         session: Some(session.clone()),
         revision: handshake.map_or(Revision::V2024_11_05, |handshake| handshake.revision),
-        client_info: handshake.map(|handshake| handshake.client_info.clone()),
+        client_info: handshake.map(|handshake| ClientInfo::new(handshake.client_info.clone())),
         capabilities: handshake.map_or(RawJson::from_static("{}"), |handshake| {
             handshake.capabilities.clone()
         }),

@@ -65,7 +65,7 @@ pub fn claims(text: &[u8]) {
 /// A proof of possession.
 pub fn dpop_proof(text: &str) {
     let shown = Credentials {
-        token: Some((Scheme::Dpop, "token")),
+        token: Some((Scheme::Dpop, b"token")),
         proof: Some(text),
         ..Credentials::none()
     };

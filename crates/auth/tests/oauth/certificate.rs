@@ -23,7 +23,7 @@ async fn show(
     claims["cnf"] = json!({ "x5t#S256": URL_SAFE_NO_PAD.encode(own.sha256()) });
     let token = setting.key.token(&claims);
     let shown = Credentials {
-        token: Some((scheme, &token)),
+        token: Some((scheme, token.as_bytes())),
         certificate: shown,
         ..Credentials::none()
     };

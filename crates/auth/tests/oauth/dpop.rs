@@ -31,7 +31,7 @@ async fn bound(mode: Dpop) -> Bound {
 impl Bound {
     async fn show(&self, scheme: Scheme, proof: Option<&str>) -> Result<Authenticated, AuthError> {
         let shown = Credentials {
-            token: Some((scheme, &self.token)),
+            token: Some((scheme, self.token.as_bytes())),
             proof,
             ..Credentials::none()
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
-use shoal_ports::{Call, CallOutcome, Dispatcher as _, Grant, PoolCatalog};
+use shoal_ports::{Call, CallOutcome, ClientInfo, Dispatcher as _, Grant, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::FakeWorker;
@@ -309,7 +309,7 @@ async fn rules_about_clients_leave_plans_to_those_who_know_them() {
     let named = |name: &str| {
         let mut asked = legacy("a1", json!({}));
         let info = RawJson::of(&json!({ "name": name, "version": "1" }));
-        Arc::make_mut(&mut asked.caller).client_info = Some(info);
+        Arc::make_mut(&mut asked.caller).client_info = Some(ClientInfo::new(info));
         asked
     };
     assert!(refused(&by_client, named("good")).await.is_none());

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use shoal_ports::{
-    Bound, Call, CallControl, CallId, CallPlan, Delivered, Durability, ForwardedHeaders,
-    GatewayError, OpenSession, Post, Principal, RequestPlan, Route, RunningCall, SessionGateway,
-    SessionRef, SessionTransport,
+    Bound, Call, CallControl, CallId, CallPlan, ClientInfo, Delivered, Durability,
+    ForwardedHeaders, GatewayError, OpenSession, Post, Principal, RequestPlan, Route, RunningCall,
+    SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_protocol::task::created;
 use shoal_protocol::{
@@ -40,7 +40,7 @@ struct Origin {
     principal: Principal,
     trace: Option<TraceContext>,
     headers: ForwardedHeaders,
-    client_info: Option<RawJson>,
+    client_info: Option<ClientInfo>,
     capabilities: RawJson,
     params: Option<RawJson>,
     /// How long its client waits at most.
@@ -236,7 +236,8 @@ impl Origin {
         let revision = Revision::LATEST_LEGACY.as_str();
         params.set("protocolVersion", RawJson::of(revision));
         let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
-        let client_info = self.client_info.clone().unwrap_or_else(unnamed);
+        let client_info = self.client_info.as_ref();
+        let client_info = client_info.map_or_else(unnamed, |info| info.as_json().clone());
         params.set("clientInfo", client_info);
         params.set("capabilities", self.capabilities.clone());
         Request {

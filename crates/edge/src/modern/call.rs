@@ -81,7 +81,7 @@ pub(super) fn caller(visit: &Visit<'_>, meta: &RequestMeta, checked: &Checked) -
         principal: visit.principal.clone(),
         session: None,
         revision: checked.revision,
-        client_info: meta.client_info.clone(),
+        client_info: meta.client_info.as_ref().map(|info| visit.client(info)),
         capabilities: checked.capabilities.clone(),
         headers: visit.forwarded(),
         grant: visit.grant.clone(),

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::ConnectInfo;
 use http::HeaderName;
 use http::request::Parts;
+
+use crate::connection::Connection;
 
 /// A header that is looked up often: its name is not read each time.
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -57,7 +58,7 @@ impl TrustedProxies {
 
     /// The nearest address that is no trusted proxy's; none where no connection is known.
     pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
-        let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
+        let peer = Connection::of(&head.extensions)?.peer.address?;
         let mut nearest = peer.ip().to_canonical();
         // Most come from no proxy that is trusted: then the header is not looked for.
         if !self.trusts(nearest) {
@@ -85,11 +86,13 @@ fn read(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, SocketAddr};
+    use std::sync::Arc;
 
-    use axum::extract::ConnectInfo;
     use http::Request;
 
     use super::TrustedProxies;
+    use crate::connection::{Connection, Peer};
+    use crate::writing::Writing;
 
     fn address(peer: &str, forwarded: &[&str]) -> String {
         let proxies = TrustedProxies::parse(&["10.0.0.0/8", "::1"]).unwrap();
@@ -99,7 +102,13 @@ mod tests {
         }
         let (mut head, ()) = request.body(()).unwrap().into_parts();
         let peer = SocketAddr::new(peer.parse::<IpAddr>().unwrap(), 1);
-        head.extensions.insert(ConnectInfo(peer));
+        head.extensions.insert(Connection {
+            peer: Arc::new(Peer {
+                address: Some(peer),
+                ..Peer::default()
+            }),
+            writing: Writing::default(),
+        });
         proxies.address_of(&head).unwrap().to_string()
     }
 

@@ -3,27 +3,23 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures::future::{Either, ready};
-use http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use http::header::CONTENT_LENGTH;
 use http::{Method, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use shoal_edge::{OverTls, Upgrade, Writing};
-use shoal_ports::{ClientCertificate, LastToken};
-use shoal_telemetry::trace;
+use shoal_edge::{Connection, Peer, Upgrade, Writing};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -117,11 +113,14 @@ impl<S: RequestService> Protocols<S> {
         let Some((http2, wire)) = opened else {
             return;
         };
-        let peer = Peer {
-            address,
-            certificate: wire.certificate(),
-            over_tls: self.tls.is_some(),
-            last_token: Arc::default(),
+        let connection = Connection {
+            peer: Arc::new(Peer {
+                address,
+                certificate: wire.certificate(),
+                over_tls: self.tls.is_some(),
+                ..Peer::default()
+            }),
+            writing: writing.clone(),
         };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
@@ -130,10 +129,11 @@ impl<S: RequestService> Protocols<S> {
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
-                let (service, peer) = (self.service.clone(), peer.clone());
-                streams::answer(request, async move |request| {
+                let (service, peer) = (self.service.clone(), Arc::clone(&connection.peer));
+                streams::answer(request, async move |request, writing| {
                     let is_head = request.method() == Method::HEAD;
-                    let response = service.answer(from(&service, request, &peer)).await;
+                    let stream = Connection { peer, writing };
+                    let response = service.answer(on(stream, request)).await;
                     Ok::<_, Infallible>(match is_head {
                         true => without_body(response),
                         false => response,
@@ -150,7 +150,7 @@ impl<S: RequestService> Protocols<S> {
                 () = given_up => return,
             }
         } else {
-            let serving = self.serve_http1(wire, &peer, &writing, idling, &ending);
+            let serving = self.serve_http1(wire, &connection, idling, &ending);
             tokio::select! {
                 biased;
                 ended = serving => ended,
@@ -180,8 +180,7 @@ impl<S: RequestService> Protocols<S> {
     async fn serve_http1(
         &self,
         stream: Wire,
-        peer: &Peer,
-        writing: &Writing,
+        connection: &Connection,
         idling: Idling,
         ending: &Ending,
     ) -> hyper::Result<()> {
@@ -189,14 +188,13 @@ impl<S: RequestService> Protocols<S> {
         let requests = idling.requests(Arc::clone(&seen));
         let number = AtomicU64::new(0);
         let upgrade = Mutex::new(None);
-        let service = service_fn(|mut request: http::Request<_>| {
-            request.extensions_mut().insert(writing.clone());
+        let service = service_fn(|request| {
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),
                 // Boxed: a connection would have room for it as long as it is open.
                 None => Either::Right(Box::pin(
-                    self.answer_http1(from(&self.service, request, peer), &upgrade),
+                    self.answer_http1(on(connection.clone(), request), &upgrade),
                 )),
             })
         });
@@ -236,34 +234,9 @@ impl<S: RequestService> Protocols<S> {
     }
 }
 
-/// The client of a connection.
-#[derive(Clone)]
-struct Peer {
-    address: Option<SocketAddr>,
-    certificate: Option<ClientCertificate>,
-    over_tls: bool,
-    last_token: Arc<LastToken>,
-}
-
-/// A request of this client. Only spans and quotas say where it is.
-fn from(
-    service: &impl RequestService,
-    mut request: http::Request<Incoming>,
-    peer: &Peer,
-) -> http::Request<Body> {
-    let wanted = |_: &SocketAddr| trace::enabled() || service.wants_addresses();
-    if let Some(address) = peer.address.filter(wanted) {
-        request.extensions_mut().insert(ConnectInfo(address));
-    }
-    if request.headers().contains_key(AUTHORIZATION) {
-        (request.extensions_mut()).insert(Arc::clone(&peer.last_token));
-    }
-    if peer.over_tls {
-        request.extensions_mut().insert(OverTls);
-    }
-    if let Some(certificate) = peer.certificate {
-        request.extensions_mut().insert(certificate);
-    }
+/// A request that came on a connection, or on a stream of one.
+fn on(connection: Connection, mut request: http::Request<Incoming>) -> http::Request<Body> {
+    request.extensions_mut().insert(connection);
     request.map(Body::new)
 }
 

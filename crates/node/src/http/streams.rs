@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use futures::task::AtomicWaker;
 use http::{Request, Response};
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::rt::Executor;
 use shoal_edge::Writing;
 use shoal_telemetry::metrics::{GivenUp, metrics};
@@ -90,14 +90,13 @@ where
     }
 }
 
-/// Lets the edge know the stream that a request came on, and counts what waits of its answer.
+/// Answers a request that came on the stream of this task, and counts what waits of its answer.
 pub(super) async fn answer<B, E>(
-    mut request: Request<hyper::body::Incoming>,
-    answer: impl AsyncFnOnce(Request<hyper::body::Incoming>) -> Result<Response<B>, E>,
+    request: Request<Incoming>,
+    answer: impl AsyncFnOnce(Request<Incoming>, Writing) -> Result<Response<B>, E>,
 ) -> Result<Response<StreamBody<B>>, E> {
     let unsent = STREAM.with(Arc::clone);
-    request.extensions_mut().insert(unsent.writing.clone());
-    let response = answer(request).await?;
+    let response = answer(request, unsent.writing.clone()).await?;
     Ok(response.map(|body| StreamBody {
         body,
         unsent,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Attach, Call, CallId, Caller, Durability, Epoch, ForwardedHeaders, LedgerNumber, LogFilter,
-    Principal, SessionId, WorkerId,
+    Attach, Call, CallId, Caller, ClientInfo, Durability, Epoch, ForwardedHeaders, LedgerNumber,
+    LogFilter, Principal, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;
@@ -104,7 +104,7 @@ fn caller_out(caller: &Caller) -> wire::Caller {
         principal: caller.principal.as_str().to_owned(),
         session: caller.session.as_ref().map(ToString::to_string),
         revision: caller.revision.as_str().to_owned(),
-        client_info: caller.client_info.as_ref().map(RawJson::to_bytes),
+        client_info: (caller.client_info.as_ref()).map(|info| info.as_json().to_bytes()),
         capabilities: caller.capabilities.to_bytes(),
         headers: headers_out(&caller.headers),
     }
@@ -115,7 +115,7 @@ fn caller_in(caller: wire::Caller) -> Result<Caller, Malformed> {
         principal: Principal::new(caller.principal),
         session: caller.session.map(SessionId::new),
         revision: revision_in(&caller.revision)?,
-        client_info: caller.client_info.map(trusted),
+        client_info: (caller.client_info).map(|info| ClientInfo::new(trusted(info))),
         capabilities: trusted(caller.capabilities),
         headers: headers_in(caller.headers),
         grant: None,

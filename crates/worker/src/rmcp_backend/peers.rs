@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rmcp::ServerHandler;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 use rmcp::service::{Peer, RoleServer, RunningService, serve_directly};
-use shoal_ports::{Caller, Principal, SessionId};
+use shoal_ports::{Caller, ClientInfo, Principal, SessionId};
 use shoal_protocol::RawJson;
 
 use super::client_end::{ClientEnd, InProcess};
@@ -204,7 +204,7 @@ impl PeerOwner {
         };
         Self {
             identity,
-            info: caller.client_info.as_ref().map(RawJson::detached),
+            info: (caller.client_info.as_ref()).map(|info| info.as_json().detached()),
             capabilities: caller.capabilities.detached(),
         }
     }
@@ -215,7 +215,8 @@ impl PeerOwner {
             (Identity::Principal(own), None) => *own == caller.principal,
             (Identity::Session(_), None) | (Identity::Principal(_), Some(_)) => false,
         };
-        same && self.info == caller.client_info && self.capabilities == caller.capabilities
+        same && self.info.as_ref() == caller.client_info.as_ref().map(ClientInfo::as_json)
+            && self.capabilities == caller.capabilities
     }
 
     /// The client as rmcp describes it. Always of the newest revision in which a server may ask its
@@ -232,7 +233,7 @@ impl PeerOwner {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use shoal_ports::{Caller, ForwardedHeaders, Principal};
+    use shoal_ports::{Caller, ClientInfo, ForwardedHeaders, Principal};
     use shoal_protocol::{RawJson, Revision};
 
     use super::PeerOwner;
@@ -245,7 +246,7 @@ mod tests {
             principal: Principal::anonymous(),
             session: None,
             revision: Revision::V2026_07_28,
-            client_info: Some(part(0..12)),
+            client_info: Some(ClientInfo::new(part(0..12))),
             capabilities: part(12..14),
             headers: ForwardedHeaders::default(),
             grant: None,

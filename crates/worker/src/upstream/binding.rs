@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::Caller;
+use shoal_ports::{Caller, ClientInfo};
 use shoal_protocol::{RawJson, RawObject};
 
 const CLIENT_INFO: &str = concat!(
@@ -28,7 +28,7 @@ pub(crate) enum Binding {
         /// What of the client's capabilities can be carried to a server.
         capabilities: RawJson,
         /// How the client named itself.
-        client_info: Option<RawJson>,
+        client_info: Option<ClientInfo>,
         /// Who opened it.
         caller: Arc<Caller>,
     },
@@ -105,7 +105,7 @@ impl Binding {
             Self::Session {
                 client_info: Some(info),
                 ..
-            } => info.clone(),
+            } => info.as_json().clone(),
             _ => RawJson::from_static(CLIENT_INFO),
         }
     }

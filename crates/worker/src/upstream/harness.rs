@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter,
-    PoolCatalog, Principal, SessionId, StateDoor, StateRequest, no_session,
+    Call, CallFailure, CallId, CallOutcome, Caller, ClientInfo, Durability, ForwardedHeaders,
+    LogFilter, PoolCatalog, Principal, SessionId, StateDoor, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -264,7 +264,9 @@ impl Client {
             principal: Principal::new(name),
             session,
             revision,
-            client_info: Some(RawJson::of(&json!({ "name": name, "version": "1" }))),
+            client_info: Some(ClientInfo::new(RawJson::of(
+                &json!({ "name": name, "version": "1" }),
+            ))),
             capabilities: RawJson::from_static(capabilities),
             headers: ForwardedHeaders::default(),
             grant: None,

@@ -72,7 +72,7 @@ fn describe_caller(meta: &mut RawObject, call: &Call) {
     let version = RawJson::of(Revision::LATEST.as_str());
     put(meta, PROTOCOL_VERSION, version);
     match &call.caller.client_info {
-        Some(info) => put(meta, CLIENT_INFO, info.clone()),
+        Some(info) => put(meta, CLIENT_INFO, info.as_json().clone()),
         None => drop_all(meta, CLIENT_INFO),
     }
     put(meta, CLIENT_CAPABILITIES, call.caller.capabilities.clone());

@@ -107,26 +107,31 @@ struct Granting;
 #[async_trait]
 impl Authenticator for Granting {
     async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError> {
-        Err(match shown.token.map(|(_, token)| token) {
-            Some("strong") => {
-                let grant = Grant {
-                    scopes: [].into(),
-                    claims: RawJson::from_static("{}"),
-                    until: None,
-                };
-                return Ok(Authenticated {
-                    principal: Principal::new("alice"),
-                    grant: Some(Arc::new(grant)),
-                });
-            }
-            Some("expired") => AuthError::Token(TokenFault::Expired),
-            Some("replayed") => AuthError::Proof(ProofFault::Replayed),
-            Some("weak") => AuthError::Scope(["read".to_owned(), "write".to_owned()].into()),
-            _ => AuthError::Unavailable {
-                reason: "nobody is there",
-                retry_after: Duration::from_secs(5),
+        Err(
+            match shown
+                .token
+                .and_then(|(_, token)| str::from_utf8(token).ok())
+            {
+                Some("strong") => {
+                    let grant = Grant {
+                        scopes: [].into(),
+                        claims: RawJson::from_static("{}"),
+                        until: None,
+                    };
+                    return Ok(Authenticated {
+                        principal: Principal::new("alice"),
+                        grant: Some(Arc::new(grant)),
+                    });
+                }
+                Some("expired") => AuthError::Token(TokenFault::Expired),
+                Some("replayed") => AuthError::Proof(ProofFault::Replayed),
+                Some("weak") => AuthError::Scope(["read".to_owned(), "write".to_owned()].into()),
+                _ => AuthError::Unavailable {
+                    reason: "nobody is there",
+                    retry_after: Duration::from_secs(5),
+                },
             },
-        })
+        )
     }
 
     fn authorize(&self, _: &Grant, operation: &Operation<'_>) -> Result<(), AuthError> {

@@ -12,7 +12,7 @@ use rcgen::{
     date_time_ymd,
 };
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Version, tls};
-use shoal_edge::OverTls;
+use shoal_edge::Connection;
 use shoal_ports::ClientCertificate;
 use shoal_rpc::{ListenerFiles, ListenerTls};
 use shoal_telemetry::metrics::TlsPort;
@@ -118,15 +118,19 @@ fn serve(tls: ListenerTls, handshakes: usize, within: Duration) -> (u16, HttpSer
 }
 
 async fn shown_certificate(request: axum::extract::Request) -> String {
-    let shown = request.extensions().get::<ClientCertificate>();
+    let shown = connection(&request).peer.certificate;
     shown.map_or_else(|| "none".to_owned(), |shown| format!("{shown:?}"))
 }
 
 async fn scheme(request: axum::extract::Request) -> &'static str {
-    match request.extensions().get::<OverTls>() {
-        Some(OverTls) => "https",
-        None => "http",
+    match connection(&request).peer.over_tls {
+        true => "https",
+        false => "http",
     }
+}
+
+fn connection(request: &axum::extract::Request) -> &Connection {
+    request.extensions().get().unwrap()
 }
 
 async fn hello(client: &Client, port: u16) -> reqwest::Result<(Version, String)> {

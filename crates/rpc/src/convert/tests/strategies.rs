@@ -7,8 +7,8 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, LogFilter,
-    NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId,
+    ClientInfo, Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber,
+    LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId,
     SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
@@ -142,7 +142,7 @@ pub(super) fn caller() -> impl Strategy<Value = Caller> {
                 principal: Principal::new(principal),
                 session: session.map(SessionId::new),
                 revision,
-                client_info,
+                client_info: client_info.map(ClientInfo::new),
                 capabilities,
                 headers,
                 grant: None,

@@ -206,7 +206,8 @@ fn initialize(in_flight: &InFlight) -> Request {
     let revision = Revision::LATEST_LEGACY.as_str();
     params.set("protocolVersion", RawJson::of(revision));
     let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
-    let client_info = client.client_info.clone();
+    let client_info = client.client_info.as_ref();
+    let client_info = client_info.map(|info| info.as_json().clone());
     params.set("clientInfo", client_info.unwrap_or_else(unnamed));
     params.set("capabilities", client.capabilities.clone());
     Request {

@@ -7,8 +7,9 @@ use futures::FutureExt as _;
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, Durability, ForwardedHeaders,
-    LogFilter, PoolCatalog, Principal, RunningCall, StateRequest, Worker, WorkerId,
+    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, ClientInfo, Durability,
+    ForwardedHeaders, LogFilter, PoolCatalog, Principal, RunningCall, StateRequest, Worker,
+    WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision};
 use tokio::time::Instant;
@@ -73,7 +74,9 @@ impl<H: ServerHandler> Client<H> {
                 principal: Principal::new("somebody"),
                 session: None,
                 revision: Revision::V2025_11_25,
-                client_info: Some(RawJson::from_static(r#"{"name":"tester","version":"7"}"#)),
+                client_info: Some(ClientInfo::new(RawJson::from_static(
+                    r#"{"name":"tester","version":"7"}"#,
+                ))),
                 capabilities: self.capabilities.clone(),
                 headers: ForwardedHeaders::default(),
                 grant: None,
