@@ -53,6 +53,7 @@ mod metered;
 mod modern;
 mod names;
 mod permit;
+mod places;
 mod quotas;
 mod recorder;
 mod refusal;

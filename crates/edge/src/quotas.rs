@@ -5,7 +5,6 @@
 
 mod address;
 mod leases;
-mod places;
 mod requests;
 mod rule;
 
@@ -27,9 +26,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 pub use self::address::TrustedProxies;
 use self::leases::{Asking, Step};
-pub(crate) use self::places::Places;
 use self::requests::Requests;
 use self::rule::Rule;
+pub(crate) use crate::places::Places;
 use crate::refusal::Refusal;
 
 /// How long a request waits for the store before it is counted here.
@@ -211,9 +210,22 @@ impl Quotas {
             if count == 0 {
                 continue;
             }
-            let admitted = match rule.take_places(subject, count, &mut places) {
-                Ok(()) => self.spend(rule, subject, count, &mut now).await,
-                Err(refusal) => Err(refusal),
+            // Places are taken once, whatever has to be waited for then.
+            let mut limit = rule.config.concurrent;
+            let admitted = loop {
+                match rule.take(subject, count, limit.take(), now, &mut places) {
+                    Ok(Step::Spent) => break Ok(()),
+                    Ok(Step::Refused(wait)) => break Err(rule.used_up(wait)),
+                    Ok(Step::Wait(news)) => {
+                        news.await;
+                        now = Instant::now();
+                    }
+                    Ok(Step::Ask { rate, want, unused }) => {
+                        let (rule, subject) = (Arc::clone(rule), subject.clone());
+                        self.ask(rule, rate, subject, (count, want), unused);
+                    }
+                    Err(refusal) => break Err(refusal),
+                }
             };
             if let Err(refusal) = admitted {
                 rule.refused(subject, principal);
@@ -227,40 +239,6 @@ impl Quotas {
             rule.counted(QuotaOutcome::Allowed);
         }
         Ok(places)
-    }
-
-    async fn spend(
-        &self,
-        rule: &Arc<Rule>,
-        subject: &QuotaSubject,
-        need: u32,
-        now: &mut Instant,
-    ) -> Result<(), Refusal> {
-        let Some(rate) = rule.rate else {
-            return Ok(());
-        };
-        if need > rate.burst() {
-            return Err(rule.never(need));
-        }
-        loop {
-            match rule.leases.spend(subject, need, rate, *now) {
-                Step::Spent => return Ok(()),
-                Step::Refused(wait) => return Err(rule.used_up(wait)),
-                Step::Wait(news) => {
-                    news.await;
-                    *now = Instant::now();
-                }
-                Step::Ask { want, unused } => {
-                    self.ask(
-                        Arc::clone(rule),
-                        rate,
-                        subject.clone(),
-                        (need, want),
-                        unused,
-                    );
-                }
-            }
-        }
     }
 
     /// Asks for more in a task of its own: what comes belongs to all who wait, whoever hangs up meanwhile.

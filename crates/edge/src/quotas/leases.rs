@@ -1,4 +1,4 @@
-//! Cells that an edge has taken for requests to come.
+//! Cells that an edge has taken for requests to come, and calls that are under way.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
+use crate::places::PlaceCount;
+
 /// How long cells may lie here. Then they go back.
 const LIFE: Duration = Duration::from_secs(2);
 /// How long an empty bucket is not asked about again.
@@ -19,7 +21,7 @@ const EMPTY: Duration = Duration::from_secs(1);
 const SHARE: u32 = 10;
 /// Bytes that leases of one quota may take, and of a lease beside its name.
 const MOST_BYTES: usize = 16 << 20;
-const LEASE: usize = 192;
+const LEASE: usize = 240;
 
 #[derive(Default)]
 pub(super) struct Leases(Mutex<Entries>);
@@ -30,7 +32,10 @@ struct Entries {
     bytes: usize,
 }
 
-struct Lease {
+/// What an edge has of a quota for one subject.
+pub(super) struct Lease {
+    /// Calls that are under way, if that is limited.
+    pub(super) places: PlaceCount,
     cells: u32,
     /// How many were asked for last.
     size: u32,
@@ -50,58 +55,25 @@ pub(super) enum Step {
     Wait(OwnedNotified),
     /// Ask for so many, and give back those that nobody used.
     Ask {
+        rate: CellRate,
         want: u32,
         unused: u32,
     },
 }
 
 impl Leases {
-    pub(super) fn spend(
+    /// Does something with the lease of a subject, which is made if there is none.
+    pub(super) fn with<T>(
         &self,
         subject: &QuotaSubject,
-        need: u32,
-        rate: CellRate,
         now: Instant,
-    ) -> Step {
-        let mut entries = self.0.lock();
-        let Some(lease) = entries.all.get_mut(subject) else {
-            let lease = Lease {
-                cells: 0,
-                size: need,
-                since: now,
-                empty: None,
-                asking: true,
-                news: Arc::default(),
-            };
-            entries.insert(subject.clone(), lease);
-            let (want, unused) = (need, 0);
-            return Step::Ask { want, unused };
-        };
-        let fresh = now < lease.since + LIFE;
-        if fresh && lease.cells >= need {
-            lease.cells -= need;
-            return Step::Spent;
-        }
-        if let Some((lacked, enough, ask_again)) = lease.empty
-            && need >= lacked
-            && now < ask_again
-        {
-            return Step::Refused(enough.saturating_duration_since(now));
-        }
-        if lease.asking {
-            return Step::Wait(Arc::clone(&lease.news).notified_owned());
-        }
-        // The faster they are spent, the more are taken.
-        lease.size = match fresh {
-            true => lease.size.saturating_mul(2),
-            false => lease.size / 2,
-        };
-        lease.size = lease.size.clamp(1, (rate.burst() / SHARE).max(1));
-        lease.asking = true;
-        // What was left is asked for anew with the rest.
-        let unused = std::mem::take(&mut lease.cells);
-        let want = lease.size.max(need);
-        Step::Ask { want, unused }
+        act: impl FnOnce(&mut Lease) -> T,
+    ) -> T {
+        let entries = &mut *self.0.lock();
+        act(match entries.all.get_mut(subject) {
+            Some(lease) => lease,
+            None => entries.insert(subject.clone(), now),
+        })
     }
 
     /// Cells that were spent on a request that was not let through.
@@ -122,11 +94,15 @@ impl Leases {
             if now < lease.since + LIFE || lease.asking || known_empty {
                 return true;
             }
-            if lease.cells > 0 {
-                unused.push((subject.clone(), lease.cells));
+            let cells = std::mem::take(&mut lease.cells);
+            if cells > 0 {
+                unused.push((subject.clone(), cells));
             }
-            *bytes -= bytes_of(subject);
-            false
+            let keep = lease.places.any();
+            if !keep {
+                *bytes -= bytes_of(subject);
+            }
+            keep
         });
         unused
     }
@@ -143,13 +119,14 @@ impl Leases {
 }
 
 impl Entries {
-    fn insert(&mut self, subject: QuotaSubject, lease: Lease) {
+    fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut Lease {
         let bytes = bytes_of(&subject);
         if self.bytes + bytes > MOST_BYTES {
             // Those who come again ask again. Cells that go with a lease come back to the bucket with time.
             let Self { all, bytes } = self;
             all.retain(|subject, lease| {
-                let keep = lease.asking || *bytes <= MOST_BYTES / 4 * 3;
+                let needed = lease.asking || lease.places.any();
+                let keep = needed || *bytes <= MOST_BYTES / 4 * 3;
                 if !keep {
                     *bytes -= bytes_of(subject);
                 }
@@ -157,7 +134,45 @@ impl Entries {
             });
         }
         self.bytes += bytes;
-        self.all.insert(subject, lease);
+        self.all.entry(subject).or_insert_with(|| Lease {
+            places: PlaceCount::default(),
+            cells: 0,
+            size: 0,
+            since: now,
+            empty: None,
+            asking: false,
+            news: Arc::default(),
+        })
+    }
+}
+
+impl Lease {
+    pub(super) fn spend(&mut self, need: u32, rate: CellRate, now: Instant) -> Step {
+        let fresh = now < self.since + LIFE;
+        if fresh && self.cells >= need {
+            self.cells -= need;
+            return Step::Spent;
+        }
+        if let Some((lacked, enough, ask_again)) = self.empty
+            && need >= lacked
+            && now < ask_again
+        {
+            return Step::Refused(enough.saturating_duration_since(now));
+        }
+        if self.asking {
+            return Step::Wait(Arc::clone(&self.news).notified_owned());
+        }
+        // The faster they are spent, the more are taken.
+        let size = match fresh {
+            true => self.size.saturating_mul(2),
+            false => self.size / 2,
+        };
+        self.size = size.clamp(1, (rate.burst() / SHARE).max(1)).max(need);
+        self.asking = true;
+        // What was left is asked for anew with the rest.
+        let unused = std::mem::take(&mut self.cells);
+        let want = self.size;
+        Step::Ask { rate, want, unused }
     }
 }
 
@@ -206,5 +221,76 @@ impl Drop for Asking<'_> {
             None => {}
         }
         lease.news.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use shoal_ports::{Principal, QuotaSubject};
+    use tokio::time::{Instant, advance};
+
+    use super::{LIFE, Leases, MOST_BYTES, bytes_of};
+    use crate::places::Place;
+
+    /// The only place of a principal.
+    fn place(leases: &Leases, principal: &str, now: Instant) -> Option<Place> {
+        let subject = QuotaSubject::Principal(Principal::new(principal));
+        leases.with(&subject, now, |lease| lease.places.take(1, 1))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_held_for_as_long_as_its_call_takes() {
+        let leases = Leases::default();
+        let held = place(&leases, "alice", Instant::now());
+        assert!(held.is_some());
+        advance(LIFE * 2).await;
+        assert!(leases.take_unused().is_empty());
+        assert!(place(&leases, "alice", Instant::now()).is_none());
+        drop(held);
+        assert!(leases.take_unused().is_empty());
+        let entries = leases.0.lock();
+        assert_eq!((entries.all.len(), entries.bytes), (0, 0));
+    }
+
+    #[test]
+    fn whoever_comes_by_many_names_takes_no_more_memory() {
+        let leases = Leases::default();
+        let held = place(&leases, "alice", Instant::now());
+        let long = "n".repeat(64 << 10);
+        for number in 0..2 * MOST_BYTES / long.len() {
+            assert!(place(&leases, &format!("{number}{long}"), Instant::now()).is_some());
+        }
+        assert!(place(&leases, "alice", Instant::now()).is_none());
+        let entries = leases.0.lock();
+        let bytes: usize = entries.all.keys().map(bytes_of).sum();
+        assert_eq!(entries.bytes, bytes);
+        assert!((MOST_BYTES / 2..=MOST_BYTES).contains(&bytes), "{bytes}");
+        drop(held);
+    }
+
+    #[test]
+    fn a_sweep_forgets_nothing_that_is_held() {
+        let leases = Leases::default();
+        // Whatever is not held goes with the next sweep.
+        let old = Instant::now() - LIFE;
+        let inside = AtomicUsize::new(0);
+        let call = || {
+            for _ in 0..5_000 {
+                if let Some(place) = place(&leases, "alice", old) {
+                    assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+                    inside.fetch_sub(1, Ordering::Relaxed);
+                    drop(place);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let calls = [scope.spawn(call), scope.spawn(call)];
+            while !calls.iter().all(|calls| calls.is_finished()) {
+                leases.take_unused();
+            }
+        });
     }
 }

@@ -32,12 +32,19 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// The tool of each.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Option<&str>> {
-        let requests = match self {
+    pub(super) fn len(&self) -> usize {
+        self.all().len()
+    }
+
+    /// The tools that are called.
+    pub(super) fn tools(&self) -> impl Iterator<Item = &str> {
+        self.all().iter().filter_map(Option::as_deref)
+    }
+
+    fn all(&self) -> &[Tool<'a>] {
+        match self {
             Self::One(request) => request.as_slice(),
             Self::Batch(requests) => requests,
-        };
-        requests.iter().map(Option::as_deref)
+        }
     }
 }

@@ -5,29 +5,34 @@ use std::time::Duration;
 
 use shoal_ports::{CellRate, Principal, QuotaConfig, QuotaKey, QuotaSubject, matches_pattern};
 use shoal_telemetry::metrics::{QuotaLeaseOutcome, QuotaOutcome, metrics};
+use tokio::time::Instant;
 
-use super::leases::Leases;
-use super::places::{PlaceCounts, Places};
+use super::leases::{Leases, Step};
 use super::requests::Requests;
 use crate::audit;
+use crate::places::Places;
 use crate::refusal::Refusal;
 
 pub(super) struct Rule {
     pub(super) config: QuotaConfig,
     name: Arc<str>,
     pub(super) rate: Option<CellRate>,
+    /// Requests of one message that it can ever let through.
+    most: u32,
     pub(super) leases: Leases,
-    places: Arc<PlaceCounts>,
 }
 
 impl Rule {
     pub(super) fn new(config: &QuotaConfig) -> Self {
+        let rate = config.cells();
+        let places = config.concurrent.map_or(Ok(u32::MAX), u32::try_from);
+        let burst = rate.map_or(u32::MAX, CellRate::burst);
         Self {
             name: config.name.as_str().into(),
-            rate: config.cells(),
+            rate,
+            most: places.unwrap_or(u32::MAX).min(burst),
             config: config.clone(),
             leases: Leases::default(),
-            places: Arc::default(),
         }
     }
 
@@ -40,51 +45,47 @@ impl Rule {
 
     /// How many of these requests it counts.
     pub(super) fn count(&self, requests: &Requests<'_>) -> u32 {
-        requests
-            .iter()
-            .map(|tool| u32::from(self.counts(tool)))
-            .sum()
-    }
-
-    fn counts(&self, tool: Option<&str>) -> bool {
         let tools = &self.config.tools;
-        let is_named = |tool| tools.iter().any(|pattern| matches_pattern(pattern, tool));
-        tools.is_empty() || tool.is_some_and(is_named)
+        let is_named = |tool: &&str| tools.iter().any(|pattern| matches_pattern(pattern, tool));
+        let count = match tools.is_empty() {
+            true => requests.len(),
+            false => requests.tools().filter(is_named).count(),
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Takes places for calls that are under way at once, if that is limited.
-    pub(super) fn take_places(
+    /// Takes places for calls that are under way at once, of which there are `limit`, and cells; cells may have to be waited for.
+    pub(super) fn take(
         &self,
         subject: &QuotaSubject,
         count: u32,
+        limit: Option<usize>,
+        now: Instant,
         places: &mut Places,
-    ) -> Result<(), Refusal> {
-        let Some(limit) = self.config.concurrent else {
-            return Ok(());
-        };
-        if count as usize > limit {
-            return Err(self.never(count));
+    ) -> Result<Step, Refusal> {
+        if count > self.most {
+            return Err(Refusal::BatchOverQuota {
+                quota: Arc::clone(&self.name),
+                count,
+            });
         }
-        let place = PlaceCounts::take(&self.places, subject.clone(), count as usize, limit);
-        let place = place.ok_or_else(|| Refusal::QuotaPlaces {
-            quota: Arc::clone(&self.name),
-            limit,
-        })?;
-        places.add(place);
-        Ok(())
+        self.leases.with(subject, now, |lease| {
+            if let Some(limit) = limit {
+                let place = lease.places.take(count as usize, limit);
+                places.add(place.ok_or_else(|| Refusal::QuotaPlaces {
+                    quota: Arc::clone(&self.name),
+                    limit,
+                })?);
+            }
+            let spend = |rate| lease.spend(count, rate, now);
+            Ok(self.rate.map_or(Step::Spent, spend))
+        })
     }
 
     pub(super) fn used_up(&self, wait: Duration) -> Refusal {
         Refusal::QuotaUsedUp {
             quota: Arc::clone(&self.name),
             wait,
-        }
-    }
-
-    pub(super) fn never(&self, count: u32) -> Refusal {
-        Refusal::BatchOverQuota {
-            quota: Arc::clone(&self.name),
-            count,
         }
     }
 

@@ -150,6 +150,14 @@ async fn who_hangs_up_takes_nothing_along() {
     assert_eq!(passes(&edge, "alice").now_or_never(), None, "it asks");
     tokio::task::yield_now().await;
     assert_eq!(admitted(&edge, 20).await, 10);
+    let one = QuotaConfig {
+        concurrent: Some(1),
+        ..quota(QuotaPer::Principal, 10)
+    };
+    edge.set(&[one]);
+    assert_eq!(passes(&edge, "alice").now_or_never(), None, "it asks");
+    assert!(passes(&edge, "alice").await, "its place is free again");
+    assert!(passes(&edge, "bob").await, "who waits takes one place");
 }
 
 #[tokio::test(start_paused = true)]
