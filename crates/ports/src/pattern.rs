@@ -2,8 +2,12 @@
 
 /// Whether `name` is `pattern`, in which `*` stands for any characters, and anything else for itself.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
+    // Most are names without a star. Of the others too, each matches itself.
+    if pattern == name {
+        return true;
+    }
     let Some((head, mut rest)) = pattern.split_once('*') else {
-        return pattern == name;
+        return false;
     };
     let Some(mut left) = name.strip_prefix(head) else {
         return false;
