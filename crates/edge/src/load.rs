@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-use shoal_ports::{NodeLimits, Principal, PrincipalCounts};
+use shoal_ports::{NodeLimits, Principal};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
+use crate::places::{Place, PrincipalPlaces};
 use crate::refusal::Refusal;
 use crate::single_streams::SingleStreams;
 
@@ -29,12 +29,12 @@ pub struct Load(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     requests: AtomicUsize,
-    requests_of: Mutex<PrincipalCounts>,
+    requests_of: PrincipalPlaces,
     body_bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
     streams: AtomicUsize,
     open: [AtomicU64; KINDS.len()],
-    streams_of: Mutex<PrincipalCounts>,
+    streams_of: PrincipalPlaces,
     single_streams: SingleStreams,
 }
 
@@ -91,19 +91,20 @@ impl Load {
         let limit = limits.requests;
         let mut count = RequestCount {
             counts: Arc::clone(&self.0),
-            principal: None,
+            _place: None,
         };
         if self.0.requests.fetch_add(1, Ordering::Relaxed) >= limit {
             return Err(Refusal::TooManyRequests { limit });
         }
         if *principal != Principal::anonymous() {
             let limit = limits.requests_per_principal;
-            if !add(&self.0.requests_of, principal, limit) {
+            let place = self.0.requests_of.take(principal, limit);
+            if place.is_none() {
                 let quota = &metrics().security;
                 quota.quota(REQUESTS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyRequestsOfPrincipal { limit });
             }
-            count.principal = Some(principal.clone());
+            count._place = place;
         }
         Ok(count)
     }
@@ -127,7 +128,7 @@ impl Load {
     ) -> Result<StreamPermit, Refusal> {
         let mut permit = StreamPermit {
             counts: Arc::clone(&self.0),
-            principal: None,
+            _place: None,
         };
         let limit = limits.streams;
         if self.0.streams.fetch_add(1, Ordering::Relaxed) >= limit {
@@ -136,40 +137,28 @@ impl Load {
         if *principal != Principal::anonymous() {
             let quota = &metrics().security;
             let limit = limits.streams_per_principal;
-            if !add(&self.0.streams_of, principal, limit) {
+            let place = self.0.streams_of.take(principal, limit);
+            if place.is_none() {
                 // Dropping the permit takes the node's count back; nothing was added here.
                 quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyStreamsOfPrincipal { limit });
             }
             quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Allowed);
-            permit.principal = Some(principal.clone());
+            permit._place = place;
         }
         Ok(permit)
     }
 }
 
-/// One more for a principal, unless it has its limit.
-fn add(counts: &Mutex<PrincipalCounts>, principal: &Principal, limit: usize) -> bool {
-    let mut counts = counts.lock();
-    let fits = counts.of(principal) < limit;
-    if fits {
-        counts.add(principal, 1);
-    }
-    fits
-}
-
 /// Counts one POST until it is dropped.
 pub(crate) struct RequestCount {
     counts: Arc<Counts>,
-    principal: Option<Principal>,
+    _place: Option<Place>,
 }
 
 impl Drop for RequestCount {
     fn drop(&mut self) {
         self.counts.requests.fetch_sub(1, Ordering::Relaxed);
-        if let Some(principal) = &self.principal {
-            self.counts.requests_of.lock().subtract(principal, 1);
-        }
     }
 }
 
@@ -188,15 +177,12 @@ impl Drop for OpenStream {
 /// Counts one stream until it is dropped.
 pub(crate) struct StreamPermit {
     counts: Arc<Counts>,
-    principal: Option<Principal>,
+    _place: Option<Place>,
 }
 
 impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.counts.streams.fetch_sub(1, Ordering::Relaxed);
-        if let Some(principal) = &self.principal {
-            self.counts.streams_of.lock().subtract(principal, 1);
-        }
     }
 }
 
@@ -237,7 +223,6 @@ mod tests {
         assert_eq!(load.requests_in_flight(), 2);
         drop((first, second));
         assert_eq!(load.requests_in_flight(), 0);
-        assert!(load.0.requests_of.lock().is_empty());
         assert!(load.admit_request(&alice, &limits).is_ok());
     }
 
@@ -256,7 +241,6 @@ mod tests {
         assert_eq!(load.open_streams(), 2);
         drop((first, second));
         assert_eq!(load.open_streams(), 0);
-        assert!(load.0.streams_of.lock().is_empty());
         assert!(load.admit_stream(&alice, &limits).is_ok());
     }
 }

@@ -1,7 +1,12 @@
 //! How many calls are under way, and the bounds on that.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use shoal_ports::Principal;
 
 /// How many places are taken. Giving one back needs no lock and no look-up: whoever holds it holds the count too.
 #[derive(Debug, Default)]
@@ -39,6 +44,28 @@ impl Drop for Place {
     }
 }
 
+/// How many places each principal has taken.
+#[derive(Debug, Default)]
+pub(crate) struct PrincipalPlaces(Mutex<HashMap<Principal, PlaceCount, RandomState>>);
+
+impl PrincipalPlaces {
+    /// One more for a principal, unless it has its limit.
+    pub(crate) fn take(&self, principal: &Principal, limit: usize) -> Option<Place> {
+        let mut counts = self.0.lock();
+        if let Some(count) = counts.get_mut(principal) {
+            return count.take(1, limit);
+        }
+        // Those who have none are forgotten before there would be more room for them. Half of it is free then, so that this is rare.
+        if counts.len() == counts.capacity() {
+            counts.retain(|_, count| count.any());
+            let more = counts.len() + 1;
+            counts.reserve(more);
+        }
+        let count = counts.entry(principal.clone()).or_default();
+        count.take(1, limit)
+    }
+}
+
 /// What a request holds of all quotas; one takes no memory of its own.
 #[derive(Default)]
 pub(crate) struct Places {
@@ -52,5 +79,27 @@ impl Places {
             None => self.first = Some(place),
             Some(_) => self.others.push(place),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::Principal;
+
+    use super::PrincipalPlaces;
+
+    #[test]
+    fn principals_are_remembered_while_they_have_places() {
+        let places = PrincipalPlaces::default();
+        let take = |number: usize| places.take(&Principal::new(number.to_string()), 1);
+        let held: Vec<_> = (0..100).map(|number| take(number).unwrap()).collect();
+        for number in 100..10_000 {
+            assert!(take(number).is_some());
+        }
+        assert!((0..100).all(|number| take(number).is_none()));
+        let kept = places.0.lock().len();
+        assert!(kept < 500, "{kept}");
+        drop(held);
+        assert!((0..100).all(|number| take(number).is_some()));
     }
 }
