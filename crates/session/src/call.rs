@@ -6,6 +6,7 @@
 
 mod as_task;
 mod gathering;
+mod granted;
 mod hold;
 mod journaled;
 mod keeping;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+pub(crate) use granted::GrantedCaller;
 pub(crate) use journaled::AGAIN;
 pub(crate) use resumed::TakenOver;
 pub(crate) use start::brought_by;

@@ -14,6 +14,7 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
 use crate::actor::ActorSlot;
+use crate::call::GrantedCaller;
 use crate::clock::unix_millis;
 use crate::config::SessionConfig;
 use crate::record::Record;
@@ -50,6 +51,8 @@ pub(crate) struct LiveSession {
     admitted: Arc<Admitted>,
     /// Wakes who waits for a change of the task that it is.
     task_changes: Notify,
+    /// Its client with what its requests are granted.
+    pub(crate) granted: GrantedCaller,
     /// What `initialize` settled: the revision, and the client's name and version as operators see them.
     handshake: OnceLock<(Revision, Arc<str>)>,
 }
@@ -95,6 +98,7 @@ impl LiveSession {
             facts: node.driver.dispatcher.facts(),
             admitted: session.admitted().clone(),
             task_changes: Notify::new(),
+            granted: GrantedCaller::default(),
             handshake,
             core: StateLock::new(Box::new(SessionCore {
                 session,

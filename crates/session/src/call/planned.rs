@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Caller, Durability, EdgePlan, GatewayError, Planned, Retry,
-    SessionRef, SessionTransport,
+    Call, CallFailure, CallOutcome, Durability, EdgePlan, GatewayError, Planned, Retry, SessionRef,
+    SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -37,7 +37,7 @@ impl CallDriver {
             id: slot.call(),
             method,
             params,
-            caller: with(caller, to),
+            caller: live.granted.with(caller, to),
             log,
             deadline: Instant::now() + self.config.call_timeout,
             // Until its plan knows better.
@@ -127,18 +127,6 @@ impl CallDriver {
         in_flight.plan.worker = None;
         Ok(())
     }
-}
-
-/// A client with what is known of it by its request alone.
-fn with(caller: Arc<Caller>, to: &SessionRef) -> Arc<Caller> {
-    if to.headers.is_empty() && to.grant.is_none() {
-        return caller;
-    }
-    Arc::new(Caller {
-        headers: to.headers.clone(),
-        grant: to.grant.clone(),
-        ..(*caller).clone()
-    })
 }
 
 /// A plan that is waited for, unless its request is cancelled or its session is over before.
