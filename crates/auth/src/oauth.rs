@@ -264,7 +264,7 @@ impl Authenticator for OAuth {
             return Err(AuthError::Token(TokenFault::TooLong));
         }
         let digest = shown.digest(token);
-        let verified = match self.verified.get(&digest) {
+        let verified = match self.verified.get(&digest, shown.came) {
             Some(known) => known,
             None => {
                 let malformed = |_| AuthError::Token(TokenFault::Malformed);

@@ -7,6 +7,7 @@ use shoal_ports::{
     AuthError, Authenticated, Credentials, Grant, LastToken, Operation, Principal, Scheme,
 };
 use shoal_protocol::{Body, Message};
+use tokio::time::Instant;
 
 use crate::connection::Connection;
 use crate::state::EdgeState;
@@ -17,6 +18,7 @@ pub(crate) async fn authenticate(
     edge: &EdgeState,
     head: &Parts,
     token: Option<(Scheme, &[u8])>,
+    came: Instant,
 ) -> Result<Authenticated, AuthError> {
     let peer = Connection::of(&head.extensions).map(|connection| &*connection.peer);
     let last = peer.map(|peer| &peer.last_token);
@@ -30,6 +32,7 @@ pub(crate) async fn authenticate(
         certificate: peer.and_then(|peer| peer.certificate.as_ref()),
         method: head.method.as_str(),
         path: head.uri.path(),
+        came,
     };
     let authenticated = edge.authenticator.authenticate(shown).await;
     measure::authenticated(edge.authenticator.method(), &authenticated);

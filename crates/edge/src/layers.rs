@@ -79,7 +79,7 @@ impl EdgeService {
             header_check::expect_unambiguous(&head).and_then(|()| edge.access.check(&head));
         match welcome {
             Ok(origin) => {
-                response = match enter(edge, endpoint, &head, body).await {
+                response = match enter(edge, endpoint, &head, body, began.into()).await {
                     Ok(response) => response,
                     Err(refused) => {
                         if head.method == Method::POST {
@@ -109,6 +109,7 @@ async fn enter(
     endpoint: Endpoint,
     head: &Parts,
     body: Body,
+    came: tokio::time::Instant,
 ) -> Result<Response, Refused> {
     expect_small(&head.headers, &edge.config.limits)?;
     if head.method == Method::OPTIONS {
@@ -121,14 +122,15 @@ async fn enter(
         Some(Trusted(principal)) => principal.clone().into(),
         None => {
             let proxies = &edge.config.trusted_proxies;
-            places = edge.quotas.arrive(head, proxies).await?;
-            authorize::authenticate(edge, head, endpoint.token(&head.headers)).await?
+            places = edge.quotas.arrive(head, proxies, came).await?;
+            authorize::authenticate(edge, head, endpoint.token(&head.headers), came).await?
         }
     };
     let span = measure::span(mount.route, head);
     let visit = Visit {
         edge,
         head,
+        came,
         principal: caller.principal,
         grant: caller.grant,
         trace: span.context().cloned(),

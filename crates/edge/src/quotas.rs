@@ -159,6 +159,7 @@ impl Quotas {
         &self,
         head: &Parts,
         proxies: &TrustedProxies,
+        came: Instant,
     ) -> Result<Places, Refusal> {
         if !self.count_addresses() {
             return Ok(Places::default());
@@ -168,7 +169,7 @@ impl Quotas {
         };
         let rules = self.0.rules.read().clone();
         let subject = QuotaSubject::address(address);
-        self.admit_by(&rules.of_address, None, |_| (&subject, 1))
+        self.admit_by(&rules.of_address, came, None, |_| (&subject, 1))
             .await
     }
 
@@ -177,6 +178,7 @@ impl Quotas {
         &self,
         principal: &Principal,
         body: &Body,
+        came: Instant,
     ) -> Result<Places, Refusal> {
         if !self.0.any_of_message.load(Ordering::Relaxed) {
             return Ok(Places::default());
@@ -191,20 +193,19 @@ impl Quotas {
             };
             (subject, rule.count(&requests))
         };
-        self.admit_by(&rules.of_message, Some(principal), counted)
+        self.admit_by(&rules.of_message, came, Some(principal), counted)
             .await
     }
 
-    /// Counts requests by all of the rules, or by none. `counted` says whose they are to a rule, and how many.
+    /// Counts requests that came `now` by all of the rules, or by none. `counted` says whose they are to a rule, and how many.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
+        mut now: Instant,
         principal: Option<&Principal>,
         counted: impl Fn(&Rule) -> (&'a QuotaSubject, u32),
     ) -> Result<Places, Refusal> {
         let mut places = Places::default();
-        // The clock is read once for all of them, unless one has to wait.
-        let mut now = Instant::now();
         for (at, rule) in rules.iter().enumerate() {
             let (subject, count) = counted(rule);
             if count == 0 {

@@ -8,6 +8,7 @@ use http::request::Parts;
 use shoal_ports::{ClientInfo, ForwardedHeaders, Grant, Principal};
 use shoal_protocol::{Body, Message, RawJson, RequestId, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
+use tokio::time::Instant;
 
 use crate::authorize;
 use crate::backlog::Reader;
@@ -23,6 +24,8 @@ use crate::state::EdgeState;
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
+    /// When its head came, or the message in it: as of then it is counted. The clock is read once for all that asks for it.
+    pub(crate) came: Instant,
     pub(crate) principal: Principal,
     /// What the caller showed, if that was more than who it is.
     pub(crate) grant: Option<Arc<Grant>>,
@@ -99,7 +102,8 @@ impl Visit<'_> {
         body: &Body,
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
-        permit.places[1] = self.edge.quotas.admit(&self.principal, body).await?;
+        let quotas = &self.edge.quotas;
+        permit.places[1] = quotas.admit(&self.principal, body, self.came).await?;
         Ok(())
     }
 

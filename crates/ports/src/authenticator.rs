@@ -67,6 +67,8 @@ pub struct Credentials<'a> {
     pub method: &'a str,
     /// The path that it asks for.
     pub path: &'a str,
+    /// When it came: as of then the token must be believed.
+    pub came: Instant,
 }
 
 impl<'a> Credentials<'a> {
@@ -92,6 +94,7 @@ impl<'a> Credentials<'a> {
             certificate: None,
             method: "POST",
             path: "/mcp",
+            came: Instant::now(),
         }
     }
 }

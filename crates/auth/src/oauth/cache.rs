@@ -38,10 +38,10 @@ impl VerifiedTokens {
         ))
     }
 
-    /// What a token stands for, as long as that is believed.
-    pub(crate) fn get(&self, token: &TokenDigest) -> Option<Verified> {
+    /// What a token stands for, if that is believed now.
+    pub(crate) fn get(&self, token: &TokenDigest, now: Instant) -> Option<Verified> {
         let known = self.0.get(token)?;
-        if Instant::now() < known.until {
+        if now < known.until {
             return Some(known);
         }
         self.0.remove(token);
@@ -89,13 +89,14 @@ mod tests {
     async fn tokens_are_known_for_their_time_and_take_so_much_at_most() {
         let tokens = VerifiedTokens::new(64 << 10);
         tokens.keep(digest(0), verified());
-        assert!(tokens.get(&digest(0)).is_some());
+        assert!(tokens.get(&digest(0), Instant::now()).is_some());
         tokio::time::advance(Duration::from_secs(60)).await;
-        assert!(tokens.get(&digest(0)).is_none());
+        assert!(tokens.get(&digest(0), Instant::now()).is_none());
         for number in 0..1000 {
             tokens.keep(digest(number), verified());
         }
-        let kept = (0..1000).filter(|number| tokens.get(&digest(*number)).is_some());
+        let kept =
+            (0..1000).filter(|number| tokens.get(&digest(*number), Instant::now()).is_some());
         let kept = kept.count();
         assert!((1..=32).contains(&kept), "{kept}");
     }

@@ -12,7 +12,7 @@ use shoal_ports::{
     CellRate, Principal, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, StoreError, Taken,
 };
 use shoal_protocol::Body;
-use tokio::time::{advance, sleep};
+use tokio::time::{Instant, advance, sleep};
 
 use super::{PAUSE, Quotas};
 use crate::refusal::Refusal;
@@ -96,7 +96,9 @@ fn call() -> Body {
 
 async fn passes(edge: &Quotas, principal: &str) -> bool {
     let principal = Principal::new(principal);
-    edge.admit(&principal, &call()).await.is_ok()
+    edge.admit(&principal, &call(), Instant::now())
+        .await
+        .is_ok()
 }
 
 /// How many of so many calls at once are let through.
@@ -220,17 +222,21 @@ async fn a_batch_is_let_through_whole_or_not_at_all() {
             {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}},
             {"jsonrpc":"2.0","id":4,"method":"ping"}]"#,
     );
-    assert!(edge.admit(&alice, &two).await.is_ok());
-    let refused = edge.admit(&alice, &two).await.err().unwrap();
+    assert!(edge.admit(&alice, &two, Instant::now()).await.is_ok());
+    let refused = edge
+        .admit(&alice, &two, Instant::now())
+        .await
+        .err()
+        .unwrap();
     let Refusal::QuotaUsedUp { wait, .. } = &refused else {
         panic!("{refused}");
     };
     assert_eq!(wait.as_secs(), 3600);
     let data = refused.error().data.unwrap();
     assert_eq!(data.as_str(), r#"{"quota":"some","retryAfterMs":3600000}"#);
-    assert!(edge.admit(&alice, &call()).await.is_ok());
+    assert!(edge.admit(&alice, &call(), Instant::now()).await.is_ok());
     let ping = body(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#);
-    assert!(edge.admit(&alice, &ping).await.is_ok());
+    assert!(edge.admit(&alice, &ping, Instant::now()).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,10 +250,14 @@ async fn calls_under_way_are_counted_until_they_are_answered() {
     };
     edge.set(&[two]);
     let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
-    let one = edge.admit(&alice, &call()).await.ok();
-    let two = edge.admit(&alice, &call()).await.ok();
+    let one = edge.admit(&alice, &call(), Instant::now()).await.ok();
+    let two = edge.admit(&alice, &call(), Instant::now()).await.ok();
     assert!(one.is_some() && two.is_some());
-    let third = edge.admit(&alice, &call()).await.err().unwrap();
+    let third = edge
+        .admit(&alice, &call(), Instant::now())
+        .await
+        .err()
+        .unwrap();
     assert!(
         matches!(third, Refusal::QuotaPlaces { limit: 2, .. }),
         "{third}"
@@ -256,14 +266,18 @@ async fn calls_under_way_are_counted_until_they_are_answered() {
     assert_eq!(data.as_str(), r#"{"quota":"some","retryAfterMs":1000}"#);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let three = Body::parse(&Bytes::from(format!("[{ping},{ping},{ping}]")), 64).unwrap();
-    let never = edge.admit(&bob, &three).await.err().unwrap();
+    let never = edge
+        .admit(&bob, &three, Instant::now())
+        .await
+        .err()
+        .unwrap();
     assert!(
         matches!(never, Refusal::BatchOverQuota { count: 3, .. }),
         "{never}"
     );
-    assert!(edge.admit(&bob, &call()).await.is_ok());
+    assert!(edge.admit(&bob, &call(), Instant::now()).await.is_ok());
     drop(one);
-    assert!(edge.admit(&alice, &call()).await.is_ok());
+    assert!(edge.admit(&alice, &call(), Instant::now()).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

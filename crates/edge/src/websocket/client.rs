@@ -39,6 +39,7 @@ impl Client {
         Visit {
             edge: &self.edge,
             head: &self.head,
+            came: Instant::now().into(),
             principal: self.principal.clone(),
             grant: self.grant.clone(),
             trace,
@@ -54,7 +55,9 @@ impl Client {
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
         let proxies = &self.edge.config.trusted_proxies;
-        permit.places[0] = self.edge.quotas.arrive(&self.head, proxies).await?;
+        permit.places[0] = (self.edge.quotas)
+            .arrive(&self.head, proxies, visit.came)
+            .await?;
         visit.count(body, permit).await
     }
 
