@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::RawJson;
+use crate::json::has_backslash;
 use crate::object::{key_is, spans};
 
 /// So many members are noted; of an object with more, each look goes over its text.
@@ -71,7 +72,7 @@ impl<'a> Index<'a> {
                 .iter()
                 .map(|(key, _)| &text[key.clone()])
         };
-        if self.has_more || keys().any(|key| memchr::memchr(b'\\', key).is_some()) {
+        if self.has_more || keys().any(has_backslash) {
             return self.of.repeats_a_member();
         }
         keys()

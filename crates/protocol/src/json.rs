@@ -131,8 +131,62 @@ impl<'de> serde::Deserialize<'de> for RawJson {
 /// The content of a JSON string; `None` for any other value. It is copied only where it holds an escape.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    match memchr::memchr(b'\\', inner) {
-        Some(_) => serde_json::from_slice(value).map(Cow::Owned).ok(),
-        None => str::from_utf8(inner).map(Cow::Borrowed).ok(),
+    if has_backslash(inner) {
+        serde_json::from_slice(value).map(Cow::Owned).ok()
+    } else {
+        str::from_utf8(inner).map(Cow::Borrowed).ok()
+    }
+}
+
+/// Whether a text has a backslash, without which a JSON string is written as it reads. Most are short, and are looked
+/// through before a search would have begun.
+pub(crate) fn has_backslash(text: &[u8]) -> bool {
+    match text.len() {
+        ..8 => text.contains(&b'\\'),
+        8..16 => ends_have_backslash::<8>(text),
+        16..=32 => ends_have_backslash::<16>(text),
+        _ => memchr::memchr(b'\\', text).is_some(),
+    }
+}
+
+/// Whether the first or the last so many bytes have one: they overlap, or meet. No byte is asked on its own, and so the
+/// compiler compares them all at once.
+fn ends_have_backslash<const N: usize>(text: &[u8]) -> bool {
+    let has = |end: &[u8; N]| end.iter().fold(false, |has, &byte| has | (byte == b'\\'));
+    text.first_chunk().is_some_and(has) | text.last_chunk().is_some_and(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{content, has_backslash};
+
+    #[test]
+    fn a_backslash_is_seen_wherever_it_stands() {
+        for length in 0..70 {
+            for filler in [b'x', 0xc3, b'\\' ^ 0x80, b'\\' - 1] {
+                let mut text = vec![filler; length];
+                assert!(!has_backslash(&text), "{length} {filler}");
+                for at in 0..length {
+                    text[at] = b'\\';
+                    assert!(has_backslash(&text), "{length} {filler} {at}");
+                    text[at] = filler;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_string_reads_as_its_parser_reads_it_whatever_its_length() {
+        for length in 0..40 {
+            for at in 0..=length {
+                for piece in ["", "ä", "\\n", "\\\"", "\\u00e4", "\\x"] {
+                    let mut text = "x".repeat(length);
+                    text.insert_str(at, piece);
+                    let text = format!("\"{text}\"");
+                    let read = serde_json::from_str::<String>(&text).ok();
+                    assert_eq!(content(text.as_bytes()).as_deref(), read.as_deref());
+                }
+            }
+        }
     }
 }

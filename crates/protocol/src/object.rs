@@ -8,7 +8,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::RawJson;
 use crate::depth::end_of_string;
-use crate::json::content;
+use crate::json::{content, has_backslash};
 
 /// Up to this many members, comparing each with each is cheaper than a set.
 const FEW_MEMBERS: usize = 16;
@@ -73,9 +73,10 @@ pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Ra
     spans(text).map(|(key, value)| {
         let key = &text[key];
         let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
-        let name = match memchr::memchr(b'\\', inner) {
-            Some(_) => serde_json::from_slice(key).map(Cow::Owned).ok(),
-            None => std::str::from_utf8(inner).map(Cow::Borrowed).ok(),
+        let name = if has_backslash(inner) {
+            serde_json::from_slice(key).map(Cow::Owned).ok()
+        } else {
+            std::str::from_utf8(inner).map(Cow::Borrowed).ok()
         };
         (name.unwrap_or_default(), value)
     })
@@ -142,7 +143,7 @@ impl RawJson {
         let mut seen: [&[u8]; FEW_MEMBERS] = [&[]; FEW_MEMBERS];
         for (at, (key, _)) in spans(text).enumerate() {
             let key = &text[key];
-            if at == FEW_MEMBERS || memchr::memchr(b'\\', key).is_some() {
+            if at == FEW_MEMBERS || has_backslash(key) {
                 return self.repeats_one_of_many();
             }
             if seen[..at].contains(&key) {
@@ -345,7 +346,7 @@ pub(crate) fn key_is(raw: &[u8], name: &str) -> bool {
     }
     // Written with escapes it is longer than the name.
     inner.len() > name.len()
-        && memchr::memchr(b'\\', inner).is_some()
+        && has_backslash(inner)
         && serde_json::from_slice::<String>(raw).is_ok_and(|decoded| decoded == name)
 }
 
