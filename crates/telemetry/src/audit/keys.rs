@@ -26,9 +26,7 @@ pub const URL_PATH: Key<str> = key!("url.path");
 
 /// The arguments of a tool. They may be longer than other texts.
 pub(super) const TOOL_ARGUMENTS: Key<str> = key!("gen_ai.tool.call.arguments");
-/// The name of the event, in the file; a log record of OpenTelemetry has a field for it, and for those below.
-pub(super) const EVENT_NAME: Key<str> = key!("event.name");
-/// The trace of the span that it belongs to.
+/// The trace of the span that it belongs to, in the file; a log record of OpenTelemetry has a field for it, and for the next.
 pub(super) const TRACE_ID: Key<str> = key!("trace_id");
 /// That span.
 pub(super) const SPAN_ID: Key<str> = key!("span_id");

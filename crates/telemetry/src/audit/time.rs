@@ -1,14 +1,21 @@
 //! The time of an event, as text.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// As long as `2026-11-24T09:30:12.`.
-type Second = [u8; 20];
+/// A time as text.
+type Text = [u8; 27];
+
+/// The beginning of the epoch.
+const EPOCH: Text = *b"1970-01-01T00:00:00.000000Z";
+
+/// Where a text has the fraction of the second.
+const FRACTION: Range<usize> = 20..26;
 
 thread_local! {
-    /// The last second that was written here, as text: many events come within one.
-    static LAST: Cell<Option<(u64, Second)>> = const { Cell::new(None) };
+    /// The last second that was written here, and its beginning as text: many events come within one.
+    static LAST: Cell<(u64, Text)> = const { Cell::new((0, EPOCH)) };
 }
 
 /// The time in UTC, by RFC 3339.
@@ -26,30 +33,28 @@ pub(super) fn write_now(text: &mut Vec<u8>) {
 
 fn write(since_epoch: Duration, text: &mut Vec<u8>) {
     let seconds = since_epoch.as_secs();
-    let (_, second) = LAST
-        .get()
-        .filter(|(last, _)| *last == seconds)
-        .unwrap_or_else(|| {
-            let now = (seconds, second(seconds));
-            LAST.set(Some(now));
-            now
-        });
-    text.extend_from_slice(&second);
-    let mut fraction = *b"000000Z";
-    digits(since_epoch.subsec_micros().into(), &mut fraction[..6]);
-    text.extend_from_slice(&fraction);
+    let (last, mut time) = LAST.get();
+    if last != seconds {
+        time = begin(seconds);
+    }
+    digits(since_epoch.subsec_micros().into(), &mut time[FRACTION]);
+    text.extend_from_slice(&time);
 }
 
-fn second(seconds: u64) -> Second {
+/// The beginning of a second, for it and the next ones. It is apart from what uses it, which is quicker so.
+#[cold]
+#[inline(never)]
+fn begin(seconds: u64) -> Text {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
-    let mut text = *b"0000-00-00T00:00:00.";
+    let mut text = EPOCH;
     digits(year, &mut text[..4]);
     digits(month, &mut text[5..7]);
     digits(day, &mut text[8..10]);
     digits(of_day / 3600, &mut text[11..13]);
     digits(of_day / 60 % 60, &mut text[14..16]);
     digits(of_day % 60, &mut text[17..19]);
+    LAST.set((seconds, text));
     text
 }
 
@@ -90,6 +95,8 @@ mod tests {
             (0, 0, "1970-01-01T00:00:00.000000Z"),
             (951_782_400, 5, "2000-02-29T00:00:00.000005Z"),
             (951_782_400, 600_000, "2000-02-29T00:00:00.600000Z"),
+            (0, 10, "1970-01-01T00:00:00.000010Z"),
+            (951_782_400, 0, "2000-02-29T00:00:00.000000Z"),
             (1_735_689_599, 999_999, "2024-12-31T23:59:59.999999Z"),
             (4_107_542_400, 1, "2100-03-01T00:00:00.000001Z"),
         ] {

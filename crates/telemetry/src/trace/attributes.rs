@@ -165,7 +165,6 @@ impl Recorded for IpAddr {
 /// Writes a text as JSON. Most need no escapes, and are copied.
 pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
     if is_plain(text.as_bytes()) {
-        json.reserve(text.len() + 2);
         json.push(b'"');
         json.extend_from_slice(text.as_bytes());
         json.push(b'"');
@@ -174,33 +173,42 @@ pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text stands in JSON as it is. Eight bytes are looked at in one step: texts are too short for more.
+/// Whether a text stands in JSON as it is. No byte is asked on its own, but for a few: so the compiler compares as many at
+/// once as it can. The last ones are looked at with some before them, which is quicker than one by one.
 fn is_plain(text: &[u8]) -> bool {
-    let (chunks, rest) = text.as_chunks::<8>();
-    // The last ones are looked at with some before them, which is quicker than to copy them.
-    match text.last_chunk::<8>() {
-        Some(last) => {
-            chunks
-                .iter()
-                .fold(found(last), |all, chunk| all | found(chunk))
-                == 0
-        }
-        None => {
-            let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
-            rest.iter().all(is_plain)
+    match (text.len(), text.last_chunk()) {
+        (..4, _) => !text.iter().any(|&byte| has_escape(byte)),
+        (..8, _) => !ends_have_escape::<4>(text),
+        (..16, _) => !ends_have_escape::<8>(text),
+        (_, None) => false,
+        (_, Some(last)) => {
+            let mut found = [0; 16];
+            note_escapes(last, &mut found);
+            for chunk in text.as_chunks().0 {
+                note_escapes(chunk, &mut found);
+            }
+            found == [0; 16]
         }
     }
 }
 
-/// Not zero if one of the eight is a control character, a quotation mark or a backslash.
-fn found(bytes: &[u8; 8]) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
-    let bytes = u64::from_ne_bytes(*bytes);
-    // The highest bit of a byte is set where it is below the limit, and perhaps also in a byte after such a one.
-    let below = |limit: u8, bytes: u64| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes;
-    let is = |byte: u8| below(1, bytes ^ (ONES * u64::from(byte)));
-    (below(0x20, bytes) | is(b'"') | is(b'\\')) & HIGHEST
+/// Whether one of the first or the last so many bytes has an escape.
+fn ends_have_escape<const N: usize>(text: &[u8]) -> bool {
+    let any = |end: &[u8; N]| (end.iter()).fold(false, |any, &byte| any | has_escape(byte));
+    text.first_chunk().is_some_and(any) | text.last_chunk().is_some_and(any)
+}
+
+/// Notes where a byte has an escape. On its own it would be made of slower instructions.
+#[inline(always)]
+fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
+    for (found, &byte) in found.iter_mut().zip(chunk) {
+        *found |= if has_escape(byte) { 0xff } else { 0 };
+    }
+}
+
+/// Whether JSON has an escape for it.
+fn has_escape(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
 /// Writes a text, a number or a boolean as JSON.
@@ -295,18 +303,20 @@ mod tests {
 
     #[test]
     fn texts_are_written_as_json_whatever_stands_where() {
-        for length in 0..40 {
+        for length in 0..70 {
             for at in 0..length {
                 for byte in 0..=0x7f {
                     let mut text = vec![b'x'; length];
                     text[at] = byte;
-                    let text = format!("{}ä", str::from_utf8(&text).unwrap());
-                    let mut json = Vec::new();
-                    write_text(&text, &mut json);
-                    assert_eq!(
-                        str::from_utf8(&json),
-                        Ok(&*serde_json::to_string(&text).unwrap())
-                    );
+                    let plain = String::from_utf8(text).unwrap();
+                    for text in [format!("{plain}ä"), plain] {
+                        let mut json = Vec::new();
+                        write_text(&text, &mut json);
+                        assert_eq!(
+                            str::from_utf8(&json),
+                            Ok(&*serde_json::to_string(&text).unwrap())
+                        );
+                    }
                 }
             }
         }
