@@ -22,12 +22,14 @@ prepare() {
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
             ;;
-        rmcp)
-            attempt build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" \
-                --manifest-path "$INTEROP/rmcp/Cargo.toml"
-            ;;
+        rmcp) rmcp_build attempt ;;
         *) npm_install "$INTEROP/$1" ;;
     esac
+}
+
+# rmcp_build VERB: `begin_nicely` or `attempt`
+rmcp_build() {
+    "$1" build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" --manifest-path "$INTEROP/rmcp/Cargo.toml"
 }
 
 # command_of CLIENT: sets COMMAND to the words that run it

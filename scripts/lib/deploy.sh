@@ -23,7 +23,12 @@ build_static() {
     fi
     [[ $(uname -s) == Linux ]] || return 1
     # Not what is shipped (`dist`), which takes twice as long to build.
-    check "build: static binary" 3600 env SHOAL_PROFILE=release "$ROOT/deploy/build-static" "$STATIC"
+    static_build check
+}
+
+# static_build VERB: `begin_nicely` or `check`
+static_build() {
+    "$1" "build: static binary" 3600 env SHOAL_PROFILE=release "$ROOT/deploy/build-static" "$WORK/static/shoal"
 }
 
 # is_static FILE: whether no loader is needed to run it

@@ -11,6 +11,10 @@ TAIL_LINES=40
 TRY_SECONDS=300
 # The process of what is being attempted.
 RUNNING=
+# What runs ahead of its attempt: the process that began its session, by its name.
+declare -A BEGUN
+# How the last of them at a lower priority ended.
+LAST_NICE=
 
 heading() {
     printf '\n== %s\n' "$1"
@@ -54,6 +58,11 @@ log_of() {
     echo "$WORK/${1//[^A-Za-z0-9.]/-}.log"
 }
 
+# status_of NAME: the file that keeps how the check NAME ended, if it was begun ahead; it is locked until then
+status_of() {
+    echo "$(log_of "$1").status"
+}
+
 # attempt NAME SECONDS COMMAND…: runs the command for at most that long, with its output in the
 # check's log, and returns its status
 attempt() {
@@ -61,11 +70,60 @@ attempt() {
     shift 2
     local status=0
     # In the background, so that an interrupt reaches this script at once.
-    timeout -k 10 "$seconds" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    if [[ -n ${BEGUN[$name]:-} ]]; then
+        flock "$(status_of "$name")" true &
+    else
+        timeout -k 10 "$seconds" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    fi
     RUNNING=$!
     wait "$RUNNING" || status=$?
     RUNNING=
+    if [[ -n ${BEGUN[$name]:-} ]]; then
+        unset "BEGUN[$name]"
+        if ! read -r status <"$(status_of "$name")"; then
+            echo "it was killed before it had ended" >>"$(log_of "$name")"
+            status=137
+        fi
+    fi
     return "$status"
+}
+
+# ahead NAME COMMAND…: begins a session that runs the command and leaves its status. Bash would forget that, and another process may
+# have the same id, once ids have come round: what tells that it runs is the lock, which the kernel releases with whoever holds it.
+ahead() {
+    local name=$1
+    {
+        flock 9
+        # shellcheck disable=SC2016 # the shell that is started expands it
+        setsid bash -c '"$@" 9>&-; echo "$?" >&9' ahead "${@:2}" >"$(log_of "$name")" 2>&1 </dev/null &
+        BEGUN[$name]=$!
+    } 9>"$(status_of "$name")"
+}
+
+# begin NAME SECONDS COMMAND…: runs the command ahead of its attempt, which then waits for it
+begin() {
+    ahead "$1" timeout -k 10 "${@:2}"
+}
+
+# begin_nicely NAME SECONDS COMMAND…: the same at a lower priority (as a process and, for that counts first, as a session), so that it
+# takes what processors the tests leave idle. One such command runs at a time, in the order in which they are begun.
+begin_nicely() {
+    # shellcheck disable=SC2016 # the shell that is started expands it
+    ahead "$1" bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null
+        [[ -z $0 ]] || flock "$0" true
+        exec nice -n 10 timeout -k 10 "$@"' "$LAST_NICE" "${@:2}"
+    LAST_NICE=$(status_of "$1")
+}
+
+# end_begun: ends what runs ahead, and all that it started
+end_begun() {
+    local name
+    for name in "${!BEGUN[@]}"; do
+        # What has ended has no session any more, and its process id may be another's.
+        ! flock -n "$(status_of "$name")" true || continue
+        # shellcheck disable=SC2046 # one word for each process
+        kill $(session_members "${BEGUN[$name]}") 2>/dev/null || true
+    done
 }
 
 # install_by NAME COMMAND…: attempts the command up to three times, as a registry hangs or breaks off now and then
@@ -127,8 +185,9 @@ show_log() {
 
 # show_newest_log: the end of what was attempted last
 show_newest_log() {
-    local log
-    log=$(find "$WORK" -name '*.log' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+    local log name ahead=()
+    for name in "${!BEGUN[@]}"; do ahead+=(! -path "$(log_of "$name")"); done
+    log=$(find "$WORK" -name '*.log' "${ahead[@]}" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
     [[ -z $log ]] || tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
 }
 

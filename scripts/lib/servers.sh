@@ -106,11 +106,11 @@ start_worker() {
     SERVERS+=("$!:$name")
 }
 
-# free_port: one that nobody listens on at the moment
+# free_port: one that nobody listens on at the moment; the tests in Rust, which may run beside, take theirs from above these
 free_port() {
     local port
     while :; do
-        port=$((20000 + RANDOM % 10000))
+        port=$((10000 + RANDOM % 2000))
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
     done
     echo "$port"

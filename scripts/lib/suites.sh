@@ -10,12 +10,44 @@ suite_unit() {
         return 0
     fi
     component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
-    component "unit: clippy" clippy cargo-clippy &&
-        check "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings || true
     # It is a workspace of its own, which nothing else here builds.
     check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
+    once tests_need || return 0
+    # Linked before anything else is compiled: they take longest. If they cannot be, the command that runs them says so again.
+    if [[ ${suites[*]} != unit ]] && attempt "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-run; then
+        unit_tests begin
+        build_ahead
+    fi
+}
+
+# suite_unit_ends: what began with suite_unit, and ran beside the other suites; clippy first, as Cargo's lock is for one
+suite_unit_ends() {
+    [[ ${suites[*]} == unit ]] || heading "unit, to its end"
+    have rust || return 0
+    lints check || true
     dependencies
-    cargo_tests
+    ! once tests_need || cargo_tests
+}
+
+# lints VERB: `begin_nicely` or `check`
+lints() {
+    once component "unit: clippy" clippy cargo-clippy &&
+        "$1" "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings
+}
+
+# unit_tests VERB: `begin` or `attempt`
+unit_tests() {
+    "$1" "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast
+}
+
+# build_ahead: begins to compile what the other suites need, and what the verdicts at the end do
+build_ahead() {
+    # The tests' own build has it already; later, clippy may have Cargo's lock.
+    once build_tools || true
+    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
+    rmcp_build begin_nicely
+    lints begin_nicely || true
+    ! lacks_deny || deny_install begin_nicely
 }
 
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; if not, fetches it
@@ -26,13 +58,21 @@ component() {
     return 1
 }
 
+# lacks_deny: whether cargo-deny is to be installed
+lacks_deny() {
+    PATH=$TOOLS/cargo/bin:$PATH
+    [[ ${CI:-} == true ]] && ! cargo deny --version >/dev/null 2>&1
+}
+
+# deny_install VERB: `begin_nicely` or `attempt`. It runs once: optimising it takes longer than that saves.
+deny_install() {
+    "$1" install-cargo-deny "$UNIT_SECONDS" cargo install --locked --debug --root "$TOOLS/cargo" cargo-deny
+}
+
 # Licenses, sources and duplicates; the advisories are for the nightly run, which may fetch them.
 dependencies() {
     local name="unit: dependencies"
-    if ! cargo deny --version >/dev/null 2>&1 && [[ ${CI:-} == true ]]; then
-        attempt install-cargo-deny "$UNIT_SECONDS" cargo install --locked --debug --root "$TOOLS/cargo" cargo-deny || true
-    fi
-    PATH=$TOOLS/cargo/bin:$PATH
+    ! lacks_deny || deny_install attempt || true
     if ! cargo deny --version >/dev/null 2>&1; then
         skip "$name" "needs cargo-deny: cargo install --locked cargo-deny"
     elif [[ ! -f $ROOT/deny.toml ]]; then
@@ -45,32 +85,27 @@ dependencies() {
 # More tests than these that fail are no accident, and are not tried again.
 FLAKY_MOST=3
 
-# Every test counts by itself. Some put stdio servers written in Python behind Shoal, one types in the curl
-# call that Shoal prints, one has a Prometheus scrape a cluster, and one starts members whose clocks are wrong.
-cargo_tests() {
-    local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
-    if ! have python; then
-        fail "$name" "$(needs python)"
-        return
-    fi
+# tests_need: what the tests start. Some put stdio servers written in Python behind Shoal, one types in the curl call that Shoal
+# prints, one has a Prometheus scrape a cluster, and one starts members whose clocks are wrong.
+tests_need() {
+    local name="unit: tests" tool
     if ! command -v curl >/dev/null && ! apt_install curl; then
         fail "$name" "needs curl: apt-get install curl"
-        return
+        return 1
     fi
-    if ! have redis; then
-        fail "$name" "$(needs redis)"
-        return
-    fi
-    if ! have prometheus; then
-        fail "$name" "$(needs prometheus)"
-        return
-    fi
-    if ! have faketime; then
-        fail "$name" "$(needs faketime)"
-        return
-    fi
+    for tool in python redis prometheus faketime; do
+        if ! have "$tool"; then
+            fail "$name" "$(needs "$tool")"
+            return 1
+        fi
+    done
+}
+
+# cargo_tests: every test counts by itself
+cargo_tests() {
+    local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
     log=$(log_of "$name")
-    attempt "$name" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast || status=$?
+    unit_tests attempt || status=$?
     read -r passed failed ignored < <(results "$log")
     if [[ $failed -gt 0 && $failed -le $FLAKY_MOST ]] && passes_alone "$log"; then
         passed=$((passed + failed))
