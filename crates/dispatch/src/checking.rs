@@ -18,7 +18,7 @@ const AT_ONCE: Budget = Budget {
     stack: 256 << 10,
     time: Duration::from_millis(20),
 };
-/// What a check may take of a blocking thread besides its steps.
+/// What a check may take of a blocking thread besides its steps; the time is that of a processor.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
 /// Checks that run or wait: more are refused, of one principal sooner.
