@@ -26,11 +26,15 @@ pub struct PoolsHere {
     pub is_whole: bool,
 }
 
+/// Is told which pools the others know.
+type Elsewhere = dyn Fn(&BTreeSet<String>) + Send + Sync;
+
 /// What is known of pools.
 #[derive(Default)]
 pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
-    /// What the store remembered when this node started.
+    elsewhere: OnceLock<Box<Elsewhere>>,
+    /// What the store remembered when this node started, once it has said so.
     recalled: OnceLock<BTreeSet<String>>,
     /// What this node has announced.
     told: Mutex<BTreeSet<String>>,
@@ -44,18 +48,21 @@ impl Members {
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
-        elsewhere: impl Fn(&BTreeSet<String>) + Send + 'static,
+        elsewhere: impl Fn(&BTreeSet<String>) + Send + Sync + 'static,
     ) {
-        if self.shared.pools.here.set(Box::new(here)).is_err() {
+        let pools = &self.shared.pools;
+        if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        elsewhere(&self.shared.pools_elsewhere());
+        // First what is missing here: a node that waits for a pool does not know all of them.
+        self.shared.tell_elsewhere();
+        let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);
         let stop = shared.stop.clone();
         let mut views = self.watch();
         let follow = async move {
             while views.changed().await.is_ok() {
-                elsewhere(&shared.pools_elsewhere());
+                shared.tell_elsewhere();
                 shared.tell_pools().await;
             }
         };
@@ -70,6 +77,12 @@ impl MembersInner {
     /// The pools whose tools this node knows.
     pub(super) fn pools_here(&self) -> PoolsHere {
         self.pools.here.get().map(|here| here()).unwrap_or_default()
+    }
+
+    fn tell_elsewhere(&self) {
+        if let Some(elsewhere) = self.pools.elsewhere.get() {
+            elsewhere(&self.pools_elsewhere());
+        }
     }
 
     /// The pools that other nodes know, or that were known before this node started.
@@ -96,7 +109,7 @@ impl MembersInner {
         }
     }
 
-    /// Asks the store what it remembers. In vain is fine: the other nodes know better.
+    /// Asks the store what it remembers. In vain is fine: the other nodes know better, and it is asked again.
     pub(super) async fn recall_pools(&self) {
         match self.in_time(self.membership.remembered_pools()).await {
             Ok(pools) => {
@@ -107,8 +120,14 @@ impl MembersInner {
         }
     }
 
-    /// Has the store remember the pools, if this node knows all of them.
+    /// Has the store remember the pools, if this node knows all of them: also those that it remembered before, which are lost
+    /// then.
     pub(super) async fn remember_pools(&self) {
+        if self.pools.recalled.get().is_none() {
+            self.recall_pools().await;
+            self.tell_elsewhere();
+            return;
+        }
         let PoolsHere { known, is_whole } = self.pools_here();
         if !is_whole || known.is_empty() || self.me.lock().draining {
             return;

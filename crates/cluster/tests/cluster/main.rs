@@ -7,6 +7,7 @@ mod hand_over;
 mod hint;
 mod membership;
 mod open;
+mod pools;
 mod relay;
 mod store_away;
 mod streams;
