@@ -110,7 +110,14 @@ async fn a_cancelled_call_ends_at_the_service() {
 #[tokio::test]
 async fn no_client_notices_that_the_service_is_restarted() {
     let (mut service, url) = petstore(&[]).await;
-    let server = Server::start(&["--openapi", &format!("{url}/openapi.json")]).await;
+    let document = format!("document = '{url}/openapi.json'");
+    let pool = format!("{{ openapi = {{ {document}, max_restart_delay = '200ms' }} }}");
+    let environment = [
+        ("SHOAL_POOLS__PETS__BACKEND", &*pool),
+        // By default a call waits for less than the service may take to start on a busy machine.
+        ("SHOAL_POOLS__PETS__QUEUE_AGE", "60s"),
+    ];
+    let server = Server::start_with(&[], &environment).await;
     let session = Session::open(&server.mcp).await;
     let port = url.rsplit(':').next().unwrap();
     for round in 0..2 {
