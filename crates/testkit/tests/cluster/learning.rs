@@ -14,6 +14,8 @@ use crate::start;
 
 /// How long calls are made while the worker is cut off.
 const LOOK_FOR: Duration = Duration::from_secs(3);
+/// For how long after its start a node keeps back lists that lack a pool.
+const KEEPS_BACK: Duration = Duration::from_secs(15);
 /// A tool of the pool that only the second worker has.
 const LATE: &str = "test_simple_text";
 
@@ -108,9 +110,10 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
     for node in nodes {
         node.kill().await.unwrap();
     }
-    for node in nodes {
-        node.start_again().await.unwrap();
-    }
+    let [edge, session] = nodes;
+    session.start_again().await.unwrap();
+    let began = Instant::now();
+    edge.start_again().await.unwrap();
     let calls = async {
         let until = Instant::now() + LOOK_FOR;
         while Instant::now() < until {
@@ -119,8 +122,14 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
             sleep(Duration::from_millis(50)).await;
         }
     };
-    let (list, ()) = tokio::join!(modern(&cluster, "tools/list", ""), calls);
-    assert_eq!(list["error"]["code"], 50_301, "half a list: {list}");
+    let list = async {
+        let list = modern(&cluster, "tools/list", "").await;
+        // On a busy machine the edge may have waited long enough before it was asked.
+        if began.elapsed() < KEEPS_BACK {
+            assert_eq!(list["error"]["code"], 50_301, "half a list: {list}");
+        }
+    };
+    tokio::join!(list, calls);
     cluster.heal();
     within(async {
         while !text(&modern(&cluster, "tools/call", LATE).await).contains("simple text") {
