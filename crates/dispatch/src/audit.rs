@@ -35,11 +35,15 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A call has ended for whoever follows it here.
-pub(crate) fn ended(call: &Subject<'_>, took: Duration, outcome: &CallOutcome) {
+/// A call has ended for whoever follows it here. How it is counted is asked only if it is recorded.
+pub(crate) fn ended(
+    call: &Subject<'_>,
+    took: Duration,
+    outcome: &CallOutcome,
+    counted: impl FnOnce() -> CountedOutcome,
+) {
     audit::record(Kind::Call, |event| {
-        let counted = CountedOutcome::of(outcome);
-        event.set(attributes::OUTCOME, counted.as_str());
+        event.set(attributes::OUTCOME, counted().as_str());
         event.set(keys::DURATION, took.as_secs_f64());
         if let CallOutcome::Error(error) | CallOutcome::Refused(error) = outcome {
             event.set(attributes::ERROR_TYPE, &error.code.to_string());

@@ -234,7 +234,9 @@ impl InFlightCall {
     pub(crate) fn ended(&self, outcome: &CallOutcome) {
         let entry = &self.entry;
         entry.state.lock().has_ended = true;
-        audit::ended(&entry.subject(), entry.since.elapsed(), outcome);
+        audit::ended(&entry.subject(), entry.since.elapsed(), outcome, || {
+            CountedOutcome::of(outcome)
+        });
     }
 
     /// Passes on what came of starting it, which may be its end.

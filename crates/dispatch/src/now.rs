@@ -49,16 +49,19 @@ impl Dispatch {
         origin.ended_at(member, &outcome);
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
-        if let Some(began) = began.filter(|_| audit::enabled()) {
-            let subject = Subject {
-                rule: route.rule.as_deref(),
-                ..Subject::of(call)
-            };
-            crate::audit::ended(&subject, began.elapsed(), &outcome);
-        }
-        if let Some(began) = began.filter(|_| metrics::enabled()) {
-            let counted = CountedOutcome::of(&outcome);
-            (metrics().pools).called(began.elapsed(), &member.pool, counted);
+        if let Some(began) = began {
+            // It is searched once for both, and has been found complete above.
+            let counted = CountedOutcome::of_complete(&outcome);
+            if audit::enabled() {
+                let subject = Subject {
+                    rule: route.rule.as_deref(),
+                    ..Subject::of(call)
+                };
+                crate::audit::ended(&subject, began.elapsed(), &outcome, || counted);
+            }
+            if metrics::enabled() {
+                (metrics().pools).called(began.elapsed(), &member.pool, counted);
+            }
         }
         Some(RunningCall::ended(outcome, started.worker))
     }

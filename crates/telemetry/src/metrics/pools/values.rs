@@ -107,9 +107,21 @@ impl CountedOutcome {
     /// Like [`of`](Self::of), where it is known already how the call failed.
     #[must_use]
     pub fn with(outcome: &CallOutcome, failure: Option<Failure>) -> Self {
+        match Self::complete(outcome, failure) {
+            Self::Completed if outcome.asks_for_input() => Self::Parked,
+            counted => counted,
+        }
+    }
+
+    /// Like [`of`](Self::of), where it is known already that a result does not ask for input.
+    #[must_use]
+    pub fn of_complete(outcome: &CallOutcome) -> Self {
+        Self::complete(outcome, Failure::of(outcome))
+    }
+
+    fn complete(outcome: &CallOutcome, failure: Option<Failure>) -> Self {
         match outcome {
             CallOutcome::Result(_) if failure.is_some() => Self::ToolError,
-            CallOutcome::Result(_) if outcome.asks_for_input() => Self::Parked,
             CallOutcome::Result(_) => Self::Completed,
             CallOutcome::Failed(CallFailure::Cancelled) => Self::Cancelled,
             CallOutcome::Failed(CallFailure::DeadlineExceeded { .. }) => Self::Deadline,
@@ -140,6 +152,9 @@ mod tests {
         ] {
             let outcome = CallOutcome::Result(RawJson::from_static(text));
             assert_eq!(Counted::of(&outcome), counted, "{text}");
+            if counted != Counted::Parked {
+                assert_eq!(Counted::of_complete(&outcome), counted, "{text}");
+            }
         }
     }
 }
