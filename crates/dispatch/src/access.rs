@@ -338,5 +338,6 @@ fn subject_of(caller: &Caller) -> Subject<'_> {
         scopes: grant.map_or(&[], |grant| &grant.scopes),
         claims: grant.map(|grant| &grant.claims),
         client: caller.client_info.as_ref().map(ClientInfo::as_json),
+        read: grant.map(|grant| &grant.read),
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn ended(
 ) {
     audit::record(Kind::Call, |event| {
         event.set(attributes::OUTCOME, counted().as_str());
-        event.set(keys::DURATION, took.as_secs_f64());
+        event.set(keys::DURATION, took);
         if let CallOutcome::Error(error) | CallOutcome::Refused(error) = outcome {
             event.set(attributes::ERROR_TYPE, &error.code.to_string());
         }
@@ -59,7 +59,7 @@ pub(crate) fn ended(
 pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     audit::record(Kind::Call, |event| {
         event.set(attributes::OUTCOME, "left");
-        event.set(keys::DURATION, took.as_secs_f64());
+        event.set(keys::DURATION, took);
         describe(event, call);
     });
 }

@@ -30,6 +30,7 @@ fn decide(c: &mut Criterion) {
         scopes: &scopes,
         claims: Some(&claims),
         client: None,
+        read: None,
     };
     let item = RawJson::from_static(r#"{"annotations":{"destructiveHint":false}}"#);
     let target = |catalog| Target {

@@ -145,6 +145,7 @@ impl Case {
             scopes: &self.subject.scopes,
             claims: Some(&claims),
             client: Some(&client),
+            read: None,
         });
         let decision = policy.decide(
             &subject,

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, Weighter};
 use sha2::{Digest as _, Sha256};
+use shoal_ports::Memo;
 use shoal_telemetry::metrics::metrics;
 
 use crate::config::{Effect, Rule};
@@ -28,6 +30,8 @@ type Decisions = Cache<DecisionKey, Decision, DecisionWeight, RandomState>;
 pub struct Policy {
     rules: Box<[CompiledRule]>,
     reads: Reads,
+    /// No other one has it, also of the same rules.
+    number: u64,
     fingerprint: u64,
     subjects: Subjects,
     decisions: Decisions,
@@ -78,7 +82,9 @@ impl Policy {
         let rules_text = serde_json::to_vec(rules).unwrap_or_default();
         let digest: [u8; 32] = Sha256::digest(rules_text).into();
         let rules = compiled?;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Ok(Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             reads: Reads {
                 grant: rules.iter().any(CompiledRule::reads_grant),
                 client: rules.iter().any(CompiledRule::reads_client),
@@ -118,13 +124,31 @@ impl Policy {
         Some(&rule.name)
     }
 
-    /// Reads a caller, or finds it read. That is one look-up.
+    /// Reads a caller, or finds it read. That is one look-up, or none: most requests show a grant that was read before, and all
+    /// claims would have to be looked at to find it.
     pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
+        // Clients of one grant may differ.
+        let read = subject.read.filter(|_| !self.reads.client);
+        let known = read.and_then(Memo::get::<KnownSubject>);
+        let is_ours = |known: &Arc<KnownSubject>| {
+            known.policy == self.number && *known.principal == *subject.principal
+        };
+        if let Some(known) = known.filter(is_ours) {
+            return known;
+        }
+        let known = self.look_up(subject);
+        if let Some(read) = read {
+            read.set(&known);
+        }
+        known
+    }
+
+    fn look_up(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
         let key = subject.key(self.reads);
         if let Some(known) = self.subjects.get(&key) {
             return known;
         }
-        let known = Arc::new(KnownSubject::read(subject, self.rules.len()));
+        let known = Arc::new(KnownSubject::read(subject, self.number, self.rules.len()));
         self.subjects.insert(key.kept(), known.clone());
         known
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use quick_cache::{Equivalent, Weighter};
 use serde_json::{Map, Value, json};
+use shoal_ports::Memo;
 use shoal_protocol::RawJson;
 
 /// Claims beyond this are not looked at: an expression that reads them fails.
@@ -14,7 +15,7 @@ const ENTRIES: usize = 256;
 const CLIENT_BYTES: usize = 8 << 10;
 
 /// Who asks, as far as rules may look.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The principal.
     pub principal: &'a str,
@@ -24,6 +25,8 @@ pub struct Subject<'a> {
     pub claims: Option<&'a RawJson>,
     /// `Implementation` of its client.
     pub client: Option<&'a RawJson>,
+    /// What was read of its grant, if it has one.
+    pub read: Option<&'a Memo>,
 }
 
 impl<'a> Subject<'a> {
@@ -101,6 +104,8 @@ impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
 pub struct KnownSubject {
     /// No two have the same, whatever rules they were read for.
     pub(crate) number: u64,
+    /// The policy that it was read for.
+    pub(crate) policy: u64,
     pub(crate) principal: Box<str>,
     pub(crate) scopes: Box<[Arc<str>]>,
     /// `None` where there are too many to look at.
@@ -118,10 +123,11 @@ pub(crate) struct SubjectValues {
 }
 
 impl KnownSubject {
-    pub(crate) fn read(subject: &Subject<'_>, rules: usize) -> Self {
+    pub(crate) fn read(subject: &Subject<'_>, policy: u64, rules: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
+            policy,
             principal: subject.principal.into(),
             scopes: subject.scopes.into(),
             values: SubjectValues::read(subject),

@@ -11,7 +11,7 @@ use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
 use crate::last_token::digest_of;
-use crate::{Principal, TokenDigest};
+use crate::{Memo, Principal, TokenDigest};
 
 /// Decides who is calling from the credentials of an HTTP request.
 ///
@@ -151,6 +151,8 @@ pub struct Grant {
     pub claims: RawJson,
     /// When the grant ends, if it does, by this machine's monotonic clock.
     pub until: Option<Instant>,
+    /// What policy rules have read of it.
+    pub read: Memo,
 }
 
 impl Grant {

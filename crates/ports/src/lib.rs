@@ -46,6 +46,7 @@ mod lazy;
 mod limits;
 mod liveness;
 mod membership;
+mod memo;
 pub mod memory;
 mod pattern;
 mod period;
@@ -97,6 +98,7 @@ pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use limits::NodeLimits;
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
+pub use memo::Memo;
 pub use pattern::matches_pattern;
 pub use period::Period;
 pub use plan::{

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// Bytes that are not gathered any longer: what waits should be in the processor's cache still when it is written. With less, the
 /// thread that writes would wake up too often.
-const ENOUGH: usize = 128 << 10;
+const ENOUGH: usize = 256 << 10;
 
 /// Lines on their way; a cheap handle.
 #[derive(Clone, Debug)]

@@ -58,7 +58,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use shoal_ports::{Grant, Principal, TokenDigest};
+    use shoal_ports::{Grant, Memo, Principal, TokenDigest};
     use shoal_protocol::RawJson;
     use tokio::time::Instant;
 
@@ -70,6 +70,7 @@ mod tests {
             scopes: [].into(),
             claims: RawJson::parse_text(claims.into()).unwrap(),
             until: None,
+            read: Memo::default(),
         };
         Verified {
             principal: Principal::new("alice"),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use shoal_ports::{Grant, Principal, TokenFault};
+use shoal_ports::{Grant, Memo, Principal, TokenFault};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
@@ -117,6 +117,7 @@ impl ClaimRules {
             scopes: self.scopes.granted(self.scopes_of(&claims)),
             claims: self.told(text, claims)?,
             until,
+            read: Memo::default(),
         };
         Ok(Verified {
             principal,

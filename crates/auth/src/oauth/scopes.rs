@@ -74,7 +74,7 @@ fn expect(grant: &Grant, needed: Vec<&String>) -> Result<(), AuthError> {
 
 #[cfg(test)]
 mod tests {
-    use shoal_ports::{AuthError, Grant, Operation};
+    use shoal_ports::{AuthError, Grant, Memo, Operation};
     use shoal_protocol::RawJson;
 
     use super::Scopes;
@@ -99,6 +99,7 @@ mod tests {
             scopes: scopes.granted(of_token.split(' ').collect()),
             claims: RawJson::from_static("{}"),
             until: None,
+            read: Memo::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
-use shoal_ports::{Call, CallOutcome, ClientInfo, Dispatcher as _, Grant, PoolCatalog};
+use shoal_ports::{Call, CallOutcome, ClientInfo, Dispatcher as _, Grant, Memo, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::FakeWorker;
@@ -339,6 +339,7 @@ async fn what_was_granted_to_a_caller_counts_in_both_eras() {
             scopes: scopes.iter().map(|scope| Arc::from(*scope)).collect(),
             claims: RawJson::of(&claims),
             until: None,
+            read: Memo::default(),
         };
         Arc::make_mut(&mut asked.caller).grant = Some(Arc::new(grant));
         asked

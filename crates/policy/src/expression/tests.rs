@@ -13,6 +13,7 @@ fn met(source: &str, claims: &Value) -> Result<bool, String> {
         scopes: &["read".into(), "write".into()],
         claims: Some(&claims),
         client: Some(&client),
+        read: None,
     };
     let item = RawJson::of(&json!({ "annotations": { "readOnlyHint": true, "title": "T" } }));
     let target = Target {
@@ -22,7 +23,7 @@ fn met(source: &str, claims: &Value) -> Result<bool, String> {
         item: Some(&item),
         catalog: 0,
     };
-    let subject = KnownSubject::read(&subject, 0);
+    let subject = KnownSubject::read(&subject, 0, 0);
     let expression = Expression::compile(source).map_err(|error| error.to_string())?;
     expression.is_met(&subject, &target, &Annotations::of(&target))
 }

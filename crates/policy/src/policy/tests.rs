@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use shoal_ports::Memo;
 use shoal_protocol::RawJson;
 
 use super::Policy;
@@ -137,6 +138,7 @@ fn everything_that_a_rule_says_must_hold() {
         scopes: &scopes,
         claims: Some(&claims),
         client: None,
+        read: None,
     };
     let good = Target {
         item: Some(&item),
@@ -257,10 +259,12 @@ fn decisions_are_told_apart_by_all_that_rules_look_at() {
     assert!(!may(&by("ann")));
     assert!(may(&Subject {
         client: Some(&good),
+        read: None,
         ..by("ann")
     }));
     assert!(!may(&Subject {
         client: Some(&bad),
+        read: None,
         ..by("ann")
     }));
     assert!(may(&Subject {
@@ -282,6 +286,7 @@ fn what_rules_do_not_look_at_tells_nobody_apart() {
     let one = policy.subject(&by("ann"));
     let other = policy.subject(&Subject {
         client: Some(&client),
+        read: None,
         scopes: &scopes,
         claims: Some(&client),
         ..by("ann")
@@ -365,4 +370,31 @@ fn what_is_kept_is_bounded() {
     assert!(policy.subjects.weight() <= super::SUBJECT_BYTES);
     assert!(policy.decisions.weight() <= super::DECISION_BYTES);
     assert!(policy.subjects.len() < 200 && policy.decisions.len() < 2000);
+}
+
+#[test]
+fn what_was_read_of_a_grant_is_read_anew_for_others_and_for_other_rules() {
+    let memo = Memo::default();
+    let claims = |team: &str| RawJson::of(&serde_json::json!({ "team": team }));
+    let of = |policy: &Policy, principal: &str, claims: &RawJson| {
+        let subject = Subject {
+            principal,
+            claims: Some(claims),
+            read: Some(&memo),
+            ..Subject::default()
+        };
+        policy.subject(&subject).number()
+    };
+    let rules =
+        || policy("[[rules]]\nname = 'r'\neffect = 'allow'\nwhen = 'claims.team == \"a\"'\n");
+    let (first, other) = (rules(), rules());
+    let known = of(&first, "alice", &claims("a"));
+    assert_eq!(of(&first, "alice", &claims("a")), known);
+    assert_ne!(of(&first, "bob", &claims("a")), known);
+    assert_ne!(of(&other, "alice", &claims("a")), known);
+    assert_eq!(
+        of(&first, "alice", &claims("a")),
+        known,
+        "found by what it is"
+    );
 }

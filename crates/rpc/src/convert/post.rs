@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Binding, DeliveryId, EdgePlan, ForwardedHeaders, Grant, Post, Principal, RequestPlan, Route,
-    SessionId, SessionRef, WorkerId,
+    Binding, DeliveryId, EdgePlan, ForwardedHeaders, Grant, Memo, Post, Principal, RequestPlan,
+    Route, SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{
     Body, InvalidMessage, Message, Method, Notification, RawJson, Request, RequestId, Response,
@@ -88,6 +88,7 @@ fn grant_in(said: wire::Grant) -> Grant {
         scopes: said.scopes.into_iter().map(Arc::from).collect(),
         claims: trusted(said.claims),
         until: None,
+        read: Memo::default(),
     }
 }
 

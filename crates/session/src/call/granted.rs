@@ -54,7 +54,7 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use shoal_ports::{Caller, ForwardedHeaders, Grant, Principal, SessionId, SessionRef};
+    use shoal_ports::{Caller, ForwardedHeaders, Grant, Memo, Principal, SessionId, SessionRef};
     use shoal_protocol::{RawJson, Revision};
 
     use super::GrantedCaller;
@@ -77,6 +77,7 @@ mod tests {
                 scopes: [scope.into()].into(),
                 claims: RawJson::from_static("{}"),
                 until: None,
+                read: Memo::default(),
             })
         });
         SessionRef {

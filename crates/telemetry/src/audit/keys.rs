@@ -1,5 +1,7 @@
 //! The keys of what only the audit trail records; all others are those of spans.
 
+use std::time::Duration;
+
 use crate::trace::Key;
 use crate::trace::attributes::key;
 
@@ -20,7 +22,7 @@ pub const RESOURCE_TEMPLATE: Key<str> = key!("shoal.resource_template");
 /// The `shoal.call.id` of an earlier event of the same call, whose request was answered with a question.
 pub const CALL_CONTINUES: Key<str> = key!("shoal.call.continues");
 /// How long the call took, in seconds.
-pub const DURATION: Key<f64> = key!("shoal.duration");
+pub const DURATION: Key<Duration> = key!("shoal.duration");
 /// What an operator asked for at the admin port.
 pub const URL_PATH: Key<str> = key!("url.path");
 

@@ -81,6 +81,8 @@ const fn after_time(kind: Kind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::Kind;
     use super::super::keys::{DURATION, ENDUSER_ID};
     use super::Line;
@@ -92,7 +94,7 @@ mod tests {
         outer.member(OUTCOME, "completed");
         let mut inner = Line::new(Kind::Quota);
         inner.member(ENDUSER_ID, "a \"b\"\n\\ ä");
-        inner.member(DURATION, 0.5);
+        inner.member(DURATION, Duration::from_millis(500));
         let read = |line: &mut Line| -> serde_json::Value {
             let text = line.finish();
             assert_eq!(text.last(), Some(&b'\n'));

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::io::Write as _;
 use std::marker::PhantomData;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use opentelemetry::Value;
 use serde::Serialize;
@@ -124,6 +125,26 @@ impl Recorded for f64 {
 
     fn write(given: f64, json: &mut Vec<u8>) {
         write_json(&given, json);
+    }
+}
+
+impl Recorded for Duration {
+    type Given<'a> = Self;
+
+    fn to_value(given: Self) -> Value {
+        given.as_secs_f64().into()
+    }
+
+    /// Seconds with their fraction, without the work of finding the shortest number.
+    fn write(given: Self, json: &mut Vec<u8>) {
+        write_json(&given.as_secs(), json);
+        let mut fraction = *b".000000000";
+        let mut left = given.subsec_nanos();
+        for digit in fraction[1..].iter_mut().rev() {
+            *digit = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+        json.extend_from_slice(&fraction);
     }
 }
 

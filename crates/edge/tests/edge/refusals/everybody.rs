@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use shoal_auth::{StaticTokens, TokenHash};
 use shoal_edge::EdgeConfig;
 use shoal_ports::{
-    AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, Principal, ProofFault,
-    QuotaConfig, QuotaPer, ResourceMetadata, TokenFault,
+    AuthError, Authenticated, Authenticator, Credentials, Grant, Memo, Operation, Principal,
+    ProofFault, QuotaConfig, QuotaPer, ResourceMetadata, TokenFault,
 };
 use shoal_protocol::RawJson;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -117,6 +117,7 @@ impl Authenticator for Granting {
                         scopes: [].into(),
                         claims: RawJson::from_static("{}"),
                         until: None,
+                        read: Memo::default(),
                     };
                     return Ok(Authenticated {
                         principal: Principal::new("alice"),

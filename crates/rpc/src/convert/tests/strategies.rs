@@ -8,8 +8,8 @@ use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
     ClientInfo, Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber,
-    LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId,
-    SessionTransport, StateRequest, StreamItem, WorkerId,
+    LogFilter, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route,
+    SessionId, SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -157,6 +157,7 @@ pub(super) fn grant() -> impl Strategy<Value = Arc<Grant>> {
             scopes: scopes.into(),
             claims,
             until: None,
+            read: Memo::default(),
         })
     })
 }
