@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use shoal_protocol::{error_response, error_response_without_id};
 use shoal_telemetry::metrics::metrics;
 
@@ -14,6 +14,10 @@ use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// Room for the headers of most requests: hyper reads a connection's next request into the table of the answer before it, and
+/// would have to make a larger one.
+const REQUEST_HEADERS: usize = 12;
+
 /// The only version of WebSocket that there is.
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
 
@@ -21,7 +25,9 @@ const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
 pub(crate) fn json(status: StatusCode, text: Bytes) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    let mut headers = HeaderMap::with_capacity(REQUEST_HEADERS);
+    headers.insert(header::CONTENT_TYPE, JSON);
+    *response.headers_mut() = headers;
     response
 }
 

@@ -1,5 +1,7 @@
 //! What a request shows of its caller, and whether what was granted to the caller is enough.
 
+use std::net::IpAddr;
+
 use http::request::Parts;
 use http::{HeaderMap, header};
 use memchr::memchr;
@@ -17,6 +19,7 @@ use crate::{audit, measure, names};
 pub(crate) async fn authenticate(
     edge: &EdgeState,
     head: &Parts,
+    from: Option<IpAddr>,
     token: Option<(Scheme, &[u8])>,
     came: Instant,
 ) -> Result<Authenticated, AuthError> {
@@ -36,8 +39,7 @@ pub(crate) async fn authenticate(
     };
     let authenticated = edge.authenticator.authenticate(shown).await;
     measure::authenticated(edge.authenticator.method(), &authenticated);
-    if audit::enabled() && last.is_none_or(|last| is_news(edge, head, last, &shown, &authenticated))
-    {
+    if audit::enabled() && last.is_none_or(|last| is_news(last, from, &shown, &authenticated)) {
         audit::authenticated(edge, head, &authenticated);
     }
     authenticated
@@ -45,16 +47,14 @@ pub(crate) async fn authenticate(
 
 /// Whether the audit trail does not know of it yet: a connection shows the same token with each request.
 fn is_news(
-    edge: &EdgeState,
-    head: &Parts,
     last: &LastToken,
+    from: Option<IpAddr>,
     shown: &Credentials<'_>,
     answer: &Result<Authenticated, AuthError>,
 ) -> bool {
     match (answer, shown.digest) {
         // A proof is looked at each time.
         (Ok(known), Some(token)) if shown.proof.is_none() => {
-            let from = edge.config.trusted_proxies.address_of(head);
             last.lets_in(&token, &known.principal, from)
         }
         (Ok(_), _) => true,

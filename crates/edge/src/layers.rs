@@ -38,7 +38,7 @@ use crate::refused::Refused;
 use crate::state::EdgeState;
 use crate::transport::Endpoint;
 use crate::visit::Visit;
-use crate::{answer, authorize, cors, header_check, measure, resource};
+use crate::{answer, audit, authorize, cors, header_check, measure, resource};
 
 /// An extension of a request that this process makes itself, for somebody whom it has authenticated in another way. No request
 /// from a network has one.
@@ -121,9 +121,11 @@ async fn enter(
     let caller = match head.extensions.get::<Trusted>() {
         Some(Trusted(principal)) => principal.clone().into(),
         None => {
-            let proxies = &edge.config.trusted_proxies;
-            places = edge.quotas.arrive(head, proxies, came).await?;
-            authorize::authenticate(edge, head, endpoint.token(&head.headers), came).await?
+            let wants_address = edge.quotas.count_addresses() || audit::enabled();
+            let address = || edge.config.trusted_proxies.address_of(head);
+            let from = wants_address.then(address).flatten();
+            places = edge.quotas.arrive(from, came).await?;
+            authorize::authenticate(edge, head, from, endpoint.token(&head.headers), came).await?
         }
     };
     let span = measure::span(mount.route, head);

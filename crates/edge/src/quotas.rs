@@ -8,12 +8,12 @@ mod leases;
 mod requests;
 mod rule;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use http::request::Parts;
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::memory::MemoryQuotas;
 use shoal_ports::{
@@ -157,14 +157,10 @@ impl Quotas {
     /// Counts a request, or a message of a connection that has no requests, by where it comes from.
     pub(crate) async fn arrive(
         &self,
-        head: &Parts,
-        proxies: &TrustedProxies,
+        from: Option<IpAddr>,
         came: Instant,
     ) -> Result<Places, Refusal> {
-        if !self.count_addresses() {
-            return Ok(Places::default());
-        }
-        let Some(address) = proxies.address_of(head) else {
+        let Some(address) = from.filter(|_| self.count_addresses()) else {
             return Ok(Places::default());
         };
         let rules = self.0.rules.read().clone();

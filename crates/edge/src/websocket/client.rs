@@ -54,10 +54,8 @@ impl Client {
         body: &Body,
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
-        let proxies = &self.edge.config.trusted_proxies;
-        permit.places[0] = (self.edge.quotas)
-            .arrive(&self.head, proxies, visit.came)
-            .await?;
+        let from = self.edge.config.trusted_proxies.address_of(&self.head);
+        permit.places[0] = self.edge.quotas.arrive(from, visit.came).await?;
         visit.count(body, permit).await
     }
 
