@@ -10,6 +10,9 @@ use super::row::{Measured, Row, percent};
 /// How many times the CPU time without them a call may cost with telemetry as operated, or with what security adds; less than this.
 const MOST_TIMES_OFF: f64 = 1.15;
 
+/// What chance alone would show more rarely than this decides.
+const MOST_CHANCE: f64 = 0.05;
+
 /// Rounds that lie further apart than this, as a share of their median, cannot show that nothing changed.
 const MOST_NOISE: f64 = 0.25;
 
@@ -75,13 +78,16 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Rounds on both sides of the limit leave it open, whatever their median.
+/// Rounds on both sides of the limit leave it open, unless there are enough of them on one side (a sign test of their median).
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
-    let verdict = match held {
-        0 => Verdict::NotHeld,
-        all if all == times_off.rounds.len() => Verdict::Held,
+    let broken = times_off.rounds.len() - held;
+    let verdict = match (held, broken) {
+        (0, _) => Verdict::NotHeld,
+        (_, 0) => Verdict::Held,
+        _ if by_chance(held, broken) < MOST_CHANCE => Verdict::Held,
+        _ if by_chance(broken, held) < MOST_CHANCE => Verdict::NotHeld,
         _ => Verdict::TooNoisy,
     };
     let finding = Finding::Cost {
@@ -90,6 +96,19 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
         greatest: rounds().fold(f64::NEG_INFINITY, f64::max),
     };
     (finding, verdict)
+}
+
+/// How likely it is that so many rounds or more lie on one side, and the others on the other, where neither is likelier.
+fn by_chance(many: usize, few: usize) -> f64 {
+    let rounds = many + few;
+    // Ways to choose the few of all rounds, from none of them on.
+    let mut ways = 1.0;
+    let mut all = 0.0;
+    for chosen in 0..=few {
+        all += ways;
+        ways *= (rounds - chosen) as f64 / (chosen + 1) as f64;
+    }
+    all / 2_f64.powf(rounds as f64)
 }
 
 fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {

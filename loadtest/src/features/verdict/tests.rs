@@ -67,6 +67,27 @@ fn rounds_on_both_sides_of_the_limit_leave_the_cost_open() {
 }
 
 #[test]
+fn enough_rounds_on_one_side_of_the_limit_decide() {
+    let judged = |below: usize, above: usize| {
+        let rounds = std::iter::repeat_n(1.1, below).chain(std::iter::repeat_n(1.2, above));
+        let rounds: Vec<Round> = rounds.map(|cpu_us| (cpu_us, 100.0, 100.0)).collect();
+        verdict(Part::Sampled, &rounds, &vec![ROUND; rounds.len()])
+    };
+    // Of eight tosses of a coin seven are heads with 3.5 in 100, of seven six with 6.3, and of twenty 15 with 2.1.
+    for (below, above, due) in [
+        (7, 1, Verdict::Held),
+        (6, 1, Verdict::TooNoisy),
+        (15, 5, Verdict::Held),
+        (14, 6, Verdict::TooNoisy),
+        (10, 10, Verdict::TooNoisy),
+        (1, 7, Verdict::NotHeld),
+        (5, 15, Verdict::NotHeld),
+    ] {
+        assert_eq!(judged(below, above), due, "{below} {above}");
+    }
+}
+
+#[test]
 fn an_outage_may_change_no_more_than_rounds_differ_by() {
     let healthy = [(1.0, 90.0, 95.0), ROUND, (1.0, 100.0, 105.0)];
     for (round, due) in [
