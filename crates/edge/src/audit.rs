@@ -77,10 +77,13 @@ fn refused(event: &mut Event<'_>, why: &AuthError) {
 fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
     let address = edge.config.trusted_proxies.address_of(head);
     let text = |name| head.headers.get(name)?.to_str().ok();
+    // Whoever sends what is no ASCII must not be the one of whom nothing is known.
+    let agent = head.headers.get(header::USER_AGENT);
+    let agent = agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()));
     event
         .set_some(attributes::CLIENT_ADDRESS, address)
         .set(attributes::HTTP_REQUEST_METHOD, head.method.as_str())
         .set_some(attributes::MCP_SESSION_ID, text(&crate::names::SESSION_ID))
-        .set_some(keys::USER_AGENT, text(&header::USER_AGENT))
+        .set_some(keys::USER_AGENT, agent.as_deref())
         .trace(measure::parent(&head.headers).as_ref());
 }

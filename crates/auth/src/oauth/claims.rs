@@ -18,7 +18,7 @@ const PRINCIPAL: usize = 512;
 /// The longest claims that are kept, in bytes.
 pub(crate) const CLAIMS: usize = 16 << 10;
 /// Beyond this, a token does not expire: a clock need not count so far.
-const FOREVER: u64 = 366 * 24 * 3600;
+const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What a token stands for.
 #[derive(Clone, Debug)]
@@ -93,10 +93,11 @@ impl ClaimRules {
     /// The first that is wrong.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.read_at(text, told, now.unwrap_or_default().as_secs())
+        self.read_at(text, told, now.unwrap_or_default())
     }
 
-    fn read_at(&self, text: &[u8], told: Told, now: u64) -> Result<Verified, TokenFault> {
+    /// The same at a time since 1970.
+    fn read_at(&self, text: &[u8], told: Told, now: Duration) -> Result<Verified, TokenFault> {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
         }
@@ -154,11 +155,10 @@ impl ClaimRules {
         &self,
         claims: &Map<String, Value>,
         told: Told,
-        now: u64,
+        now: Duration,
     ) -> Result<Option<Instant>, TokenFault> {
-        let skew = self.skew.as_secs();
         if let Some(from) = claims.get("nbf")
-            && seconds(from)? > now.saturating_add(skew)
+            && seconds(from)? > now.saturating_add(self.skew)
         {
             return Err(TokenFault::NotYet);
         }
@@ -168,12 +168,12 @@ impl ClaimRules {
                 Told::ByToken => Err(TokenFault::Claims),
             };
         };
-        let left = seconds(end)?.saturating_add(skew).saturating_sub(now);
-        if left == 0 {
+        // To the fraction of a second: what is left is counted from now on by a clock that has one.
+        let left = seconds(end)?.saturating_add(self.skew).saturating_sub(now);
+        if left.is_zero() {
             return Err(TokenFault::Expired);
         }
-        let left = Duration::from_secs(left.min(FOREVER));
-        Ok(Some(Instant::now() + left))
+        Ok(Some(Instant::now() + left.min(FOREVER)))
     }
 
     fn principal(&self, claims: &Map<String, Value>) -> Result<Principal, TokenFault> {
@@ -202,7 +202,7 @@ impl ClaimRules {
 }
 
 /// A date of a claim, which may have a fraction (RFC 7519, 2).
-fn seconds(claim: &Value) -> Result<u64, TokenFault> {
+fn seconds(claim: &Value) -> Result<Duration, TokenFault> {
     let whole = claim.as_u64();
     let date = claim
         .as_f64()
@@ -214,6 +214,7 @@ fn seconds(claim: &Value) -> Result<u64, TokenFault> {
     )]
     whole
         .or(date.map(|date| date as u64))
+        .map(Duration::from_secs)
         .ok_or(TokenFault::Claims)
 }
 

@@ -65,10 +65,11 @@ impl TrustedProxies {
             return Some(nearest);
         }
         let lines = head.headers.get_all(FORWARDED_FOR).iter().rev();
-        let lines = lines.filter_map(|line| line.to_str().ok());
-        let mut before = lines.flat_map(|line| line.rsplit(',')).take(LONGEST_CHAIN);
+        // By their bytes: what a client has written before may be no text, and must not hide what a proxy added to it.
+        let parts = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+        let mut before = parts.take(LONGEST_CHAIN);
         while self.trusts(nearest) {
-            let Some(next) = before.next().and_then(|text| read(text.trim())) else {
+            let Some(next) = before.next().and_then(read) else {
                 break;
             };
             nearest = next.to_canonical();
@@ -78,7 +79,8 @@ impl TrustedProxies {
 }
 
 /// An address, which some proxies write with a port.
-fn read(text: &str) -> Option<IpAddr> {
+fn read(text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(text.trim_ascii()).ok()?;
     let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());
     text.parse().ok().or_else(with_port)
 }
@@ -94,11 +96,11 @@ mod tests {
     use crate::connection::{Connection, Peer};
     use crate::writing::Writing;
 
-    fn address(peer: &str, forwarded: &[&str]) -> String {
+    fn address<T: AsRef<[u8]>>(peer: &str, forwarded: &[T]) -> String {
         let proxies = TrustedProxies::parse(&["10.0.0.0/8", "::1"]).unwrap();
         let mut request = Request::builder();
         for line in forwarded {
-            request = request.header("x-forwarded-for", *line);
+            request = request.header("x-forwarded-for", line.as_ref());
         }
         let (mut head, ()) = request.body(()).unwrap().into_parts();
         let peer = SocketAddr::new(peer.parse::<IpAddr>().unwrap(), 1);
@@ -127,7 +129,16 @@ mod tests {
             "198.51.100.7"
         );
         assert_eq!(address("10.1.1.1", &["unknown"]), "10.1.1.1");
-        assert_eq!(address("10.1.1.1", &[]), "10.1.1.1");
+        assert_eq!(address::<&str>("10.1.1.1", &[]), "10.1.1.1");
+    }
+
+    #[test]
+    fn what_is_no_text_hides_nothing() {
+        let own = b"\xff, 198.51.100.7".to_vec();
+        assert_eq!(address("10.1.1.1", &[own]), "198.51.100.7");
+        let lines = ["198.51.100.7".as_bytes(), b"\xff"];
+        assert_eq!(address("10.1.1.1", &lines), "10.1.1.1");
+        assert_eq!(address("10.1.1.1", &["é, 198.51.100.7"]), "198.51.100.7");
     }
 
     #[test]

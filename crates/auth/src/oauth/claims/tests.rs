@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_ports::TokenFault;
+use tokio::time::Instant;
 
 use super::{ClaimRules, Told, Verified};
 use crate::config::Issuer;
@@ -35,7 +36,11 @@ fn sound() -> Value {
 }
 
 fn read(claims: &Value) -> Result<Verified, TokenFault> {
-    rules(false).read_at(claims.to_string().as_bytes(), Told::ByToken, NOW)
+    rules(false).read_at(
+        claims.to_string().as_bytes(),
+        Told::ByToken,
+        Duration::from_secs(NOW),
+    )
 }
 
 #[test]
@@ -45,7 +50,7 @@ fn a_sound_token_names_its_principal_and_scopes() {
     assert!(verified.grant.has("a") && verified.grant.has("b") && !verified.grant.has("a b"));
     assert_eq!(verified.binding, None);
     let text = sound().to_string();
-    let several = rules(true).read_at(text.as_bytes(), Told::ByToken, NOW);
+    let several = rules(true).read_at(text.as_bytes(), Told::ByToken, Duration::from_secs(NOW));
     let several = several.unwrap().principal;
     assert_eq!(several.as_str(), "https://id.example.com#alice");
 }
@@ -107,17 +112,42 @@ fn whatever_is_missing_or_wrong_is_told_apart() {
 }
 
 #[test]
+fn a_token_ends_within_a_second_where_that_begins_within_one() {
+    let now = Duration::from_millis(NOW * 1000 + 900);
+    let mut claims = sound();
+    claims["exp"] = json!(NOW - 58);
+    let read = |claims: &Value| {
+        let text = claims.to_string();
+        rules(false).read_at(text.as_bytes(), Told::ByToken, now)
+    };
+    let before = Instant::now();
+    let until = read(&claims).unwrap().grant.until.unwrap();
+    let left = Duration::from_millis(1100);
+    assert!(before + left <= until && until <= Instant::now() + left);
+    claims["exp"] = json!(NOW - 60);
+    assert_eq!(read(&claims).err(), Some(TokenFault::Expired));
+}
+
+#[test]
 fn what_the_issuer_itself_tells_need_not_be_repeated() {
     let mut claims = sound();
     claims.as_object_mut().unwrap().remove("exp");
     claims.as_object_mut().unwrap().remove("iss");
-    let told = rules(false).read_at(claims.to_string().as_bytes(), Told::ByIssuer, NOW);
+    let told = rules(false).read_at(
+        claims.to_string().as_bytes(),
+        Told::ByIssuer,
+        Duration::from_secs(NOW),
+    );
     let grant = told.unwrap().grant;
     assert_eq!(grant.until, None);
     let issuer = grant.claims.member("iss").unwrap();
     assert_eq!(issuer.string().as_deref(), Some(ISSUER));
     claims["iss"] = json!("https://other.example.com");
-    let told = rules(false).read_at(claims.to_string().as_bytes(), Told::ByIssuer, NOW);
+    let told = rules(false).read_at(
+        claims.to_string().as_bytes(),
+        Told::ByIssuer,
+        Duration::from_secs(NOW),
+    );
     assert_eq!(told.err(), Some(TokenFault::Issuer));
 }
 
