@@ -27,7 +27,7 @@ class EndsTest(unittest.IsolatedAsyncioTestCase):
         tools = {"t": Tool(function, name="t", description=None, input_schema=None, title=None)}
 
         async def run(record: Record) -> call_pb2.CallOutcome:
-            return await _tools.run(tools, record.call, Context(record, runtime.places))
+            return await _tools.run(tools, record.call, Context(record, runtime.places), asyncio.get_running_loop())
 
         runtime = Runtime("w", "t", Limits(), worker_pb2.Catalog, run)
         call = call_pb2.Call(id=b"1" * 16, method="tools/call", timeout_ms=5000)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import errors
+from ._loops import TOOL, run_on
 from ._proto.shoal.types.v1 import call_pb2
 from .context import Context
 from .schema import decode, encode, object_of, schema_of
@@ -56,18 +57,38 @@ class Tool:
             return schema_of(hint) if hint is not None and typing.is_typeddict(hint) else None
         return schema_of(hint)
 
-    async def call(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
-        """Runs the tool; its result as MCP has it."""
+    async def call(self, arguments: dict[str, Any], context: Context, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
+        """Runs the tool, on that loop if it is async and else in a thread; its result as MCP has it."""
+        if inspect.iscoroutinefunction(self.function):
+            return await run_on(loop, self._awaited(arguments, context), f"{TOOL}{self.name}")
+        return await _in_thread(self._called, arguments, context)
+
+    async def _awaited(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        try:
+            return self._result(await self.function(**self._given(arguments, context)))
+        except (Exception, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            # As `sys.exit()` raises: it would end the event loop, and the worker with it.
+            raise Ended(_told(error)) from error
+
+    def _called(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        try:
+            return self._result(self.function(**self._given(arguments, context)))
+        except StopIteration as error:
+            # No future can carry it.
+            raise Ended(_told(error)) from error
+        except Exception:
+            raise
+        except BaseException as error:
+            raise Ended(_told(error)) from error
+
+    def _given(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
         given = {name: decode(self._hints[name], value) for name, value in arguments.items() if name in self._hints}
         missing = [name for name in self._required if name not in given]
         if missing:
             raise errors.ToolError(f"missing arguments: {', '.join(missing)}")
-        given |= dict.fromkeys(self._context, context)
-        if inspect.iscoroutinefunction(self.function):
-            returned = await self.function(**given)
-        else:
-            returned = await _in_thread(self.function, given)
-        return self._result(returned)
+        return given | dict.fromkeys(self._context, context)
 
     def _result(self, returned: Any) -> dict[str, Any]:
         if isinstance(returned, dict) and isinstance(returned.get("content"), list):
@@ -82,9 +103,9 @@ class Tool:
         return result
 
 
-async def _in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
     """Runs what may block. It cannot be stopped, so a call that is told to stop keeps its place while it goes on."""
-    running = asyncio.ensure_future(asyncio.to_thread(_called, function, given))
+    running = asyncio.ensure_future(asyncio.to_thread(function, *given))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -96,28 +117,17 @@ class Ended(Exception):
     """What a tool raised that would end more than the tool."""
 
 
-def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    try:
-        return function(**given)
-    except Exception as error:
-        if isinstance(error, StopIteration):
-            # No future can carry it.
-            raise Ended(_told(error)) from error
-        raise
-    except BaseException as error:
-        # As `sys.exit()` raises: it would end the event loop, and the worker with it.
-        raise Ended(_told(error)) from error
-
-
 def _told(error: BaseException) -> str:
     words = str(error)
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
-async def run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> call_pb2.CallOutcome:
+async def run(
+    tools: dict[str, Tool], call: call_pb2.Call, context: Context, loop: asyncio.AbstractEventLoop
+) -> call_pb2.CallOutcome:
     """Runs a call; whatever goes wrong becomes an outcome."""
     try:
-        result = await _run(tools, call, context)
+        result = await _run(tools, call, context, loop)
     except errors.RpcError as error:
         return call_pb2.CallOutcome(error=error.to_proto())
     text = json.dumps(result, ensure_ascii=False, allow_nan=False)
@@ -125,7 +135,9 @@ async def run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> 
     return call_pb2.CallOutcome(result=text.encode(errors="replace"))
 
 
-async def _run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> dict[str, Any]:
+async def _run(
+    tools: dict[str, Tool], call: call_pb2.Call, context: Context, loop: asyncio.AbstractEventLoop
+) -> dict[str, Any]:
     if call.method != "tools/call":
         raise errors.RpcError(errors.METHOD_NOT_FOUND, f"method not found: {call.method}")
     params = json.loads(call.params or b"{}")
@@ -133,13 +145,11 @@ async def _run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) ->
     if tool is None:
         raise errors.RpcError(errors.INVALID_PARAMS, "unknown tool")
     try:
-        return await tool.call(params.get("arguments") or {}, context)
+        return await tool.call(params.get("arguments") or {}, context, loop)
     except (errors.RpcError, asyncio.CancelledError):
         raise
-    except BaseException as error:
+    except Exception as error:
         if not isinstance(error, errors.ToolError):
             log.exception("tool %s failed", tool.name)
         words = str(error) or type(error).__name__
-        if not isinstance(error, Exception):
-            words = _told(error)
         return {"content": [{"type": "text", "text": words}], "isError": True}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from typing import Any
 
 from . import errors
+from ._loops import run_on
 from ._proto.shoal.types.v1 import rpc_pb2
 from ._proto.shoal.worker.v1 import worker_pb2
 from ._record import Record
@@ -23,7 +25,9 @@ class Context:
     def __init__(self, record: Record, places: Places) -> None:
         self._record = record
         self._places = places
-        self._deadline = asyncio.get_running_loop().time() + record.call.timeout_ms / 1000
+        self._links = asyncio.get_running_loop()
+        """The loop that everything about the call belongs to; tools run on others."""
+        self._deadline = time.monotonic() + record.call.timeout_ms / 1000
         call = record.call
         self.id: str = record.id.hex()
         """The call's id, the same whenever it is sent again."""
@@ -49,7 +53,7 @@ class Context:
     @property
     def remaining(self) -> float:
         """How many seconds the call may still take."""
-        return max(0.0, self._deadline - asyncio.get_running_loop().time())
+        return max(0.0, self._deadline - time.monotonic())
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Reports progress, if the client wants to hear of it."""
@@ -60,7 +64,7 @@ class Context:
             params["total"] = total
         if message is not None:
             params["message"] = message
-        await self._record.notify("notifications/progress", _json(params))
+        await self._notify("notifications/progress", params)
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Sends a log message to the client, if it wants messages of this level."""
@@ -68,7 +72,10 @@ class Context:
         if not wanted or LEVELS.index(level) + 1 < wanted:
             return
         params = {"level": level, "data": data} | ({"logger": logger} if logger else {})
-        await self._record.notify("notifications/message", _json(params))
+        await self._notify("notifications/message", params)
+
+    async def _notify(self, method: str, params: dict[str, Any]) -> None:
+        await run_on(self._links, self._record.notify(method, _json(params)))
 
     async def elicit(self, message: str, schema: dict[str, Any]) -> dict[str, Any]:
         """Asks the user to fill in a form: `{"action": "accept" | "decline" | "cancel", "content": …}`."""
@@ -88,7 +95,9 @@ class Context:
         if capability not in self.capabilities:
             needs = {"requiredCapabilities": {capability: {}}}
             raise errors.RpcError(errors.MISSING_CAPABILITY, f"the client does not declare {capability}", needs)
-        encoded = None if params is None else _json(params)
+        return await run_on(self._links, self._ask(method, None if params is None else _json(params)))
+
+    async def _ask(self, method: str, encoded: bytes | None) -> Any:
         message = worker_pb2.Event.Ask(method=method, params=encoded)
         if not self._places.begin_asking(self.principal):
             raise errors.ToolError("too many calls wait for answers of their clients; try again later")
@@ -106,6 +115,7 @@ class SessionState:
 
     def __init__(self, record: Record) -> None:
         self._record = record
+        self._links = asyncio.get_running_loop()
         self._turn = asyncio.Lock()
 
     async def get(self, key: str, default: Any = None) -> Any:
@@ -130,6 +140,9 @@ class SessionState:
         return answer["keys"]
 
     async def _ask(self, message: worker_pb2.Event.State, payload: int) -> Any:
+        return await run_on(self._links, self._in_turn(message, payload))
+
+    async def _in_turn(self, message: worker_pb2.Event.State, payload: int) -> Any:
         # One at a time: their order is that of the tool.
         async with self._turn:
             return await _answered(self._record, "state", message, payload)

@@ -9,12 +9,14 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from . import _tools
 from ._dial import Dialer
+from ._loops import links_loop, run_on, watch
 from ._proto.shoal.types.v1 import call_pb2
 from ._proto.shoal.worker.v1 import worker_pb2
 from ._record import Record
@@ -46,7 +48,7 @@ class Worker:
         self.limits = limits or Limits()
         self._tools: dict[str, Tool] = {}
         self._generation = 0
-        self._stop: asyncio.Event | None = None
+        self._stop: Callable[[], object] | None = None
 
     def tool(
         self,
@@ -90,20 +92,25 @@ class Worker:
         async def serve() -> None:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
+                # It wakes the loop; the second one also runs while a tool blocks the loop.
                 loop.add_signal_handler(number, self.stop)
+                signal.signal(number, lambda *_: self.stop())
             await self.serve(join, tls=tls, drain=drain)
 
         asyncio.run(serve())
 
     def stop(self) -> None:
-        """Begins to leave."""
+        """Begins to leave. May be called from any thread."""
         if self._stop is not None:
-            self._stop.set()
+            self._stop()
 
     async def serve(
         self, join: str | Iterable[str] | None = None, *, tls: Tls | None = None, drain: float = DRAIN_SECONDS
     ) -> None:
-        """Joins the nodes and serves until `stop`. `join` names one node or more (`host:port`), else SHOAL_JOIN does."""
+        """Joins the nodes and serves until `stop`. `join` names one node or more (`host:port`), else SHOAL_JOIN does.
+
+        Async tools run on the loop that awaits this, plain functions and the links in threads.
+        """
         seeds = join or os.environ.get("SHOAL_JOIN") or ""
         seeds = [seed.strip() for seed in (seeds.split(",") if isinstance(seeds, str) else seeds) if seed.strip()]
         if not seeds:
@@ -112,15 +119,37 @@ class Worker:
         if tls is not None:
             # What is wrong from the beginning would be wrong with each link.
             tls.check()
-        self._stop = asyncio.Event()
-        # As many plain functions run at once as calls may.
-        executor = ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="shoal-tool")
-        asyncio.get_running_loop().set_default_executor(executor)
-        runtime = Runtime(self._name(), self.pool, self.limits, self._catalog, lambda record: self._call(runtime, record))
+        tools, stop = asyncio.get_running_loop(), asyncio.Event()
+        async with links_loop() as links:
+            for loop in (tools, links):
+                # As many functions run in threads at once as calls may.
+                loop.set_default_executor(ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="shoal-tool"))
+            self._stop = lambda: links.call_soon_threadsafe(stop.set)
+            watching = watch(tools, threading.get_ident())
+            try:
+                await run_on(links, self._join(seeds, tls, drain, tools, stop, watching))
+            finally:
+                self._stop = None
+
+    async def _join(
+        self,
+        seeds: list[str],
+        tls: Tls | None,
+        drain: float,
+        tools: asyncio.AbstractEventLoop,
+        stop: asyncio.Event,
+        watching: Coroutine[Any, Any, None],
+    ) -> None:
+        """Keeps the links until `stop`, on a loop of their own."""
+
+        async def call(record: Record) -> call_pb2.CallOutcome:
+            return await _tools.run(self._tools, record.call, Context(record, runtime.places), tools)
+
+        runtime = Runtime(self._name(), self.pool, self.limits, self._catalog, call)
         dialer = Dialer(runtime, seeds, tls)
-        tasks = [asyncio.create_task(dialer.run()), asyncio.create_task(runtime.sweep())]
+        tasks = [asyncio.create_task(work) for work in (dialer.run(), runtime.sweep(), watching)]
         try:
-            await self._stop.wait()
+            await stop.wait()
             log.info("leaving; %d calls are open", runtime.open_calls())
             await dialer.leave(drain)
         finally:
@@ -132,15 +161,12 @@ class Worker:
         base = os.environ.get("SHOAL_WORKER") or socket.gethostname()
         return f"{self.pool}@{base}-{secrets.token_hex(4)}"
 
-    async def _call(self, runtime: Runtime, record: Record) -> call_pb2.CallOutcome:
-        return await _tools.run(self._tools, record.call, Context(record, runtime.places))
-
     def _catalog(self) -> worker_pb2.Catalog:
         info = {"name": self.pool, "version": self.version}
         return worker_pb2.Catalog(
             server_info=json.dumps(info).encode(),
             instructions=self.instructions,
             capabilities=json.dumps({"tools": {}, "logging": {}}).encode(),
-            tools=[json.dumps(tool.definition, ensure_ascii=False).encode() for tool in self._tools.values()],
+            tools=[json.dumps(tool.definition, ensure_ascii=False).encode() for tool in list(self._tools.values())],
             tools_generation=self._generation,
         )
