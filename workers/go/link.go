@@ -62,6 +62,8 @@ func dialLink(ctx context.Context, r *runtime, address string, files *TLS, up fu
 	}
 	connection, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(transport),
+		// Nodes are within the cluster, whatever the environment says of the web.
+		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestMessage)))
 	if err != nil {
 		return err

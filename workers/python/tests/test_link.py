@@ -7,12 +7,14 @@ import json
 import logging
 import os
 import queue
+import socket
 import threading
 import time
 import unittest
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import grpc
 from shoal_worker import Context, Worker
@@ -166,6 +168,15 @@ class LinkTest(unittest.TestCase):
         self.node.say(cancel=worker_pb2.Cancel(flight=1))
         self.node.wait_for("load", lambda load: load.running == 0)
         self.assertTrue(cancelled.is_set())
+
+    def test_no_proxy_is_asked_for_a_node(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as proxy:
+            proxy.setblocking(False)
+            environment = {"http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}", "no_proxy": "", "no_grpc_proxy": ""}
+            with mock.patch.dict(os.environ, environment):
+                self.serve()
+            with self.assertRaises(BlockingIOError):
+                proxy.accept()
 
 
 if __name__ == "__main__":

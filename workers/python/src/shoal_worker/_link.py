@@ -99,6 +99,8 @@ class Link:
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", LONGEST_MESSAGE),
             ("grpc.use_local_subchannel_pool", 1),
+            # Nodes are within the cluster, whatever the environment says of the web.
+            ("grpc.enable_http_proxy", 0),
         ]
         if self._tls is not None:
             options.append(("grpc.ssl_target_name_override", self._tls.name))
