@@ -11,7 +11,7 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::skew_of;
 
-/// How often nodes announce themselves (`cluster.lease` / 3).
+/// How often nodes announce themselves (`node.lease` / 3).
 const ANNOUNCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
