@@ -1,9 +1,9 @@
-//! What a handler offers, listed again whenever it says that something has changed.
+//! What a handler offers: the lists that its capabilities name, read again whenever it says that one has changed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::PaginatedRequestParams;
+use rmcp::model::{ErrorCode, PaginatedRequestParams};
 use rmcp::{ErrorData, ServerHandler};
 use serde::Serialize;
 use shoal_ports::{PoolCatalog, RawObjectOrEmpty};
@@ -19,6 +19,7 @@ use crate::BackendState;
 const RETRY: Duration = Duration::from_secs(5);
 /// Pages of one list. A handler that has more has most likely lost its cursor.
 const PAGES: usize = 1000;
+const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
 
 /// Lists what a handler offers, as no client in particular.
 pub(super) struct Lister<H: ServerHandler> {
@@ -58,6 +59,11 @@ impl<H: ServerHandler> Lister<H> {
             capabilities: RawObjectOrEmpty(RawJson::of(&info.capabilities)),
             ..PoolCatalog::default()
         };
+        if !LISTS.iter().any(|list| catalog.declares(list.capability())) {
+            tracing::warn!(
+                "the handler offers nothing: the capabilities in its get_info name no tools, resources or prompts"
+            );
+        }
         self.refresh(&mut catalog, None).await;
         catalog
     }
@@ -79,23 +85,24 @@ impl<H: ServerHandler> Lister<H> {
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
         // Read first: what is announced while a list is read asks for another reading.
         let announced = self.hub.announced();
-        let is_due = |list: List| {
+        let due = LISTS.map(|list| {
             let at = list as usize;
-            known.is_none_or(|known| known[at] != announced[at])
-        };
+            catalog.declares(list.capability()) && known.is_none_or(|it| it[at] != announced[at])
+        });
+        let [tools_due, resources_due, prompts_due] = due;
         let ttl = &mut catalog.ttl_ms;
         let mut listed = Ok(());
-        if is_due(List::Tools) {
+        if tools_due {
             let tools = self.tools().await;
             listed = listed.and(tools.map(|tools| (catalog.tools, ttl[0]) = tools));
         }
-        if is_due(List::Resources) {
+        if resources_due {
             let (resources, templates) = (self.resources().await, self.templates().await);
             listed = listed
                 .and(resources.map(|resources| (catalog.resources, ttl[1]) = resources))
                 .and(templates.map(|templates| (catalog.resource_templates, ttl[2]) = templates));
         }
-        if is_due(List::Prompts) {
+        if prompts_due {
             let prompts = self.prompts().await;
             listed = listed.and(prompts.map(|prompts| (catalog.prompts, ttl[3]) = prompts));
         }
@@ -174,10 +181,13 @@ where
     let mut cursor = None;
     for _ in 0..PAGES {
         let request = cursor.map(|it| PaginatedRequestParams::default().with_cursor(Some(it)));
-        let ((items, own), next) = guarded(page(request))
-            .await
-            .map_err(|_| ListError::Panicked { what })?
-            .map_err(|error| ListError::Refused { what, error })?;
+        let listed = guarded(page(request)).await;
+        let ((items, own), next) = match listed.map_err(|_| ListError::Panicked { what })? {
+            Ok(page) => page,
+            // Handlers declare capabilities more generously than they implement their lists.
+            Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => return Ok((all, ttl)),
+            Err(error) => return Err(ListError::Refused { what, error }),
+        };
         all.extend(items);
         ttl = [ttl, own].into_iter().flatten().min();
         cursor = next;

@@ -21,6 +21,17 @@ pub(super) enum List {
     Prompts = 2,
 }
 
+impl List {
+    /// The capability of handlers that have the list.
+    pub(super) fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
 /// Collects the announcements of all peers of one handler.
 pub(super) struct Hub {
     announced: [AtomicU64; 3],

@@ -5,8 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rmcp::model::{ServerCapabilities, ServerConfig, SubscriptionFilter};
-use rmcp::service::{SubscriptionContext, SubscriptionSink};
+use rmcp::model::{
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Tool,
+};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext, SubscriptionSink};
 use rmcp::{ErrorData, ServerHandler};
 
 use serde_json::{Value, json};
@@ -76,6 +80,84 @@ async fn handler_that_cannot_list_is_not_ready_and_asked_again() {
     probe.state.unlisted.store(false, Ordering::SeqCst);
     client.catalog_with(|it| it.tools.len() == 5).await;
     assert!(client.worker.announcement().borrow().detail.is_none());
+}
+
+/// A handler that refuses each list, and declares some of them.
+struct Refusing {
+    declares: ServerCapabilities,
+    with: ErrorData,
+}
+
+impl Refusing {
+    fn answer<T>(&self) -> Result<T, ErrorData> {
+        Err(self.with.clone())
+    }
+}
+
+impl ServerHandler for Refusing {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(self.declares.clone())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _ctx: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = Tool::new("only", "", Arc::default());
+        Ok(ListToolsResult::with_all_items(vec![tool]))
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _ctx: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.answer()
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _ctx: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.answer()
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _ctx: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.answer()
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_declared_is_not_listed() {
+    let handler = Refusing {
+        declares: ServerCapabilities::builder().enable_tools().build(),
+        with: ErrorData::internal_error("there are none", None),
+    };
+    let client = Client::of(handler).await;
+    assert_eq!(tools(&client.catalog()), ["only"]);
+}
+
+#[tokio::test]
+async fn declared_list_that_is_not_implemented_is_empty() {
+    let everything = ServerCapabilities::builder()
+        .enable_tools()
+        .enable_resources()
+        .enable_prompts()
+        .build();
+    let handler = Refusing {
+        declares: everything,
+        with: ErrorData::method_not_found::<ListPromptsRequestMethod>(),
+    };
+    let client = Client::of(handler).await;
+    let catalog = client.catalog();
+    assert_eq!(tools(&catalog), ["only"]);
+    assert!(catalog.resources.is_empty() && catalog.prompts.is_empty());
 }
 
 #[tokio::test]
