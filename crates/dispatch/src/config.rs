@@ -51,8 +51,8 @@ settings! {
         /// can go on nowhere else.
         pub reconnect_wait: Duration = Duration::from_secs(5),
         /// How many failures in a row (a broken connection, an unknown outcome, a refusal that is not for lack
-        /// of room) open a worker's circuit: it is left alone for a while. Calls that run at the same time and fail
-        /// together are one failure. 0 means never.
+        /// of room) of one caller's calls of one tool open a worker's circuit for them: they are kept from it for a while.
+        /// Calls that run at the same time and fail together are one failure. 0 means never.
         pub circuit_failures: u32 = 5,
         /// How long a circuit opens the first time; twice as long after each failed trial, and
         /// up to half of it is taken off at random.

@@ -18,7 +18,7 @@ use crate::access::Access;
 use crate::approval::Next;
 use crate::catalog::OfferedTool;
 use crate::dispatch::Dispatch;
-use crate::pools::View;
+use crate::pools::{Member, View, Wanted};
 use crate::route::unknown_resource;
 use crate::start::{Resumed, instead};
 use crate::subscriptions::Subscriptions;
@@ -102,10 +102,16 @@ impl Dispatcher for Dispatch {
         self.shared.view().member(worker)?.worker.expect()
     }
 
-    fn takes(&self, worker: &WorkerId) -> bool {
+    fn takes(&self, worker: &WorkerId, plan: &CallPlan) -> bool {
         let view = self.shared.view();
+        let wanted = Wanted {
+            tool: plan.route.as_ref().and_then(|route| route.tool.as_deref()),
+            key: None,
+            call: Some(&plan.call),
+        };
+        let is_let_in = |member: &Member| member.enter(&wanted) || wanted.is_anybodys();
         let member = view.member(worker);
-        member.is_some_and(|member| member.is_reachable() && member.circuit.enter())
+        member.is_some_and(|member| member.is_reachable() && is_let_in(member))
     }
 
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::audit::Subject;
 use crate::bridge::{ModernBridge, complete, running};
 use crate::dispatch::Dispatch;
-use crate::pools::Member;
+use crate::pools::{CircuitState, Member, Wanted};
 use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
@@ -33,12 +33,17 @@ impl Dispatch {
         let view = self.shared.view();
         let member = view.member(call.worker.as_ref().or(planned)?)?;
         let here = member.worker.here()?;
+        let route = route.as_ref()?;
+        let wanted = Wanted {
+            tool: route.tool.as_deref(),
+            key: None,
+            call: Some(call),
+        };
         // Whoever asks a worker on trial has to wait for its word.
-        if !member.circuit.is_well() {
+        if member.circuit_of(&wanted) != CircuitState::Closed {
             return None;
         }
         let began = (metrics::enabled() || audit::enabled()).then(Instant::now);
-        let route = route.as_ref()?;
         let mut origin = Origin::new(call.clone(), route.clone(), &self.shared);
         let mut started = origin.start_here(member, here)?;
         let ended = started.events.ended();

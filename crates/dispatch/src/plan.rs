@@ -238,6 +238,7 @@ impl Dispatch {
         let wanted = Wanted {
             tool: route.tool.as_deref(),
             key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
+            call: Some(call),
         };
         match view.choose(&route.pool, &wanted, tried) {
             Ok(member) => Ok(Binding {

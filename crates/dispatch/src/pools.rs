@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use shoal_ports::{CallFailure, Caller, LedgerNumber, Worker, WorkerId};
+use shoal_ports::{Call, CallFailure, Caller, FailureKey, LedgerNumber, Worker, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
 
@@ -70,6 +70,21 @@ pub(crate) struct Wanted<'a> {
     /// The backend's name of the tool.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
+    /// The call. Failures are held against nobody without one.
+    pub(crate) call: Option<&'a Call>,
+}
+
+impl Wanted<'_> {
+    /// Whose failures, of what, keep a worker from the call.
+    pub(crate) fn failure_key(&self) -> Option<FailureKey> {
+        let call = self.call?;
+        Some(FailureKey::of(&call.caller, &call.method, self.tool))
+    }
+
+    /// Whether its caller cannot be told from others.
+    pub(crate) fn is_anybodys(&self) -> bool {
+        self.failure_key().is_some_and(|key| key.is_anybodys())
+    }
 }
 
 impl Member {
@@ -101,12 +116,27 @@ impl Member {
         }
     }
 
-    fn takes(&self, tool: Option<&str>) -> bool {
-        self.is_reachable() && self.has(tool) && self.circuit.state() != CircuitState::Open
+    /// What its circuit lets through of such calls.
+    pub(crate) fn circuit_of(&self, wanted: &Wanted<'_>) -> CircuitState {
+        if self.circuit.is_well() {
+            return CircuitState::Closed;
+        }
+        let key = wanted.failure_key();
+        key.map_or(CircuitState::Closed, |key| self.circuit.state_of(&key))
+    }
+
+    /// Lets a call through its circuit, or does not.
+    pub(crate) fn enter(&self, wanted: &Wanted<'_>) -> bool {
+        self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
+    }
+
+    /// Whether it can take such a call, whatever came of others.
+    fn can_take(&self, tool: Option<&str>) -> bool {
+        self.is_reachable() && self.has(tool)
     }
 
     /// Why it takes no calls; `None` when it does.
-    fn trouble(&self, ready: bool, tool: Option<&str>) -> Option<String> {
+    fn trouble(&self, ready: bool, wanted: &Wanted<'_>) -> Option<String> {
         if !ready {
             return Some(
                 self.detail
@@ -116,10 +146,10 @@ impl Member {
         }
         let trouble = if !self.is_reachable() {
             "it cannot be reached"
-        } else if self.circuit.state() == CircuitState::Open {
-            "it failed too often in a row"
-        } else if !self.has(tool) {
+        } else if !self.has(wanted.tool) {
             "its version does not have the tool"
+        } else if self.circuit_of(wanted) == CircuitState::Open {
+            "your calls of this tool failed too often in a row there"
         } else {
             return None;
         };
@@ -186,12 +216,11 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
-    /// What it means that nobody in `pool` was [chosen](Self::choose): nobody is there, or all that are there
-    /// failed too often.
+    /// What it means that nobody in `pool` was [chosen](Self::choose): nobody is there, or the caller's calls failed too
+    /// often at all that are there.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
-        let able = |member: &&Arc<Member>| member.is_reachable() && member.has(wanted.tool);
-        match ready.iter().any(|member| able(&member)) {
+        match ready.iter().any(|member| member.can_take(wanted.tool)) {
             true => ShedReason::CircuitOpen,
             false => ShedReason::NoWorker,
         }
@@ -254,7 +283,7 @@ impl PoolView {
         let troubles: Vec<String> = ready
             .chain(waiting)
             .filter_map(|(member, ready)| {
-                let trouble = member.trouble(ready, wanted.tool)?;
+                let trouble = member.trouble(ready, wanted)?;
                 Some(format!("{}: {trouble}", member.id))
             })
             .collect();

@@ -94,9 +94,9 @@ pub trait Dispatcher: Send + Sync + 'static {
         None
     }
 
-    /// Whether a worker that another node has planned is there as this node sees, and not left alone after failures. The
-    /// answer lets one call through to a worker on trial.
-    fn takes(&self, _worker: &WorkerId) -> bool {
+    /// Whether a worker that another node has planned is there as this node sees, and the plan's caller has not failed too
+    /// often there. The answer lets one call through to a worker on trial.
+    fn takes(&self, _worker: &WorkerId, _plan: &CallPlan) -> bool {
         true
     }
 

@@ -32,6 +32,7 @@ mod directory;
 mod dispatcher;
 mod ending;
 mod event_log;
+mod failures;
 mod file_watch;
 mod forwarded;
 mod gateway;
@@ -76,6 +77,7 @@ pub use cluster_bus::{ClusterBus, ClusterEvent, ClusterSubscription, Lagged};
 pub use directory::{Claim, Directory, NewSession, Placement, Renewal};
 pub use dispatcher::Dispatcher;
 pub use event_log::{Append, Appended, CallProgress, EventLog, LogError, LoggedEvent, Page};
+pub use failures::{FailureKey, FailureTable};
 pub use file_watch::FileWatch;
 pub use forwarded::ForwardedHeaders;
 pub use gateway::{

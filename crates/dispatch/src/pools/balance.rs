@@ -6,28 +6,43 @@ use shoal_ports::{WorkerId, WorkerLoad};
 
 use std::sync::Arc;
 
-use super::{Member, Wanted};
+use super::{CircuitState, Member, Wanted};
 
 /// Picks a worker that can take the call and is not in `tried`; `None` when there is none. A half-open circuit
 /// counts the pick as its trial.
+///
+/// Where callers cannot be told from one another, open circuits are the last resort instead of a refusal: one caller's
+/// failures must not refuse another's calls.
 pub(super) fn choose<'a>(
     ready: &'a [Arc<Member>],
     wanted: &Wanted<'_>,
     tried: &[WorkerId],
 ) -> Option<&'a Arc<Member>> {
-    let fits = |member: &Member| !tried.contains(&member.id) && member.takes(wanted.tool);
-    loop {
-        let picked = match wanted.key {
-            Some(key) => ready
-                .iter()
-                .filter(|member| fits(member))
-                .max_by_key(|member| key.weight(member.seed)),
-            None => of_two(ready, fits),
-        }?;
-        // Another caller may have taken the trial; then the circuit is open now, and it does not fit.
-        if picked.circuit.enter() {
+    let can = |member: &Member| !tried.contains(&member.id) && member.can_take(wanted.tool);
+    let fits = |member: &Member| can(member) && member.circuit_of(wanted) != CircuitState::Open;
+    while let Some(picked) = pick(ready, wanted, fits) {
+        // Another call may have taken the trial; then the circuit is open now, and it does not fit.
+        if picked.enter(wanted) {
             return Some(picked);
         }
+    }
+    match wanted.is_anybodys() {
+        true => pick(ready, wanted, can),
+        false => None,
+    }
+}
+
+fn pick<'a>(
+    ready: &'a [Arc<Member>],
+    wanted: &Wanted<'_>,
+    fits: impl Fn(&Member) -> bool,
+) -> Option<&'a Arc<Member>> {
+    match wanted.key {
+        Some(key) => ready
+            .iter()
+            .filter(|member| fits(member))
+            .max_by_key(|member| key.weight(member.seed)),
+        None => of_two(ready, fits),
     }
 }
 

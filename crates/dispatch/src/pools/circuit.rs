@@ -1,39 +1,49 @@
-//! A circuit for each worker: one that fails again and again is left alone for a while.
+//! A circuit for each worker: calls that fail there again and again are kept from it for a while, and no others.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rand::Rng as _;
 use serde::Serialize;
-use shoal_ports::{CallFailure, CallOutcome};
+use shoal_ports::{CallFailure, CallOutcome, FailureKey, FailureTable};
 use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// Counts a worker's failures in a row: a broken way, an outcome that is unknown, a call that it did not
-/// execute. A tool's own error is no failure, and neither is a full queue.
+/// How much longer than a circuit is open at most its failures are remembered.
+const REMEMBERED: u32 = 2;
+
+/// Counts, for each caller and tool, the failures in a row at one worker: a broken way, an outcome that is unknown, a call
+/// that it did not execute. A tool's own error is no failure, and neither is a full queue.
+///
+/// What a call comes to is in its caller's hands: arguments may make a server answer 500, or end it. So failures count
+/// against calls of the same caller and tool only. Whether the worker is there at all is told by its connection and its
+/// announcements.
 ///
 /// Failures are in a row when each call has begun after the failure before. A server that crashes takes all calls with
-/// it that run there: that is one failure, however many they are.
+/// it that run there: that is one failure of each caller and tool, however many they are.
 pub(crate) struct Circuit {
     limit: u32,
     first: Duration,
     longest: Duration,
-    /// Whether `state` says anything; nearly always it does not.
+    /// Whether `held` says anything; nearly always it does not.
     troubled: AtomicBool,
-    /// How many failures have been counted.
-    counted: AtomicU32,
-    state: Mutex<CircuitInner>,
+    /// How many failures have been counted, of whomever.
+    counted: AtomicU64,
+    held: Mutex<FailureTable<Failures>>,
 }
 
 /// How many failures had been counted when a call began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CircuitMark(u32);
+pub(crate) struct CircuitMark(u64);
 
-#[derive(Clone, Copy, Default)]
-struct CircuitInner {
-    failures: u32,
+/// What is held against one caller's calls of one tool.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failures {
+    in_a_row: u32,
+    /// How many had been counted with the last one.
+    counted: u64,
     /// How often it has opened since it was closed.
     openings: u32,
     open_until: Option<Instant>,
@@ -42,26 +52,27 @@ struct CircuitInner {
 }
 
 /// What a circuit lets through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitState {
     /// Every call.
     Closed,
+    /// One, to see whether it succeeds now.
+    HalfOpen,
     /// None, for a while.
     Open,
-    /// One, to see whether the worker is well again.
-    HalfOpen,
 }
 
 impl Circuit {
     pub(crate) fn new(config: &Config) -> Self {
+        let longest = config.circuit_open_max.max(config.circuit_open);
         Self {
             limit: config.circuit_failures,
             first: config.circuit_open,
             longest: config.circuit_open_max,
             troubled: AtomicBool::new(false),
-            counted: AtomicU32::new(0),
-            state: Mutex::default(),
+            counted: AtomicU64::new(0),
+            held: Mutex::new(FailureTable::keeping(longest * REMEMBERED)),
         }
     }
 
@@ -70,63 +81,73 @@ impl Circuit {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// What it lets through now.
+    /// What it lets through now of the calls that it lets through least.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
         }
-        match self.state.lock().open_until {
-            None => CircuitState::Closed,
-            Some(until) if until > Instant::now() => CircuitState::Open,
-            Some(_) => CircuitState::HalfOpen,
-        }
+        let held = self.held.lock();
+        let states = held.values().map(Failures::state);
+        states.max().unwrap_or(CircuitState::Closed)
     }
 
-    /// Whether nothing is held against the worker.
+    /// What it lets through now of calls of this key.
+    pub(crate) fn state_of(&self, key: &FailureKey) -> CircuitState {
+        let mut held = self.held.lock();
+        held.get(key).map_or(CircuitState::Closed, |f| f.state())
+    }
+
+    /// Whether nothing is held against anybody.
     pub(crate) fn is_well(&self) -> bool {
         !self.troubled.load(Ordering::Acquire)
     }
 
     /// Lets a call through, or does not. The trial of a half-open circuit counts for as long as the circuit
     /// was open: if nothing is heard of it, there is another one.
-    pub(crate) fn enter(&self) -> bool {
-        if self.is_well() {
-            return true;
-        }
+    pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
-        let mut state = self.state.lock();
-        match state.open_until {
+        let mut held = self.held.lock();
+        let Some(failures) = held.get(key) else {
+            return true;
+        };
+        match failures.open_until {
             None => true,
             Some(until) if until > now => false,
             Some(_) => {
-                state.trial = true;
-                state.open_until = Some(now + self.time(state.openings));
+                failures.trial = true;
+                failures.open_until = Some(now + self.time(failures.openings));
                 true
             }
         }
     }
 
-    /// Takes note of how a call ended. What the circuit lets through now, if that has changed.
-    pub(crate) fn ended(&self, outcome: &CallOutcome, begun: CircuitMark) -> Option<CircuitState> {
+    /// Takes note of how a call ended. What the circuit lets through of its key now, if that has changed.
+    pub(crate) fn ended(
+        &self,
+        key: impl FnOnce() -> FailureKey,
+        outcome: &CallOutcome,
+        begun: CircuitMark,
+    ) -> Option<CircuitState> {
         match outcome {
             CallOutcome::Result(_) | CallOutcome::Error(_) | CallOutcome::Refused(_) => {
-                self.succeeded()
+                self.succeeded(key)
             }
-            CallOutcome::Failed(failure) => self.refused(failure, begun),
+            CallOutcome::Failed(failure) => self.refused(key, failure, begun),
         }
     }
 
-    /// Takes note of why a call was refused, or not finished. What the circuit lets through now, if that has
+    /// Takes note of why a call was refused, or not finished. What the circuit lets through of its key now, if that has
     /// changed.
     pub(crate) fn refused(
         &self,
+        key: impl FnOnce() -> FailureKey,
         failure: &CallFailure,
         begun: CircuitMark,
     ) -> Option<CircuitState> {
         match failure {
             CallFailure::NotExecuted { .. }
             | CallFailure::WorkerAway { .. }
-            | CallFailure::OutcomeUnknown { .. } => self.failed(begun),
+            | CallFailure::OutcomeUnknown { .. } => self.failed(key(), begun),
             // The worker lives and has said so; that it runs calls is another matter.
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }
@@ -136,37 +157,40 @@ impl Circuit {
         }
     }
 
-    fn succeeded(&self) -> Option<CircuitState> {
+    fn succeeded(&self, key: impl FnOnce() -> FailureKey) -> Option<CircuitState> {
         if self.is_well() {
             return None;
         }
-        let mut state = self.state.lock();
-        let former = std::mem::take(&mut *state);
-        self.troubled.store(false, Ordering::Release);
-        former.open_until.map(|_| CircuitState::Closed)
+        let mut held = self.held.lock();
+        let former = held.forget(&key());
+        if held.is_empty() {
+            self.troubled.store(false, Ordering::Release);
+        }
+        former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// The worker failed a call. What the circuit lets through now, if that has changed.
-    pub(crate) fn failed(&self, begun: CircuitMark) -> Option<CircuitState> {
+    /// The worker failed a call. What the circuit lets through of its key now, if that has changed.
+    pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;
         }
-        let mut state = self.state.lock();
-        // It was under way when another one failed: it tells nothing new.
-        if begun != self.mark() {
+        let mut held = self.held.lock();
+        // It was under way when another one of its key failed: it tells nothing new.
+        if held.get(&key).is_some_and(|last| begun.0 < last.counted) {
             return None;
         }
-        self.counted.fetch_add(1, Ordering::Release);
+        let failures = held.note(key);
+        failures.counted = self.counted.fetch_add(1, Ordering::Release) + 1;
+        failures.in_a_row += 1;
         self.troubled.store(true, Ordering::Release);
-        state.failures += 1;
-        let opens = match state.open_until {
-            None => state.failures >= self.limit,
+        let opens = match failures.open_until {
+            None => failures.in_a_row >= self.limit,
             // Calls that are bound to the worker are not asked whether they may begin.
-            Some(_) => std::mem::take(&mut state.trial),
+            Some(_) => std::mem::take(&mut failures.trial),
         };
         if opens {
-            state.openings += 1;
-            state.open_until = Some(Instant::now() + self.time(state.openings));
+            failures.openings += 1;
+            failures.open_until = Some(Instant::now() + self.time(failures.openings));
         }
         opens.then_some(CircuitState::Open)
     }
@@ -179,12 +203,22 @@ impl Circuit {
     }
 }
 
+impl Failures {
+    fn state(&self) -> CircuitState {
+        match self.open_until {
+            None => CircuitState::Closed,
+            Some(until) if until > Instant::now() => CircuitState::Open,
+            Some(_) => CircuitState::HalfOpen,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use shoal_ports::{CallFailure, CallOutcome};
-    use shoal_protocol::{RawJson, RpcError};
+    use shoal_ports::{CallFailure, CallOutcome, Caller, FailureKey, ForwardedHeaders, Principal};
+    use shoal_protocol::{Method, RawJson, Revision, RpcError};
     use tokio::time::{Instant, advance};
 
     use super::{Circuit, CircuitMark, CircuitState};
@@ -192,6 +226,23 @@ mod tests {
 
     fn circuit() -> Circuit {
         Circuit::new(&Config::default())
+    }
+
+    fn of(principal: &str, tool: &str) -> FailureKey {
+        let caller = Caller {
+            principal: Principal::new(principal),
+            session: None,
+            revision: Revision::LATEST,
+            client_info: None,
+            capabilities: RawJson::from_static("{}"),
+            headers: ForwardedHeaders::default(),
+            grant: None,
+        };
+        FailureKey::of(&caller, &Method::ToolsCall, Some(tool))
+    }
+
+    fn key() -> FailureKey {
+        of("somebody", "t")
     }
 
     fn fail(circuit: &Circuit, times: usize) {
@@ -202,7 +253,34 @@ mod tests {
 
     fn fail_begun(circuit: &Circuit, begun: CircuitMark) {
         let failure = CallFailure::outcome_unknown("?");
-        circuit.ended(&CallOutcome::Failed(failure), begun);
+        circuit.ended(key, &CallOutcome::Failed(failure), begun);
+    }
+
+    #[test]
+    fn failures_of_one_caller_and_tool_are_held_against_nobody_else() {
+        let circuit = circuit();
+        fail(&circuit, 100);
+        assert_eq!(circuit.state(), CircuitState::Open);
+        assert!(!circuit.enter(&key()));
+        for other in [of("another", "t"), of("somebody", "u")] {
+            assert!(circuit.enter(&other));
+            assert_eq!(circuit.state_of(&other), CircuitState::Closed);
+            // Nor does another's success say anything of them.
+            let result = CallOutcome::Result(RawJson::from_static("{}"));
+            circuit.ended(|| other, &result, circuit.mark());
+        }
+        assert_eq!(circuit.state_of(&key()), CircuitState::Open);
+    }
+
+    #[test]
+    fn others_failures_in_between_do_not_hide_a_callers_own() {
+        let circuit = circuit();
+        for _ in 0..5 {
+            let begun = circuit.mark();
+            circuit.failed(of("another", "t"), circuit.mark());
+            fail_begun(&circuit, begun);
+        }
+        assert_eq!(circuit.state_of(&key()), CircuitState::Open);
     }
 
     #[test]
@@ -225,17 +303,17 @@ mod tests {
         let result = CallOutcome::Result(RawJson::from_static("{}"));
         for _ in 0..3 {
             fail(&circuit, 4);
-            circuit.ended(&result, circuit.mark());
+            circuit.ended(key, &result, circuit.mark());
         }
         fail(&circuit, 4);
         let error = CallOutcome::Error(RpcError::internal("the tool's own"));
-        circuit.ended(&error, circuit.mark());
+        circuit.ended(key, &error, circuit.mark());
         fail(&circuit, 4);
         let full = CallFailure::overloaded("full", Duration::from_secs(1));
-        circuit.refused(&full, circuit.mark());
-        assert!(circuit.enter() && circuit.state() == CircuitState::Closed);
+        circuit.refused(key, &full, circuit.mark());
+        assert!(circuit.enter(&key()) && circuit.state() == CircuitState::Closed);
         fail(&circuit, 1);
-        assert!(!circuit.enter() && circuit.state() == CircuitState::Open);
+        assert!(!circuit.enter(&key()) && circuit.state() == CircuitState::Open);
     }
 
     #[tokio::test(start_paused = true)]
@@ -244,19 +322,19 @@ mod tests {
         fail(&circuit, 9);
         let mut longest = Duration::from_secs(1);
         for _ in 0..7 {
-            let until = circuit.state.lock().open_until.unwrap();
+            let until = circuit.held.lock().get(&key()).unwrap().open_until.unwrap();
             let open = until.saturating_duration_since(Instant::now());
             assert!(open <= longest && open >= longest / 2, "{open:?}");
             advance(open).await;
             assert_eq!(circuit.state(), CircuitState::HalfOpen);
-            assert!(circuit.enter() && !circuit.enter());
+            assert!(circuit.enter(&key()) && !circuit.enter(&key()));
             fail(&circuit, 1);
             longest = (longest * 2).min(Duration::from_secs(30));
         }
         advance(longest).await;
-        assert!(circuit.enter());
+        assert!(circuit.enter(&key()));
         let result = CallOutcome::Result(RawJson::from_static("{}"));
-        circuit.ended(&result, circuit.mark());
+        circuit.ended(key, &result, circuit.mark());
         assert_eq!(circuit.state(), CircuitState::Closed);
     }
 
@@ -266,7 +344,7 @@ mod tests {
         fail(&circuit, 5);
         for _ in 0..2 {
             advance(Duration::from_secs(1)).await;
-            assert!(circuit.enter() && !circuit.enter());
+            assert!(circuit.enter(&key()) && !circuit.enter(&key()));
         }
     }
 }

@@ -77,7 +77,8 @@ impl Origin {
             None | Some(CircuitState::HalfOpen) => return,
             Some(CircuitState::Open) => {
                 metrics().pools.circuit_opened(&member.pool);
-                tracing::warn!(worker = %member.id, "a worker failed too often in a row and is left alone");
+                let (method, tool) = (self.call.method.as_str(), self.tool.as_deref());
+                tracing::warn!(worker = %member.id, method, tool, "calls of one caller failed too often in a row at a worker, which gets no more of them for a while");
                 "circuit opened"
             }
             Some(CircuitState::Closed) => "circuit closed",

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Binding, Bound, Call, CallFailure, CallOutcome, Durability, LedgerNumber, Retry, Route,
-    RunningCall, WorkerHere, WorkerId,
+    Binding, Bound, Call, CallFailure, CallOutcome, Durability, FailureKey, LedgerNumber, Retry,
+    Route, RunningCall, WorkerHere, WorkerId,
 };
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::ShedReason;
@@ -21,7 +21,7 @@ use crate::start::worker_deadline;
 pub(crate) struct Origin {
     pub(super) call: Call,
     pub(super) pool: Arc<str>,
-    tool: Option<Arc<str>>,
+    pub(super) tool: Option<Arc<str>>,
     key: Option<AffinityKey>,
     /// The worker that is offered the call first, if one was planned.
     planned: Option<WorkerId>,
@@ -161,7 +161,9 @@ impl Origin {
         // What a worker says of a call that it may have run before is no failure of its own, unless nobody can
         // have started that before: one that says so of every call must not look idle.
         if !(self.repetition && matches!(failure, CallFailure::OutcomeUnknown { .. })) {
-            self.circuit(&member, member.circuit.refused(&failure, self.begun));
+            let key = || self.failure_key();
+            let changed = member.circuit.refused(key, &failure, self.begun);
+            self.circuit(&member, changed);
         }
         Err(failure)
     }
@@ -217,12 +219,14 @@ impl Origin {
     /// The call should have ended there.
     pub(super) fn overdue(&mut self, member: &Member) {
         tracing::warn!(worker = %member.id, call = %self.call.id, "a worker did not end a call at its deadline");
-        self.circuit(member, member.circuit.failed(self.begun));
+        self.failed_at(member, self.begun);
     }
 
     /// The call has ended there.
     pub(crate) fn ended_at(&mut self, member: &Member, outcome: &CallOutcome) {
-        self.circuit(member, member.circuit.ended(outcome, self.begun));
+        let key = || self.failure_key();
+        let changed = member.circuit.ended(key, outcome, self.begun);
+        self.circuit(member, changed);
     }
 
     /// Begins the span of an attempt at a worker, which ends the one before.
@@ -271,6 +275,16 @@ impl Origin {
         Wanted {
             tool: self.tool.as_deref(),
             key: self.key,
+            call: Some(&self.call),
         }
+    }
+
+    fn failure_key(&self) -> FailureKey {
+        FailureKey::of(&self.call.caller, &self.call.method, self.tool.as_deref())
+    }
+
+    /// The worker did not bring the call to an end.
+    pub(super) fn failed_at(&mut self, member: &Member, begun: CircuitMark) {
+        self.circuit(member, member.circuit.failed(self.failure_key(), begun));
     }
 }

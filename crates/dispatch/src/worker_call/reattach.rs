@@ -127,7 +127,7 @@ impl WorkerCall {
     /// The call did not go on at the worker to which the way broke.
     fn blame(&mut self, broken: Option<(Arc<Member>, CircuitMark)>) {
         if let Some((member, begun)) = broken {
-            (self.origin).circuit(&member, member.circuit.failed(begun));
+            self.origin.failed_at(&member, begun);
         }
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::json;
 use shoal_dispatch::CircuitState;
-use shoal_ports::{CallFailure, CallOutcome, Dispatcher as _};
+use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, Principal, SessionId};
 use shoal_protocol::RpcError;
 
-use crate::fake_worker::FakeWorker;
+use crate::fake_worker::{FakeWorker, Script};
 use crate::setting::{CallExt as _, Setting, legacy, setting, tools};
 
 fn worker(id: &str) -> FakeWorker {
@@ -151,4 +152,70 @@ async fn a_crash_that_takes_many_calls_with_it_is_one_failure() {
     assert_eq!(failures, vec![unknown(); 20]);
     assert_eq!(circuit(&setting), CircuitState::Closed);
     setting.result(legacy("t", json!({}))).await;
+}
+
+/// A tool whose outcome is unknown to this caller, and well for others.
+fn broken_for(principal: &'static str) -> impl Fn(Call, Script) -> BoxFuture<'static, ()> {
+    move |call, mut script| {
+        Box::pin(async move {
+            match call.caller.principal.as_str() == principal {
+                true => script.outcome(CallOutcome::Failed(unknown())).await,
+                false => script.result(r#"{"content":[]}"#).await,
+            }
+        })
+    }
+}
+
+/// A call of a caller without a name and, in the modern era, without a session.
+fn anonymous(session: Option<&str>) -> Call {
+    let mut call = legacy("t", json!({}));
+    let caller = Arc::make_mut(&mut call.caller);
+    caller.principal = Principal::anonymous();
+    caller.session = session.map(SessionId::new);
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_callers_failures_refuse_no_call_of_another() {
+    for workers in [1, 3] {
+        let setting = setting();
+        let workers: Vec<_> = (0..workers)
+            .map(|at| setting.add(worker(&format!("w{at}")).on_call(broken_for("mallory"))))
+            .collect();
+        for round in 0..200 {
+            let failed = setting
+                .outcome(legacy("t", json!({})).from("mallory"))
+                .await;
+            assert!(matches!(failed, CallOutcome::Failed(_)), "{round}");
+            setting.result(legacy("t", json!({}))).await;
+        }
+        // The other's own calls are left out meanwhile.
+        let calls: usize = workers.iter().map(|worker| worker.calls()).sum();
+        assert_eq!(calls, 200 + 5 * workers.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_authentication_sessions_are_told_apart_and_the_others_are_never_refused() {
+    let setting = setting();
+    let first = setting.add(worker("w1"));
+    let session = || anonymous(Some("one"));
+    for _ in 0..5 {
+        first.refuse(unknown());
+        setting.failure(session()).await;
+    }
+    assert!(
+        setting
+            .failure(session())
+            .await
+            .to_string()
+            .contains("failed too often")
+    );
+    setting.result(anonymous(Some("another"))).await;
+    for _ in 0..20 {
+        first.refuse(unknown());
+        assert_eq!(setting.failure(anonymous(None)).await, unknown());
+    }
+    assert_eq!(circuit(&setting), CircuitState::Open);
+    setting.result(anonymous(None)).await;
 }

@@ -20,9 +20,9 @@ settings! {
         pub retry_after: Period = SessionConfig::default().retry_after.into(),
         /// How many workers a call is offered to before it fails.
         pub attempts: usize = Dispatch::default().start_attempts,
-        /// Failures in a row of one worker (a broken connection, an unknown outcome) after which its circuit breaker
-        /// opens: it gets no calls for a while. 0 means never. Calls that run at the same time and fail together are
-        /// one failure.
+        /// Failures in a row (a broken connection, an unknown outcome) of one caller's calls of one tool at one worker, after
+        /// which the circuit breaker opens for them: that worker gets no such calls for a while. It still gets calls of other
+        /// callers and tools. 0 means never. Calls that run at the same time and fail together are one failure.
         pub circuit_failures: u32 = Dispatch::default().circuit_failures,
         /// How long the circuit breaker stays open the first time. After each failed trial it stays open twice as
         /// long.

@@ -117,7 +117,7 @@ impl CallDriver {
         let Some(worker) = planned.map(|planned| &planned.worker) else {
             return Ok(());
         };
-        if self.dispatcher.takes(worker) {
+        if self.dispatcher.takes(worker, &in_flight.plan) {
             return Ok(());
         }
         if in_flight.is_once() {

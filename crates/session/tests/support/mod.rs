@@ -419,7 +419,7 @@ impl Dispatcher for Script {
         })
     }
 
-    fn takes(&self, worker: &WorkerId) -> bool {
+    fn takes(&self, worker: &WorkerId, _: &CallPlan) -> bool {
         *self.alone.lock() != Some(worker.clone())
     }
 

@@ -1,0 +1,192 @@
+//! Failures that are held against those whose calls they are, and against nobody else.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use foldhash::fast::RandomState as Fast;
+use shoal_protocol::Method;
+use tokio::time::Instant;
+
+use crate::{Caller, Principal};
+
+/// Entries of one table.
+const ENTRIES: usize = 1024;
+/// Entries of one caller in it.
+const OF_CALLER: usize = 32;
+
+/// A caller and what it calls. What a call comes to depends on its arguments, so a failure says something of these two, and
+/// little of the server that they came to.
+///
+/// The key is a keyed hash: it has the same size whatever its caller is called, and nobody can find another caller's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FailureKey {
+    /// `None` where callers cannot be told from one another.
+    caller: Option<u64>,
+    operation: u64,
+}
+
+impl FailureKey {
+    /// The key of calls of `method` by this caller: of one tool, where it calls a tool. Without authentication a caller is its
+    /// session.
+    #[must_use]
+    pub fn of(caller: &Caller, method: &Method, tool: Option<&str>) -> Self {
+        static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let session = caller.session.as_ref();
+        let name = match caller.principal == Principal::anonymous() {
+            false => Some(("principal", caller.principal.as_str())),
+            true => session.map(|session| ("session", session.as_str())),
+        };
+        Self {
+            caller: name.map(|name| KEYS.hash_one(name)),
+            operation: KEYS.hash_one((method, tool)),
+        }
+    }
+
+    /// Whether another key is of the same caller.
+    #[must_use]
+    pub fn is_of_caller_of(&self, other: &Self) -> bool {
+        self.caller == other.caller
+    }
+
+    /// Whether it may be anybody's: the caller has neither a name nor a session. Such a caller must not be refused for what
+    /// others' calls came to.
+    #[must_use]
+    pub fn is_anybodys(&self) -> bool {
+        self.caller.is_none()
+    }
+}
+
+/// What is held against callers, within bounds. An entry is forgotten some time after its last failure. To make room, the
+/// entry goes whose failure is the oldest, of the caller who has too many or of all: nobody is worse off by another's entries.
+#[derive(Debug)]
+pub struct FailureTable<T> {
+    entries: HashMap<FailureKey, Noted<T>, Fast>,
+    keep: Duration,
+    /// When old entries are looked for again.
+    sweep_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Noted<T> {
+    value: T,
+    last: Instant,
+}
+
+impl<T: Default> FailureTable<T> {
+    /// Forgets an entry after it has been `keep` old.
+    #[must_use]
+    pub fn keeping(keep: Duration) -> Self {
+        Self {
+            entries: HashMap::default(),
+            keep,
+            sweep_at: None,
+        }
+    }
+
+    /// What is held against calls of this key.
+    pub fn get(&mut self, key: &FailureKey) -> Option<&mut T> {
+        Some(&mut self.entries.get_mut(key)?.value)
+    }
+
+    /// A call of this key failed now: what was held against it before, or the default.
+    pub fn note(&mut self, key: FailureKey) -> &mut T {
+        let now = Instant::now();
+        self.sweep();
+        if !self.entries.contains_key(&key) {
+            self.make_room(&key);
+        }
+        let noted = self.entries.entry(key).or_insert_with(|| Noted {
+            value: T::default(),
+            last: now,
+        });
+        noted.last = now;
+        &mut noted.value
+    }
+
+    /// Nothing is held against calls of this key any more.
+    pub fn forget(&mut self, key: &FailureKey) -> Option<T> {
+        Some(self.entries.remove(key)?.value)
+    }
+
+    /// Whether nothing is held against anybody.
+    pub fn is_empty(&mut self) -> bool {
+        self.sweep();
+        self.entries.is_empty()
+    }
+
+    /// All that is held against anybody.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.values().map(|noted| &noted.value)
+    }
+
+    fn sweep(&mut self) {
+        let now = Instant::now();
+        if self.sweep_at.is_some_and(|at| now < at) {
+            return;
+        }
+        let keep = self.keep;
+        self.entries.retain(|_, noted| now < noted.last + keep);
+        self.sweep_at = Some(now + keep / 2);
+    }
+
+    fn make_room(&mut self, new: &FailureKey) {
+        let is_own = |key: &FailureKey| key.caller == new.caller;
+        let own = self.entries.keys().filter(|key| is_own(key)).count();
+        let has_too_many = own >= OF_CALLER;
+        if !has_too_many && self.entries.len() < ENTRIES {
+            return;
+        }
+        let candidates = self.entries.iter();
+        let oldest = candidates
+            .filter(|(key, _)| !has_too_many || is_own(key))
+            .min_by_key(|(_, noted)| noted.last);
+        if let Some(oldest) = oldest.map(|(key, _)| *key) {
+            self.entries.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::{ENTRIES, FailureKey, FailureTable, OF_CALLER};
+
+    const KEEP: Duration = Duration::from_secs(60);
+
+    fn key(caller: u64, operation: u64) -> FailureKey {
+        FailureKey {
+            caller: Some(caller),
+            operation,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_with_many_entries_loses_its_own_oldest_and_nobody_elses() {
+        let mut table = FailureTable::<u32>::keeping(KEEP);
+        *table.note(key(1, 1)) = 7;
+        for operation in 0..2 * OF_CALLER as u64 {
+            advance(Duration::from_millis(1)).await;
+            table.note(key(2, operation));
+        }
+        assert_eq!(table.entries.len(), OF_CALLER + 1);
+        assert_eq!(table.get(&key(1, 1)), Some(&mut 7));
+        assert_eq!(table.get(&key(2, 0)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_callers_fill_it_up_to_its_bound_and_old_entries_go() {
+        let mut table = FailureTable::<u32>::keeping(KEEP);
+        for caller in 0..2 * ENTRIES as u64 {
+            table.note(key(caller, 1));
+        }
+        assert_eq!(table.entries.len(), ENTRIES);
+        assert!(!table.is_empty());
+        advance(2 * KEEP).await;
+        assert!(table.is_empty());
+    }
+}
