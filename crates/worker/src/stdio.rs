@@ -8,12 +8,13 @@
 //! | `child`, `family`, `process` | the operating system's side; all descendants; the tasks around a process and its end |
 //! | `writer` | messages to a process |
 //! | `placement`, `pool` | which shared process a call runs on |
+//! | `crashes` | whose calls end processes |
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated, SessionId};
-use shoal_protocol::{ClientCapability, Era, RpcError, declares};
+use shoal_ports::{Call, CallFailure, CallOutcome, FailureKey, ResourceUpdated, SessionId};
+use shoal_protocol::{ClientCapability, Era, Method, RpcError, declares};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,7 @@ use crate::{Backend, BackendState, CallContext};
 
 mod child;
 mod config;
+mod crashes;
 mod family;
 mod placement;
 mod pool;
@@ -56,8 +58,9 @@ pub use self::config::{Isolation, StdioConfig};
 /// [`EraChoice`] says in which era a server that speaks both is spoken to.
 ///
 /// # Outcomes
-/// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others wait for another one, or end as
-/// `NotExecuted` once the command has failed to start again. A cancelled call's process is told by `notifications/cancelled`.
+/// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others have another one started at once, or
+/// end as `NotExecuted` if the command fails to start. Calls like those that ended processes run apart, and then wait. A
+/// cancelled call's process is told by `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
@@ -116,13 +119,19 @@ impl StdioBackend {
             let hold = sessions.hold(&owner, &call.caller, context).await?;
             return Ok(carry(&hold.connection.link, call, context, None).await);
         }
+        let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
+        let tool = tool.flatten().and_then(|name| name.string());
+        let key = FailureKey::of(&call.caller, &call.method, tool.as_deref());
         let want = Want {
             alone: self.is_askable(call),
+            apart: None,
             principal: call.caller.principal.clone(),
             session: call.caller.session.clone(),
         };
-        let lease = self.pool.lease(want, context).await?;
-        Ok(carry(&lease.process.link, call, context, Some(&lease)).await)
+        let lease = self.pool.lease(want, key, context).await?;
+        let outcome = carry(&lease.process.link, call, context, Some(&lease)).await;
+        self.pool.ended(&lease, &outcome);
+        Ok(outcome)
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) use self::link::Link;
 pub(crate) use self::outgoing::WriteState;
 pub(crate) use self::outgoing::{OutgoingMessage, OutgoingRequest, QUEUE};
 pub(crate) use self::pending::{Origin, Quarantine, RequestOutcome};
-pub(crate) use self::restart_delay::{RestartDelay, SHORT_PAUSE};
+pub(crate) use self::restart_delay::{RestartDelay, SHORT_PAUSE, STABLE};
 pub(crate) use self::router::quote;
 pub(crate) use self::server::Server;
 pub(crate) use self::sessions::{SessionOwner, Sessions};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Era, Method, RawObject, RpcError};
@@ -107,5 +108,10 @@ impl Lead for Arc<Presence> {
         // Calls that are under way over it keep it until they have ended.
         drop(before);
         deserted
+    }
+
+    /// It is tried again soon after it was there, and nothing is started for it.
+    fn wanted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
     }
 }

@@ -68,7 +68,8 @@ settings! {
         pub shutdown_grace: Period = Period::seconds(2),
         /// Bytes of one message from it.
         pub line_bytes: usize = 16 * 1024 * 1024,
-        /// The pause before the first restart; it doubles with each failure in a row.
+        /// The pause before the first restart; it doubles with each failure in a row. A server that had started is started
+        /// again as soon as a call needs it. Then only calls like those that ended it wait.
         pub restart_delay: Period = Period::millis(100),
         /// The longest pause before a restart.
         pub max_restart_delay: Period = Period::seconds(30),

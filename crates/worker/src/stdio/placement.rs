@@ -9,10 +9,13 @@
 //! A call that waits for its client's answer keeps its process, but that one does not count among those that there may
 //! be: another may be started in its stead. So however many questions stay without an answer, the other calls have as
 //! many processes as ever. Questions are bounded instead.
+//!
+//! A call that may end its process runs *apart*: only with calls of the same caller. For such calls there may be one more
+//! process, and one is always left to the others.
 
 use std::collections::{HashMap, VecDeque};
 
-use shoal_ports::{Principal, SessionId};
+use shoal_ports::{FailureKey, Principal, SessionId};
 
 use crate::upstream::Quarantine;
 
@@ -29,6 +32,8 @@ pub(super) struct WaiterId(pub(super) u64);
 pub(super) struct Want {
     /// To be alone in a legacy process, because its client can be asked.
     pub(super) alone: bool,
+    /// To be apart from calls of other callers than this one, because it may end the process.
+    pub(super) apart: Option<FailureKey>,
     /// Whose call it is.
     pub(super) principal: Principal,
     /// Its session.
@@ -42,6 +47,8 @@ struct ProcessSlot {
     lead: bool,
     modern: bool,
     sharing: usize,
+    /// Whose calls share it, if they are apart from others.
+    apart: Option<FailureKey>,
     /// Whose call is alone there.
     taken: Option<Principal>,
     /// What that call has asked its client.
@@ -98,6 +105,7 @@ impl Placement {
             lead,
             modern,
             sharing: 0,
+            apart: None,
             taken: None,
             questions: 0,
             retiring: false,
@@ -137,6 +145,7 @@ impl Placement {
                 slot.taken = None;
             } else {
                 slot.sharing -= 1;
+                slot.apart = slot.apart.filter(|_| slot.sharing > 0);
             }
         }
     }
@@ -179,26 +188,31 @@ impl Placement {
         self.take_turns();
         let mut plan = Plan::default();
         let mut unplaced = Vec::new();
-        let mut lonely = 0;
+        let (mut lonely, mut apart) = (0, Vec::new());
+        let others = self.slots.iter().filter(|slot| !slot.lead).count();
+        let asking = self.slots.iter().filter(|slot| slot.questions > 0).count();
+        let most = self.limit + asking + usize::from(self.has_apart());
+        let room = most.saturating_sub(1 + others + self.starting);
         for (waiter, want) in std::mem::take(&mut self.waiting) {
             // Processes that empty themselves for those who wait longer take nobody else.
             let reserved = self.emptiest(lonely);
-            if let Some(slot) = self.find(&want, &reserved) {
+            if let Some(slot) = self.find(&want, &reserved, most) {
                 let alone = want.alone && !slot.modern;
                 slot.taken = alone.then_some(want.principal);
                 slot.sharing += usize::from(!alone);
+                slot.apart = want.apart.filter(|_| !alone);
                 plan.granted.push((waiter, slot.id, alone));
             } else {
-                lonely += usize::from(want.alone);
+                match &want.apart {
+                    Some(key) if !want.alone => add_caller(&mut apart, key),
+                    _ => lonely += usize::from(want.alone),
+                }
                 unplaced.push((waiter, want));
             }
         }
-        // One more process is enough for any number that share.
-        let needed = lonely + usize::from(unplaced.len() > lonely);
-        let others = self.slots.iter().filter(|slot| !slot.lead).count();
-        let asking = self.slots.iter().filter(|slot| slot.questions > 0).count();
-        let most = self.limit + asking;
-        let room = most.saturating_sub(1 + others + self.starting);
+        // One more process is enough for any number that share, and for all that one caller has apart.
+        let shares = |(_, want): &(WaiterId, Want)| !want.alone && want.apart.is_none();
+        let needed = lonely + apart.len() + usize::from(unplaced.iter().any(shares));
         plan.start = room.min(needed.saturating_sub(self.starting));
         self.starting += plan.start;
         let barred = unplaced
@@ -211,6 +225,12 @@ impl Placement {
         let done = |slot: &&ProcessSlot| slot.retiring && slot.is_idle();
         plan.retired = self.slots.iter().filter(done).map(|slot| slot.id).collect();
         plan
+    }
+
+    /// Whether a call runs apart, or is to.
+    fn has_apart(&self) -> bool {
+        let waits = || self.waiting.iter().any(|(_, want)| want.apart.is_some());
+        self.slots.iter().any(|slot| slot.apart.is_some()) || waits()
     }
 
     /// Puts those who must be alone in an order in which no principal comes second before each has come first. One that has
@@ -237,12 +257,20 @@ impl Placement {
         }
     }
 
-    fn find(&mut self, want: &Want, reserved: &[SlotId]) -> Option<&mut ProcessSlot> {
-        let fits = |slot: &&mut ProcessSlot| slot.fits(want) && !reserved.contains(&slot.id);
+    /// The process that takes a call, of `most` that there may be.
+    fn find(&mut self, want: &Want, reserved: &[SlotId], most: usize) -> Option<&mut ProcessSlot> {
+        let apart = self.slots.iter().filter(|slot| slot.apart.is_some());
+        let leaves_one = apart.count() + 1 < most;
+        let fits = |slot: &&mut ProcessSlot| {
+            let is_open = want.apart.is_none() || slot.apart.is_some() || leaves_one;
+            slot.fits(want) && is_open && !reserved.contains(&slot.id)
+        };
         let fitting = self.slots.iter_mut().filter(fits);
         if want.alone {
             // The last one, so that the first is left for those who share.
             fitting.last()
+        } else if want.apart.is_some() {
+            fitting.max_by_key(|slot| slot.apart.is_some())
         } else {
             // A process that is shared already, so that the others stay free for those who cannot.
             fitting.min_by_key(|slot| (slot.sharing == 0, slot.sharing))
@@ -294,7 +322,12 @@ impl ProcessSlot {
         if want.alone && !self.modern {
             return self.is_idle() && !self.bars(want);
         }
-        self.taken.is_none()
+        match (&want.apart, &self.apart) {
+            (Some(key), Some(own)) => key.is_of_caller_of(own),
+            (Some(_), None) => self.is_idle(),
+            (None, Some(_)) => false,
+            (None, None) => self.taken.is_none(),
+        }
     }
 
     fn bars(&self, want: &Want) -> bool {
@@ -303,6 +336,13 @@ impl ProcessSlot {
             Quarantine::AllBut(session) => want.session.as_ref() != Some(session),
             Quarantine::Everybody => true,
         }
+    }
+}
+
+/// Counts callers once each.
+fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
+    if !callers.iter().any(|other| other.is_of_caller_of(key)) {
+        callers.push(*key);
     }
 }
 

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use shoal_ports::CallFailure;
+use shoal_ports::{CallFailure, CallOutcome, FailureKey};
 use shoal_protocol::{Era, RpcError, code};
-use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep};
 
+use super::crashes::{Admission, Crashes, Occupants};
 use super::placement::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::CallContext;
 use crate::upstream::{
@@ -26,15 +28,30 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
     state: Mutex<State>,
+    /// Tells that a call waits for a process.
+    wanted: Notify,
 }
 
 struct State {
     placement: Placement,
-    processes: HashMap<SlotId, Arc<Connection>>,
-    waiters: HashMap<WaiterId, oneshot::Sender<Lease>>,
+    processes: HashMap<SlotId, Process>,
+    waiters: HashMap<WaiterId, Waiter>,
+    crashes: Crashes,
     last_id: u64,
     down: Option<Down>,
     restart_delay: RestartDelay,
+}
+
+struct Process {
+    connection: Arc<Connection>,
+    occupants: Occupants,
+}
+
+/// A call that waits for a process.
+struct Waiter {
+    granted: oneshot::Sender<Lease>,
+    key: FailureKey,
+    apart: bool,
 }
 
 /// Why the lead process does not run.
@@ -56,6 +73,9 @@ pub(super) struct Lease {
     /// The process.
     pub(super) process: Arc<Connection>,
     alone: bool,
+    /// Whether its call may end the process, and so runs apart.
+    apart: bool,
+    key: FailureKey,
     slot: SlotId,
     pool: Arc<ProcessPool>,
 }
@@ -79,22 +99,47 @@ impl ProcessPool {
             last_id: 0,
             down: Some(Down::stays("the server is starting")),
             restart_delay: RestartDelay::of(&launcher.settings),
+            crashes: Crashes::new(
+                launcher.settings.restart_delay,
+                launcher.settings.max_restart_delay,
+            ),
         };
         Self {
             state: Mutex::new(state),
+            wanted: Notify::new(),
             launcher,
         }
     }
 
-    /// Waits for a lease, as long as a call may wait.
+    /// Waits for a lease for a call of this key, as long as a call may wait.
     ///
     /// # Errors
-    /// Nothing was executed: there is no process, none became free, or the call was cancelled first.
+    /// Nothing was executed: there is no process, none became free, calls like it have ended too many of them, or the call
+    /// was cancelled first.
     pub(super) async fn lease(
         self: &Arc<Self>,
-        want: Want,
+        mut want: Want,
+        key: FailureKey,
         context: &CallContext,
     ) -> Result<Lease, CallFailure> {
+        let admission = self.state.lock().crashes.admit(&key);
+        let apart = match admission {
+            Admission::Shared => false,
+            Admission::Apart => true,
+            Admission::Later(pause, _) if pause <= SHORT_PAUSE => {
+                let paused = async {
+                    sleep(pause).await;
+                    Ok(())
+                };
+                context.wait(BUSY, paused).await?;
+                true
+            }
+            Admission::Later(pause, ended) => {
+                let reason = format!("calls of this tool have ended the server {ended} times");
+                return Err(CallFailure::overloaded(reason, pause));
+            }
+        };
+        want.apart = apart.then_some(key);
         let (sender, mut granted) = oneshot::channel();
         let id = {
             let mut state = self.state.lock();
@@ -102,11 +147,17 @@ impl ProcessPool {
                 return Err(CallFailure::NotExecuted { reason });
             }
             let id = WaiterId(state.next_id());
+            let waiter = Waiter {
+                granted: sender,
+                key,
+                apart,
+            };
             state.placement.wait(id, want);
-            state.waiters.insert(id, sender);
+            state.waiters.insert(id, waiter);
             id
         };
         let _guard = WaiterGuard { id, pool: self };
+        self.wanted.notify_one();
         self.proceed();
         if let Ok(lease) = granted.try_recv() {
             return Ok(lease);
@@ -131,17 +182,27 @@ impl ProcessPool {
     pub(super) fn any(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         let first = state.processes.iter().min_by_key(|(id, _)| **id);
-        first.map(|(_, process)| process.clone())
+        first.map(|(_, process)| process.connection.clone())
+    }
+
+    /// Takes note of how a call ended.
+    pub(super) fn ended(&self, lease: &Lease, outcome: &CallOutcome) {
+        if lease.apart && !matches!(outcome, CallOutcome::Failed(_)) {
+            self.state.lock().crashes.succeeded_apart(&lease.key);
+        }
     }
 
     /// Refuses further calls and waits for the end of the processes, which the launcher's token has
     /// begun.
     pub(super) async fn close(&self) {
-        let processes: Vec<_> = {
+        let processes: Vec<Arc<Connection>> = {
             let mut state = self.state.lock();
             state.down = Some(Down::stays("the server is shutting down"));
             state.dismiss();
-            state.processes.values().cloned().collect()
+            let processes = state.processes.values();
+            processes
+                .map(|process| process.connection.clone())
+                .collect()
         };
         let ended = processes.iter().map(|process| process.shutdown());
         futures::future::join_all(ended).await;
@@ -153,7 +214,11 @@ impl ProcessPool {
             let id = SlotId(state.next_id());
             let modern = process.link.greeting().era == Era::Modern;
             state.placement.join(id, lead, modern);
-            state.processes.insert(id, process.clone());
+            let process = Process {
+                connection: process.clone(),
+                occupants: Occupants::default(),
+            };
+            state.processes.insert(id, process);
             id
         };
         self.proceed();
@@ -204,7 +269,7 @@ impl ProcessPool {
             Err(error) => {
                 tracing::warn!(target: "shoal::stdio", %error, "another server process could not be started");
                 let pause = self.state.lock().restart_delay.after_failure(began);
-                tokio::time::sleep(pause).await;
+                sleep(pause).await;
                 self.state.lock().placement.started();
                 self.proceed();
             }
@@ -219,6 +284,7 @@ impl Lead for Arc<ProcessPool> {
     }
 
     /// Calls fail at once where there is no other process, and the server has failed to start again, or does not try soon.
+    /// After a process that has run they have the next one started.
     fn fails(&self, reason: &str, pause: Duration) -> bool {
         let mut state = self.state.lock();
         state.down = Some(Down {
@@ -231,6 +297,14 @@ impl Lead for Arc<ProcessPool> {
             state.dismiss();
         }
         deserted
+    }
+
+    fn wanted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            while self.state.lock().waiters.is_empty() {
+                self.wanted.notified().await;
+            }
+        })
     }
 }
 
@@ -264,7 +338,10 @@ impl State {
 
     fn remove(&mut self, id: SlotId) {
         self.placement.leave(id);
-        self.processes.remove(&id);
+        let removed = self.processes.remove(&id);
+        if let Some(process) = removed.filter(|process| !process.connection.is_retired()) {
+            self.crashes.ended(&process.occupants);
+        }
     }
 
     /// Takes out what has ended but was not noticed yet.
@@ -272,7 +349,7 @@ impl State {
         let dead = self
             .processes
             .iter()
-            .filter(|(_, process)| !process.is_alive());
+            .filter(|(_, process)| !process.connection.is_alive());
         let dead: Vec<SlotId> = dead.map(|(id, _)| *id).collect();
         for id in dead {
             self.remove(id);
@@ -284,7 +361,7 @@ impl State {
         let processes = &self.processes;
         self.placement.plan(|id| {
             let process = processes.get(&id);
-            process.map_or(Quarantine::None, |p| p.link.pending.quarantine())
+            process.map_or(Quarantine::None, |p| p.connection.link.pending.quarantine())
         })
     }
 
@@ -292,23 +369,26 @@ impl State {
         let mut granted = Vec::new();
         for (waiter, slot, alone) in plan.granted {
             let waiter = self.waiters.remove(&waiter);
-            let process = self.processes.get(&slot).cloned();
+            let process = self.processes.get_mut(&slot);
             let (Some(waiter), Some(process)) = (waiter, process) else {
                 continue;
             };
-            let pool = pool.clone();
+            process.occupants.enter(waiter.key);
             granted.push((
-                waiter,
+                waiter.granted,
                 Lease {
-                    process,
+                    process: process.connection.clone(),
                     alone,
+                    apart: waiter.apart,
+                    key: waiter.key,
                     slot,
-                    pool,
+                    pool: pool.clone(),
                 },
             ));
         }
         let retired = plan.retired.iter();
-        let retired = retired.filter_map(|id| self.processes.get(id).cloned());
+        let retired = retired.filter_map(|id| self.processes.get(id));
+        let retired = retired.map(|process| process.connection.clone());
         Steps {
             granted,
             retired: retired.collect(),
@@ -357,11 +437,13 @@ impl Drop for LeaseQuestion<'_> {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.pool
-            .state
-            .lock()
-            .placement
-            .release(self.slot, self.alone);
+        {
+            let mut state = self.pool.state.lock();
+            state.placement.release(self.slot, self.alone);
+            if let Some(process) = state.processes.get_mut(&self.slot) {
+                process.occupants.leave(&self.key);
+            }
+        }
         self.pool.proceed();
     }
 }

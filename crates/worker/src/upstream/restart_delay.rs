@@ -9,8 +9,8 @@ use super::settings::Settings;
 
 /// The longest pause for which calls wait: a server that crashes again and again has longer ones.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
-/// A connection that lived this long had not failed to start.
-const STABLE: Duration = Duration::from_secs(10);
+/// A connection that lived this long had not failed to start, and a caller whose calls ended none for this long is trusted.
+pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
 /// Pauses that grow with each failure in a row.
 #[derive(Clone, Debug)]
@@ -24,6 +24,11 @@ impl RestartDelay {
 
     fn between(first: Duration, longest: Duration) -> Self {
         Self(Backoff::new(first, longest.max(first)))
+    }
+
+    /// The failure that follows is the first one.
+    pub(crate) fn reset(&mut self) {
+        self.0.reset();
     }
 
     /// The pause after a failure of a connection that was begun at `began`.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use shoal_ports::PoolCatalog;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -24,9 +25,12 @@ pub(crate) trait Lead: Send + Sync + 'static {
     /// It is ready.
     fn joins(&self, connection: &Arc<Connection>);
 
-    /// It is gone, or could not be opened, and is opened again after `pause`. Returns whether nobody can take calls
-    /// meanwhile.
+    /// It is gone, or could not be opened, and calls wait for the next one, for about `pause`. Returns whether nobody can
+    /// take calls meanwhile.
     fn fails(&self, reason: &str, pause: Duration) -> bool;
+
+    /// Returns once a call needs it.
+    fn wanted(&self) -> BoxFuture<'_, ()>;
 }
 
 /// Runs the lead connection: the one whose lists are the catalog.
@@ -40,8 +44,10 @@ pub(crate) struct Supervisor {
 
 /// How a lead's time ended.
 enum End {
-    /// It has to be waited with. Where it has never been ready, waiting may be in vain.
-    Failed(String, Prospect),
+    /// It could not be opened. Where it has never been ready, waiting may be in vain.
+    NotOpened(String, Prospect),
+    /// It had been ready. What ended it may have been a call, for which others must not wait.
+    Over(String),
     /// It was retired by the pool.
     Retired,
 }
@@ -85,21 +91,32 @@ impl Supervisor {
         let closing = self.launcher.closing.clone();
         while !closing.is_cancelled() {
             let began = Instant::now();
-            let End::Failed(reason, prospect) = self.stay_with_lead().await else {
-                continue;
+            let (reason, prospect, was_ready) = match self.stay_with_lead().await {
+                End::NotOpened(reason, prospect) => (reason, prospect, false),
+                End::Over(reason) => (reason, Prospect::Open, true),
+                End::Retired => continue,
             };
             if closing.is_cancelled() {
                 break;
             }
-            let pause = restart_delay.after_failure(began);
-            self.publish_failure(&reason, prospect, pause);
-            tracing::warn!(target: "shoal::upstream", reason, ?pause, "the server is tried again");
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {
-                    self.launcher.restarts.fetch_add(1, Ordering::Relaxed);
-                }
-                () = closing.cancelled() => {}
+            let starts_it = self.launcher.transport.has_servers_of_their_own();
+            if was_ready && !starts_it {
+                restart_delay.reset();
             }
+            let on_demand = was_ready && starts_it;
+            let pause = restart_delay.after_failure(began);
+            self.publish_failure(
+                &reason,
+                prospect,
+                if on_demand { Duration::ZERO } else { pause },
+            );
+            tracing::warn!(target: "shoal::upstream", reason, ?pause, on_demand, "the server is tried again");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.lead.wanted(), if on_demand => {}
+                () = closing.cancelled() => continue,
+            }
+            self.launcher.restarts.fetch_add(1, Ordering::Relaxed);
         }
         self.state.send_replace(BackendState {
             catalog: None,
@@ -116,7 +133,7 @@ impl Supervisor {
             Ok(connection) => connection,
             Err(StartError::Closed) => return End::Retired,
             Err(error) => {
-                return End::Failed(error.to_string(), prospect(error.may_pass()));
+                return End::NotOpened(error.to_string(), prospect(error.may_pass()));
             }
         };
         // Before the lists are read, so that a change during the reading is not missed.
@@ -127,7 +144,7 @@ impl Supervisor {
             Err(error) => {
                 connection.shutdown().await;
                 let reason = format!("its lists could not be read: {error}");
-                return End::Failed(reason, prospect(error.may_pass()));
+                return End::NotOpened(reason, prospect(error.may_pass()));
             }
         }
         self.lead.joins(&connection);
@@ -151,7 +168,7 @@ impl Supervisor {
         }
         let link = &connection.link;
         let reason = link.pending.ended().or_else(|| link.lost());
-        End::Failed(reason.unwrap_or_default().to_string(), Prospect::Open)
+        End::Over(reason.unwrap_or_default().to_string())
     }
 
     async fn read_again(&mut self, connection: &Connection, announced: [u64; 3]) {

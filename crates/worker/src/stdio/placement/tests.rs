@@ -1,14 +1,18 @@
-use shoal_ports::{Principal, SessionId};
+use shoal_ports::{FailureKey, Principal, SessionId};
+use shoal_protocol::Method;
 
 use super::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::upstream::Quarantine;
+use crate::upstream::harness::Client;
 
 const A: SlotId = SlotId(1);
 const B: SlotId = SlotId(2);
+const C: SlotId = SlotId(3);
 
 fn shared() -> Want {
     Want {
         alone: false,
+        apart: None,
         principal: Principal::anonymous(),
         session: None,
     }
@@ -17,6 +21,7 @@ fn shared() -> Want {
 fn alone(session: &str) -> Want {
     Want {
         alone: true,
+        apart: None,
         principal: Principal::new(session),
         session: Some(SessionId::new(session)),
     }
@@ -191,5 +196,46 @@ fn principals_that_must_be_alone_have_their_turns() {
     for next in [4, 2, 5, 3] {
         placement.release(A, true);
         assert_eq!(granted(&mut placement), [(next, A)]);
+    }
+}
+
+fn apart(principal: &str) -> Want {
+    let client = Client::modern(principal, "{}");
+    let caller = client.call(serde_json::json!({})).caller;
+    Want {
+        apart: Some(FailureKey::of(&caller, &Method::ToolsCall, Some("t"))),
+        principal: Principal::new(principal),
+        ..shared()
+    }
+}
+
+#[test]
+fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait_for() {
+    for modern in [false, true] {
+        let mut placement = Placement::new(1);
+        placement.join(A, true, modern);
+        placement.wait(WaiterId(1), shared());
+        placement.wait(WaiterId(2), apart("mallory"));
+        placement.wait(WaiterId(3), apart("mallory"));
+        placement.wait(WaiterId(4), shared());
+        let first = plan(&mut placement);
+        let shared_ones = [(WaiterId(1), A, false), (WaiterId(4), A, false)];
+        assert_eq!((first.granted, first.start), (shared_ones.to_vec(), 1));
+        placement.started();
+        placement.join(B, false, modern);
+        assert_eq!(granted(&mut placement), [(2, B), (3, B)]);
+        placement.wait(WaiterId(5), shared());
+        placement.wait(WaiterId(6), apart("alice"));
+        assert_eq!(granted(&mut placement), [(5, A)], "one is left to others");
+        // It has ended its process.
+        placement.leave(B);
+        let next = plan(&mut placement);
+        assert_eq!((next.granted.len(), next.start), (0, 1));
+        placement.started();
+        placement.join(C, false, modern);
+        assert_eq!(granted(&mut placement), [(6, C)]);
+        placement.release(C, false);
+        // The process that was allowed for it goes with it.
+        assert_eq!(plan(&mut placement).retired, [C]);
     }
 }

@@ -53,16 +53,91 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_call_while_the_server_is_down_was_not_executed() {
-    let mut config = fixture("legacy.py", &[]);
+async fn a_server_that_does_not_start_again_refuses_calls_and_is_tried_less_and_less() {
+    let directory = scratch("command");
+    std::fs::create_dir(&*directory).unwrap();
+    let (command, starts) = (directory.join("server.py"), directory.join("starts"));
+    std::os::unix::fs::symlink(&fixture("legacy.py", &[]).args[1], &command).unwrap();
+    let mut config = StdioConfig::new("sh");
+    let line = format!(
+        "echo >> {}; exec python3 -u {}",
+        starts.display(),
+        command.display()
+    );
+    config.args = vec!["-c".to_owned(), line];
     config.restart_delay = Duration::from_secs(60).into();
     config.max_restart_delay = Duration::from_secs(60).into();
     let running = TestBackend::start(config).await;
-    let client = Client::named("a");
-    running.call(&client, "die", json!({})).await;
-    running.state_where(|state| state.catalog.is_none()).await;
-    let outcome = running.call(&client, "echo", json!({ "text": "x" })).await;
+    let before = read(&starts).len();
+    std::fs::remove_file(&command).unwrap();
+    let (a, b) = (Client::named("a"), Client::named("b"));
+    running.call(&a, "die", json!({})).await;
+    // It was there a moment ago, so the next call has it started, which fails.
+    let outcome = running.call(&b, "echo", json!({ "text": "x" })).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
+    running.state_where(|state| state.catalog.is_none()).await;
+    let tried = read(&starts).len();
+    assert!(tried > before);
+    for _ in 0..50 {
+        let outcome = running.call(&b, "echo", json!({ "text": "x" })).await;
+        assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
+    }
+    assert_eq!(read(&starts).len(), tried);
+}
+
+#[tokio::test]
+async fn a_caller_that_ends_the_server_keeps_nobody_else_from_it() {
+    let mut config = fixture("legacy.py", &[]);
+    config.restart_delay = Duration::from_secs(10).into();
+    config.max_restart_delay = Duration::from_secs(60).into();
+    let running = TestBackend::start(config).await;
+    let (mallory, alice) = (Client::named("mallory"), Client::named("alice"));
+    for round in 0..5 {
+        let died = failure(running.call(&mallory, "die", json!({})).await);
+        match (&died, round) {
+            (CallFailure::OutcomeUnknown { .. }, 0) => {}
+            (CallFailure::Overloaded { retry_after, .. }, 1..) => {
+                assert!(*retry_after > Duration::from_secs(1), "{died:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let outcome = running
+            .call(&alice, "echo", json!({ "text": "well" }))
+            .await;
+        assert_eq!(text(&outcome), "well");
+        // Nor is the caller kept from other tools.
+        let outcome = running
+            .call(&mallory, "echo", json!({ "text": "too" }))
+            .await;
+        assert_eq!(text(&outcome), "too");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_ends_processes_beside_others_soon_ends_only_its_own() {
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
+    let (mallory, alice) = (Client::named("mallory"), Client::named("alice"));
+    let mut lost = 0;
+    for _ in 0..20 {
+        let file = scratch("hang");
+        let held = running.spawn(&alice, "hang", json!({ "file": file.to_str() }));
+        running
+            .call(&alice, "echo", json!({ "text": "it runs" }))
+            .await;
+        let died = failure(running.call(&mallory, "die", json!({})).await);
+        if matches!(died, CallFailure::Overloaded { .. }) {
+            held.abort();
+            break;
+        }
+        tokio::select! {
+            outcome = held => {
+                assert!(matches!(failure(outcome.unwrap()), CallFailure::OutcomeUnknown { .. }));
+                lost += 1;
+            }
+            () = tokio::time::sleep(Duration::from_millis(300)) => {}
+        }
+    }
+    assert!(lost <= 3, "{lost} calls were lost");
 }
 
 #[tokio::test]
