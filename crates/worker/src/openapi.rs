@@ -195,7 +195,8 @@ impl OpenApiBackend {
             self.service.http.not_accepted(Some(&call.caller));
         }
         let limit = self.service.config.answer_bytes;
-        Ok(answer::read(&name, operation, answer, limit).await)
+        let read = answer::read(&name, operation, answer, limit, call.durability);
+        Ok(read.await)
     }
 
     async fn send(

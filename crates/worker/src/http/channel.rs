@@ -10,14 +10,14 @@ use shoal_outbound::Client;
 use shoal_ports::Caller;
 use shoal_protocol::{
     Era, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method,
-    RawJson, Revision, encode_value,
+    RawJson, RequestId, Revision, encode_value,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
 use super::presence::Presence;
-use super::refusal::{self, Refusal};
+use super::refusal::{self, Refusal, Refused};
 use super::tools::Tools;
 use crate::http_client::{NoToken, Unanswered};
 use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, RequestOutcome};
@@ -331,16 +331,40 @@ impl Channel {
 
     /// How the request `id` ends that was refused so.
     pub(super) async fn refused(&self, answer: Response, id: Option<u64>) -> RequestOutcome {
-        match refusal::read(answer, id, self.in_session()).await {
-            Refusal::Outcome(outcome) => outcome,
-            Refusal::Forgotten => {
-                self.is_of_no_use(FORGOTTEN);
-                RequestOutcome::Lost {
-                    written: false,
-                    reason: FORGOTTEN.into(),
+        let refused = Refused {
+            id,
+            is_call: id.is_some_and(|id| self.link.pending.is_call(id)),
+            in_session: self.in_session(),
+        };
+        match refusal::read(answer, refused).await {
+            Refusal::Outcome(outcome) => return outcome,
+            // Of what is no call, nothing is sent again.
+            Refusal::PerhapsForgotten(otherwise) if refused.is_call => {
+                if !self.is_forgotten().await {
+                    return otherwise;
                 }
             }
+            Refusal::Forgotten | Refusal::PerhapsForgotten(_) => {}
         }
+        self.is_of_no_use(FORGOTTEN);
+        RequestOutcome::Lost {
+            written: false,
+            reason: FORGOTTEN.into(),
+        }
+    }
+
+    /// Whether the server has forgotten the session, as it is asked: it answers everything in that session with 404 then.
+    async fn is_forgotten(&self) -> bool {
+        let ping = Method::Ping;
+        let text = shoal_protocol::request(&RequestId::from_number(0), ping.as_str(), None);
+        let asking = async {
+            let headers = self.post_headers(Some(&ping), None);
+            let answer = self.send_own(HttpMethod::POST, headers, text).await;
+            answer.is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND)
+        };
+        let patience = self.endpoint.config().request_timeout.get();
+        let asked = tokio::time::timeout(patience, asking).await;
+        asked.unwrap_or(false)
     }
 
     /// Nothing more is sent over this connection; what is in flight may still be answered.

@@ -19,12 +19,25 @@ const BODY: usize = 64 * 1024;
 pub(super) enum Refusal {
     /// The server has forgotten the session, and has not executed anything.
     Forgotten,
+    /// The server has, if it says the same of whatever else is sent in the session. Otherwise the request has ended so.
+    PerhapsForgotten(RequestOutcome),
     /// The request has ended.
     Outcome(RequestOutcome),
 }
 
-/// Reads a refusal of the request `id`, which was sent within a session where `in_session`.
-pub(super) async fn read(answer: Response, id: Option<u64>, in_session: bool) -> Refusal {
+/// What was refused.
+#[derive(Clone, Copy)]
+pub(super) struct Refused {
+    /// The request's id; `None` for what has no answer.
+    pub(super) id: Option<u64>,
+    /// Whether it is a caller's, which may have run.
+    pub(super) is_call: bool,
+    /// Whether it was sent within a session.
+    pub(super) in_session: bool,
+}
+
+/// Reads a refusal.
+pub(super) async fn read(answer: Response, refused: Refused) -> Refusal {
     let (status, headers) = (answer.status(), answer.headers().clone());
     if let Some(target) = redirect_target(&answer) {
         let told =
@@ -32,15 +45,18 @@ pub(super) async fn read(answer: Response, id: Option<u64>, in_session: bool) ->
         return Refusal::Outcome(error(RpcError::internal(told)));
     }
     let body = collect(answer, BODY).await.unwrap_or_default();
-    judge(status, &headers, body, id, in_session)
+    judge(status, &headers, body, refused)
 }
 
 fn judge(
     status: StatusCode,
     headers: &HeaderMap,
     body: Bytes,
-    id: Option<u64>,
-    in_session: bool,
+    Refused {
+        id,
+        is_call,
+        in_session,
+    }: Refused,
 ) -> Refusal {
     let body = RawJson::parse_text(body).ok();
     let body = body.as_ref().and_then(RawObject::of);
@@ -49,8 +65,12 @@ fn judge(
     let own = own.map(|error| RpcError::from_json(&error));
     let answers = body.and_then(|body| RequestId::from_json(&body.get("id")?).ok());
     let is_answer = answers.is_some_and(|answers| id.is_some() && answers.number() == id);
-    if in_session && is_forgotten(status, own.as_ref(), is_answer) {
+    if in_session && says_forgotten(status, own.as_ref(), is_answer) {
         return Refusal::Forgotten;
+    }
+    if in_session && status == StatusCode::NOT_FOUND && !is_answer {
+        let reason = format!("the server answered {status}, and still knows the session");
+        return Refusal::PerhapsForgotten(may_have_run(reason));
     }
     if let Some(error) = own.clone().filter(|_| is_answer) {
         return Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error)));
@@ -66,6 +86,13 @@ fn judge(
             "the server does not accept Shoal's credentials; its operator may set headers of the backend",
         ),
         StatusCode::FORBIDDEN => told("the server does not let Shoal do this"),
+        // It is for a request that the server has not read in time, but some say it of what they have run for too long.
+        StatusCode::REQUEST_TIMEOUT if is_call => {
+            may_have_run(format!("the server answered {status}"))
+        }
+        StatusCode::NOT_FOUND if own.is_none() && is_call => may_have_run(format!(
+            "the server answered {status}; is the URL that of an MCP endpoint?"
+        )),
         StatusCode::NOT_FOUND if own.is_none() => {
             told("the server has nothing there; is the URL that of an MCP endpoint?")
         }
@@ -73,25 +100,31 @@ fn judge(
             told("the server answers with a redirect that names no URL")
         }
         // Whether a server that fails has executed anything, nobody knows.
-        _ if status.is_server_error() => RequestOutcome::Lost {
-            written: true,
-            reason: format!("the server answered {status}").into(),
-        },
+        _ if status.is_server_error() => may_have_run(format!("the server answered {status}")),
         _ => own.map_or_else(|| told("the server refused the request"), error),
     })
 }
 
-/// Whether the server does not know the session any more.
-fn is_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
+/// Whether the server says in words that it does not know the session any more: by an error that is not the request's own.
+fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
+    let Some(error) = error else {
+        return false;
+    };
     match status {
-        // It says so whatever else it says; but an error of the request itself is an answer, which a server may send with
-        // any status. Only Shoal says both.
-        StatusCode::NOT_FOUND => !is_answer || error.is_some_and(|error| error.code == code::GONE),
-        // As some servers answer instead, the reference server among them.
-        StatusCode::BAD_REQUEST if !is_answer => {
-            error.is_some_and(|error| error.message.to_lowercase().contains("session"))
+        // Only Shoal says it by an error of the request itself.
+        StatusCode::NOT_FOUND if is_answer => error.code == code::GONE,
+        // With 400, as some servers answer instead, the reference server among them.
+        StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if !is_answer => {
+            error.message.to_lowercase().contains("session")
         }
         _ => false,
+    }
+}
+
+fn may_have_run(reason: String) -> RequestOutcome {
+    RequestOutcome::Lost {
+        written: true,
+        reason: reason.into(),
     }
 }
 
@@ -100,7 +133,7 @@ fn error(error: RpcError) -> RequestOutcome {
 }
 
 fn busy(what: &str, retry_after: Option<Duration>) -> RequestOutcome {
-    RequestOutcome::Refused(CallFailure::Overloaded {
+    RequestOutcome::Declined(CallFailure::Overloaded {
         reason: format!("the server {what}"),
         retry_after: retry_after.unwrap_or(LATER),
     })
@@ -112,7 +145,7 @@ mod tests {
     use shoal_ports::CallFailure;
     use shoal_protocol::Outcome;
 
-    use super::{Refusal, judge};
+    use super::{Refusal, Refused, judge};
     use crate::upstream::RequestOutcome;
 
     fn of(status: u16, body: &'static str, in_session: bool) -> Refusal {
@@ -120,27 +153,41 @@ mod tests {
         let headers: HeaderMap = [(http::header::RETRY_AFTER, "7".parse().unwrap())]
             .into_iter()
             .collect();
-        judge(status, &headers, body.into(), Some(3), in_session)
+        let refused = Refused {
+            id: Some(3),
+            is_call: true,
+            in_session,
+        };
+        judge(status, &headers, body.into(), refused)
     }
 
     fn message(refusal: Refusal) -> String {
         match refusal {
             Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error))) => error.message,
-            Refusal::Outcome(outcome) => panic!("{outcome:?}"),
+            Refusal::Outcome(outcome) | Refusal::PerhapsForgotten(outcome) => panic!("{outcome:?}"),
             Refusal::Forgotten => panic!("forgotten"),
         }
     }
 
     #[test]
-    fn a_session_is_forgotten_by_404_and_by_words() {
+    fn a_session_is_forgotten_by_words_and_perhaps_by_404() {
         let unknown = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
-        assert!(matches!(of(404, "", true), Refusal::Forgotten));
+        for bare in [
+            "",
+            "<html>",
+            r#"{"error":{"code":1,"message":"no such page"}}"#,
+        ] {
+            assert!(matches!(
+                of(404, bare, true),
+                Refusal::PerhapsForgotten(RequestOutcome::Lost { written: true, .. })
+            ));
+        }
         assert!(matches!(of(400, unknown, true), Refusal::Forgotten));
+        assert!(matches!(of(404, unknown, true), Refusal::Forgotten));
         assert!(message(of(400, unknown, false)).contains("No valid session"));
         let ours =
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":50410,"message":"session not found"}}"#;
         assert!(matches!(of(404, ours, true), Refusal::Forgotten));
-        assert!(message(of(404, "<html>", false)).contains("MCP endpoint"));
         for answered in [
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no such session tool"}}"#,
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such session tool"}}"#,
@@ -151,15 +198,15 @@ mod tests {
 
     #[test]
     fn what_may_have_run_is_told_from_what_has_not() {
-        for status in [500, 502, 504] {
-            let refusal = of(status, "", true);
+        for status in [404, 408, 500, 502, 504] {
+            let refusal = of(status, "", false);
             assert!(matches!(
                 refusal,
                 Refusal::Outcome(RequestOutcome::Lost { written: true, .. })
             ));
         }
         for status in [429, 503] {
-            let Refusal::Outcome(RequestOutcome::Refused(CallFailure::Overloaded {
+            let Refusal::Outcome(RequestOutcome::Declined(CallFailure::Overloaded {
                 retry_after,
                 ..
             })) = of(status, "", true)

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Response;
 use serde_json::{Value, json};
 use shoal_outbound::{Broken, collect};
-use shoal_ports::{CallFailure, CallOutcome};
+use shoal_ports::{CallFailure, CallOutcome, Durability};
 use shoal_protocol::{RawJson, RawObject, RpcError};
 
 use super::body::{BodyKind, essence};
@@ -34,10 +34,16 @@ pub(super) async fn read(
     operation: &CompiledOperation,
     answer: Response,
     limit: usize,
+    durability: Durability,
 ) -> CallOutcome {
     let (status, headers) = (answer.status(), answer.headers().clone());
-    if let Some(failure) = busy(status, &headers) {
-        return CallOutcome::Failed(failure);
+    match busy(status, &headers) {
+        Some(failure) if durability == Durability::Repeatable => {
+            return CallOutcome::Failed(failure);
+        }
+        // On the service's word alone, only its client may send it again.
+        Some(failure) => return CallOutcome::Error(failure.to_rpc()),
+        None => {}
     }
     if !status.is_success() {
         let target = redirect_target(&answer);
@@ -63,7 +69,7 @@ pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
 
-/// The service has not done anything, and may do it later.
+/// The service says that it has not done anything, and may do it later.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {

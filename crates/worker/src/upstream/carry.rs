@@ -68,7 +68,7 @@ pub(crate) async fn carry(
     };
     tokio::select! {
         biased;
-        outcome = answered => settle(outcome),
+        outcome = answered => settle(outcome, call.durability),
         () = context.cancelled().cancelled() => cancelled(&mut handle),
     }
 }
@@ -86,13 +86,18 @@ fn not_executed(reason: &str) -> CallOutcome {
     CallOutcome::Failed(CallFailure::not_executed(reason))
 }
 
-fn settle(outcome: RequestOutcome) -> CallOutcome {
+fn settle(outcome: RequestOutcome, durability: Durability) -> CallOutcome {
     match outcome {
         RequestOutcome::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
         RequestOutcome::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
         // The call has run, and its server is well: to run it again would end the same.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
+        RequestOutcome::Declined(failure) if durability == Durability::Repeatable => {
+            CallOutcome::Failed(failure)
+        }
+        // On the server's word alone, only its client may send it again.
+        RequestOutcome::Declined(failure) => CallOutcome::Error(failure.to_rpc()),
         RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
         RequestOutcome::Lost {
             written: true,

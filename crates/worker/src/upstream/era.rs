@@ -156,7 +156,9 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         RequestOutcome::TooLarge | RequestOutcome::Unreadable(_) => {
             return Err(StartError::Malformed);
         }
-        RequestOutcome::Refused(failure) => return Err(busy(&failure)),
+        RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
+            return Err(busy(&failure));
+        }
         RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
     };
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
@@ -189,7 +191,9 @@ fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         RequestOutcome::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
         RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
-        RequestOutcome::Refused(failure) => return Err(busy(&failure)),
+        RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
+            return Err(busy(&failure));
+        }
         RequestOutcome::TooLarge | RequestOutcome::Unreadable(_) => {
             return Err(StartError::Malformed);
         }

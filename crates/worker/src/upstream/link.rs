@@ -306,7 +306,7 @@ impl RequestHandle {
             RequestOutcome::Answered(Outcome::Error(error)) => Err(RequestError::Rpc(error)),
             RequestOutcome::TooLarge => Err(RequestError::TooLarge),
             RequestOutcome::Unreadable(why) => Err(RequestError::Unreadable(why)),
-            RequestOutcome::Refused(failure) => {
+            RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
                 let busy = RpcError::new(code::OVERLOADED, failure.to_string());
                 Err(RequestError::Rpc(busy))
             }

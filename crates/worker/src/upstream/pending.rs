@@ -97,8 +97,10 @@ pub(crate) enum RequestOutcome {
     TooLarge,
     /// The server answered with something that is no message: why not.
     Unreadable(String),
-    /// The server took nothing of it, for this reason.
+    /// Nothing of it reached the server, for this reason.
     Refused(CallFailure),
+    /// The server says that it took nothing of it. That is its word only.
+    Declined(CallFailure),
     /// The server ended.
     Lost {
         /// Whether the request had reached it.
@@ -271,6 +273,12 @@ impl PendingRequests {
         let state = self.state.lock();
         let call = state.open.get(&id).and_then(|open| open.call.as_ref());
         call.is_some_and(|call| call.repeatable.get())
+    }
+
+    /// Whether a request is a caller's.
+    pub(crate) fn is_call(&self, id: u64) -> bool {
+        let state = self.state.lock();
+        state.open.get(&id).is_some_and(|open| open.call.is_some())
     }
 
     /// How the server ended, if it has.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{CallFailure, CallOutcome, Secret};
-use shoal_protocol::Method;
+use shoal_ports::{CallFailure, CallOutcome, Durability, Secret};
+use shoal_protocol::{Method, code};
 
 use super::harness::{Client, TestBackend, error, failure, text};
 use super::server::{Server, started};
@@ -159,7 +159,16 @@ async fn refusals_are_told_apart() {
             .contains("redirect that names no URL")
     );
     for answered in [429, 503] {
-        let failed = failure(status(answered, true).await);
+        // That it has not run, the server says. Another one gets only a call that may run twice.
+        let declined = error(status(answered, true).await);
+        assert_eq!(declined.code, code::OVERLOADED);
+        assert!(declined.message.contains("in 7 s"), "{declined:?}");
+        let mut call = client.call(json!({
+            "name": "status",
+            "arguments": { "status": answered, "later": true },
+        }));
+        call.durability = Durability::Repeatable;
+        let failed = failure(running.run(&client, &call).await);
         let CallFailure::Overloaded { retry_after, .. } = failed else {
             panic!("{failed:?}");
         };
@@ -178,6 +187,29 @@ async fn refusals_are_told_apart() {
         "{failed:?}"
     );
     assert_eq!(server.seen().await["runs"]["dies"], 1);
+}
+
+#[tokio::test]
+async fn a_status_that_may_follow_a_run_is_no_proof_that_nothing_ran() {
+    for flags in [
+        &["--era", "legacy"][..],
+        &["--era", "legacy", "--stateless"],
+        &["--era", "modern"],
+    ] {
+        let server = Server::start(flags).await;
+        let running = server.backend().await;
+        let client = Client::named("a");
+        for (at, status) in [404, 408, 500].into_iter().enumerate() {
+            let arguments = json!({ "status": status });
+            let failed = failure(running.call(&client, "status", arguments).await);
+            assert!(
+                matches!(failed, CallFailure::OutcomeUnknown { .. }),
+                "{flags:?} {status}: {failed:?}"
+            );
+            let runs = &server.seen().await["runs"]["status"];
+            assert_eq!(*runs, at + 1, "{flags:?} {status}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -45,7 +45,12 @@ async fn callers_of_one_principal_may_share_one() {
 
 #[tokio::test]
 async fn a_session_that_the_server_has_forgotten_is_opened_again() {
-    for flags in [&[][..], &["--forgets-by-400"], &["--no-get"]] {
+    for flags in [
+        &[][..],
+        &["--forgets-by-400"],
+        &["--forgets-without-a-word"],
+        &["--no-get"],
+    ] {
         let server = Server::start(flags).await;
         let running = server.backend().await;
         let client = Client::named("a");

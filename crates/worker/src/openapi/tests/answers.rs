@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{CallFailure, CallOutcome};
+use shoal_ports::{CallFailure, CallOutcome, Durability};
+use shoal_protocol::code;
 
 use super::harness::{Client, error, failure, text};
 use super::service::{Petstore, result, told};
@@ -88,8 +89,13 @@ async fn refusals_are_for_the_model_to_read() {
     }
     assert!(told(status(302).await).contains("not followed"));
     assert!(told(status(401).await).contains("credentials"));
-    for code in [429, 503] {
-        let failed = failure(status(code).await);
+    for answered in [429, 503] {
+        // That it has not run, the service says. Another one gets only a call that may run twice.
+        let declined = error(status(answered).await);
+        assert_eq!(declined.code, code::OVERLOADED);
+        let mut call = client.call(json!({ "name": "status", "arguments": { "code": answered } }));
+        call.durability = Durability::Repeatable;
+        let failed = failure(running.run(&client, &call).await);
         let CallFailure::Overloaded { retry_after, .. } = failed else {
             panic!("{failed:?}");
         };
