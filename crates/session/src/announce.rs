@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::sessions::Node;
+use crate::sessions::{Node, Passive};
 use crate::state::Input;
 
 /// Which sessions of this node are subscribed to a resource, live or passivated.
@@ -114,8 +114,10 @@ impl Node {
                     params: params.clone(),
                 };
                 self.tell(&live, input).await;
-            } else if let Some(mut passive) = self.passive.get_mut(&session) {
-                passive.updated.insert(uri.to_owned());
+            } else {
+                let updated = |passive: &mut Passive| passive.updated.insert(uri.to_owned());
+                // One that has gone meanwhile needs no news.
+                let _ = self.table.passive(&session, updated);
             }
         }
     }

@@ -23,6 +23,7 @@ mod stored;
 mod streams;
 mod task_lists;
 mod task_news;
+mod totals;
 
 pub use config::SessionConfig;
 pub use sessions::{HandedOver, Sessions, SessionsStatus};

@@ -7,12 +7,15 @@ mod inspect;
 mod leaving;
 mod lifecycle;
 mod listen;
+mod locks;
 mod node;
 mod ownership;
+mod places;
 mod renew;
 mod repeated;
 mod subscribe;
 mod sweep;
+mod table;
 mod taking_over;
 
 use std::sync::Arc;
@@ -29,8 +32,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use deliver::Begun;
-pub(crate) use leaving::{Alone, Leave};
+pub(crate) use leaving::Leave;
+pub(crate) use locks::Alone;
 pub(crate) use node::{About, Node};
+pub(crate) use table::Passive;
 pub(crate) use taking_over::TakingOver;
 
 use crate::announce::announce;

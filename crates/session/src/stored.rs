@@ -5,19 +5,18 @@
 //! right for sessions in which nothing is going on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use dashmap::DashMap;
+use parking_lot::Mutex;
 use shoal_ports::{GatewayError, Principal};
 
 use crate::config::SessionConfig;
+use crate::totals::{Portion, Totals};
 
 /// Bytes that this node's sessions have stored.
 #[derive(Debug)]
 pub(crate) struct Stored {
     config: Arc<SessionConfig>,
-    all: AtomicU64,
-    of: DashMap<Principal, u64>,
+    bytes: Arc<Totals>,
 }
 
 /// What one session has of them; given back when this is dropped.
@@ -25,36 +24,40 @@ pub(crate) struct Stored {
 pub(crate) struct Share {
     stored: Arc<Stored>,
     principal: Principal,
-    record: AtomicU64,
-    log: AtomicU64,
+    held: Mutex<Held>,
+}
+
+/// A session's record and events.
+#[derive(Debug)]
+struct Held {
+    record: u64,
+    log: u64,
+    /// Both together.
+    portion: Portion,
 }
 
 /// A call in the journal; given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    share: Arc<Share>,
-    bytes: u64,
-}
+pub(crate) struct Entry(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
 impl Stored {
     pub(crate) fn new(config: Arc<SessionConfig>) -> Arc<Self> {
-        Arc::new(Self {
-            config,
-            all: AtomicU64::new(0),
-            of: DashMap::new(),
-        })
+        let bytes = Arc::default();
+        Arc::new(Self { config, bytes })
     }
 
     /// The share of a session with a record of so many bytes.
     pub(crate) fn share(self: &Arc<Self>, principal: &Principal, record: usize) -> Arc<Share> {
-        let share = Share {
+        let record = record as u64;
+        Arc::new(Share {
             stored: self.clone(),
             principal: principal.clone(),
-            record: AtomicU64::new(0),
-            log: AtomicU64::new(0),
-        };
-        share.set_record(record);
-        Arc::new(share)
+            held: Mutex::new(Held {
+                record,
+                log: 0,
+                portion: self.bytes.portion(principal, record),
+            }),
+        })
     }
 
     /// Whether a principal may store something new.
@@ -64,14 +67,13 @@ impl Stored {
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
         let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);
-        let own = self.of.get(principal).map_or(0, |bytes| *bytes);
         // Without authentication everybody is one principal, whose share is the node.
-        if own >= limit && *principal != Principal::anonymous() {
+        if self.bytes.of(principal) >= limit && *principal != Principal::anonymous() {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(GatewayError::TooManyBytesOfPrincipal { limit, retry_after });
         }
         let limit = config.limits.stored_bytes;
-        if self.all.load(Ordering::Relaxed) >= limit {
+        if self.bytes.all() >= limit {
             return Err(GatewayError::Overloaded {
                 reason: format!(
                     "the sessions of this node hold their limit of {limit} stored bytes"
@@ -81,44 +83,27 @@ impl Stored {
         }
         Ok(())
     }
-
-    fn add(&self, principal: &Principal, bytes: u64) {
-        if bytes > 0 {
-            self.all.fetch_add(bytes, Ordering::Relaxed);
-            *self.of.entry(principal.clone()).or_default() += bytes;
-        }
-    }
-
-    fn subtract(&self, principal: &Principal, bytes: u64) {
-        if bytes > 0 {
-            self.all.fetch_sub(bytes, Ordering::Relaxed);
-            self.of.remove_if_mut(principal, |_, held| {
-                *held = held.saturating_sub(bytes);
-                *held == 0
-            });
-        }
-    }
 }
 
 impl Share {
     /// The session's record has so many bytes now.
     pub(crate) fn set_record(&self, bytes: usize) {
-        self.set(&self.record, bytes as u64);
+        let mut held = self.held.lock();
+        held.record = bytes as u64;
+        held.count();
     }
 
     /// The log keeps so many bytes of the session now.
     pub(crate) fn set_log(&self, bytes: u64) {
-        self.set(&self.log, bytes);
+        let mut held = self.held.lock();
+        held.log = bytes;
+        held.count();
     }
 
     /// A call with so many bytes is in the journal.
-    pub(crate) fn journal(self: &Arc<Self>, bytes: usize) -> Entry {
+    pub(crate) fn journal(&self, bytes: usize) -> Entry {
         let bytes = bytes as u64;
-        self.stored.add(&self.principal, bytes);
-        Entry {
-            share: self.clone(),
-            bytes,
-        }
+        Entry(self.stored.bytes.portion(&self.principal, bytes))
     }
 
     /// As [`Stored::check`], for the session's principal.
@@ -128,28 +113,11 @@ impl Share {
     pub(crate) fn check(&self) -> Result<(), GatewayError> {
         self.stored.check(&self.principal)
     }
-
-    fn set(&self, what: &AtomicU64, bytes: u64) {
-        let before = what.swap(bytes, Ordering::Relaxed);
-        self.stored
-            .add(&self.principal, bytes.saturating_sub(before));
-        self.stored
-            .subtract(&self.principal, before.saturating_sub(bytes));
-    }
 }
 
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.set_record(0);
-        self.set_log(0);
-    }
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        self.share
-            .stored
-            .subtract(&self.share.principal, self.bytes);
+impl Held {
+    fn count(&mut self) {
+        self.portion.resize(self.record.saturating_add(self.log));
     }
 }
 
@@ -192,7 +160,26 @@ mod tests {
         share.set_record(39);
         assert_eq!(share.check(), Ok(()));
         drop(share);
-        assert!(stored.of.is_empty());
+        assert!(stored.bytes.is_empty());
+    }
+
+    /// Streams of one session are appended to at the same time.
+    #[test]
+    fn what_several_set_at_once_is_given_back_whole() {
+        let stored = stored();
+        let share = stored.share(&Principal::new("alice"), 1);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for turn in 0..5_000 {
+                        share.set_log(turn % 50);
+                        assert_eq!(stored.check(&Principal::new("bob")), Ok(()));
+                    }
+                });
+            }
+        });
+        drop(share);
+        assert!(stored.bytes.is_empty());
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Node {
     /// A session that takes no inputs. If it has not been put to sleep or ended (something in it panicked), it goes on from its
     /// record.
     async fn forget_dead(&self, live: &Arc<LiveSession>) {
-        let _alone = self.wake_lock(&live.id).lock().await;
+        let _alone = self.locks.lock(&live.id).await;
         let present = self
             .live(&live.id)
             .is_some_and(|present| present.epoch == live.epoch);

@@ -11,8 +11,9 @@ pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
     let all = metrics();
     vec![
         all.sessions.observe_held(reading(node, |node, report| {
-            report(SessionState::Active, node.live_count() as u64);
-            report(SessionState::Passive, node.passive.len() as u64);
+            let (live, passive) = node.table.count();
+            report(SessionState::Active, live as u64);
+            report(SessionState::Passive, passive as u64);
         })),
         all.actors.observe_alive(reading(node, |node, report| {
             report(ActorKind::Session, node.actors() as u64);

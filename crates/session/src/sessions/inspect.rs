@@ -11,7 +11,7 @@ use shoal_ports::{
 use shoal_protocol::{RawJson, StreamId};
 use shoal_telemetry::metrics::EndReason;
 
-use super::{About, Node, Sessions};
+use super::{About, Node, Passive, Sessions};
 use crate::live::LiveSession;
 use crate::streams::Tail;
 
@@ -68,12 +68,10 @@ impl Node {
                 found.push((Reverse(known.last_used), live.id.clone()));
             }
         }
-        for passive in &self.passive {
-            let known = Known::of_passive(passive.key(), passive.value());
-            if filter.passes(&known) {
-                found.push((Reverse(passive.last_used), passive.key().clone()));
-            }
-        }
+        found.extend(self.table.of_passive(|id, passive| {
+            let passes = filter.passes(&Known::of_passive(id, passive));
+            passes.then(|| (Reverse(passive.last_used), id.clone()))
+        }));
         let total = found.len();
         if limit < total {
             found.select_nth_unstable(limit);
@@ -93,8 +91,9 @@ impl Node {
             let about = live.about();
             return Some(Known::of_live(&live, &about).report(self.now()));
         }
-        let passive = self.passive.get(session)?;
-        Some(Known::of_passive(session, passive.value()).report(self.now()))
+        let now = self.now();
+        let report = |passive: &mut Passive| Known::of_passive(session, passive).report(now);
+        self.table.passive(session, report)
     }
 
     async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
@@ -114,8 +113,10 @@ impl Node {
                 detail.log_level = RawJson::of(&record.log_level).string();
                 detail.subscribed_to(record.subscriptions.iter());
             });
-        } else if let Some(passive) = self.passive.get(session) {
-            detail.subscribed_to(passive.subscriptions.iter());
+        } else {
+            let subscribed = |it: &mut Passive| detail.subscribed_to(it.subscriptions.iter());
+            // It may have gone meanwhile.
+            let _ = self.table.passive(session, subscribed);
         }
         Some(detail)
     }
@@ -123,7 +124,7 @@ impl Node {
     async fn end_for_operator(self: &Arc<Self>, session: &SessionId) -> bool {
         let principal = match self.live(session) {
             Some(live) => Some(live.principal.clone()),
-            None => self.passive.get(session).map(|it| it.principal.clone()),
+            None => self.table.passive(session, |it| it.principal.clone()),
         };
         let Some(principal) = principal else {
             return false;
@@ -158,7 +159,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    fn of_passive(id: &'a SessionId, passive: &'a super::node::Passive) -> Self {
+    fn of_passive(id: &'a SessionId, passive: &'a Passive) -> Self {
         Self {
             id,
             principal: &passive.principal,

@@ -7,10 +7,9 @@ use std::time::Duration;
 use shoal_ports::SessionRef;
 use shoal_protocol::StreamId;
 use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
-use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
-use super::Node;
+use super::{Alone, Node};
 use crate::actor::SessionMsg;
 use crate::actor::record::Step;
 use crate::live::LiveSession;
@@ -21,9 +20,6 @@ use crate::streams::Tail;
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-
-/// A node's lock of a session, under which nobody wakes it, puts it to sleep or ends it.
-pub(crate) type Alone = OwnedMutexGuard<()>;
 
 /// How a session leaves.
 pub(crate) enum Leave {
@@ -115,8 +111,7 @@ impl Node {
         metrics().sessions.handed_over(released);
         // Only now may readers look for the next owner.
         live.lose();
-        self.remove_live(live);
-        self.unreserve(&live.principal);
+        self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;
         live.forget();
         self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +124,7 @@ impl Node {
         }
         live.streams.end();
         self.release(live).await;
-        self.remove_live(live);
+        self.table.remove_live(live);
         live.forget();
         true
     }
@@ -144,14 +139,13 @@ impl Node {
     }
 
     async fn clear_lost(&self, live: &Arc<LiveSession>) -> bool {
-        if !self.remove_live(live) {
+        if !self.table.remove_live(live) {
             return false;
         }
         self.moves.lost.fetch_add(1, Ordering::Relaxed);
         measure::ended(&live.about(), EndReason::Lost);
         live.end();
         live.unlist();
-        self.unreserve(&live.principal);
         self.unsubscribe_from(&live.id, live.subscriptions()).await;
         live.forget();
         true
@@ -169,14 +163,13 @@ impl Node {
         }
         answered(live, written).await;
         live.streams.end();
-        self.remove_live(live);
+        self.table.remove_live(live);
         measure::ended(&live.about(), why);
         let subscriptions = live.subscriptions();
         if let Err(error) = live.write_record(Step::Remove).await {
             tracing::warn!(session = %live.id, %error, "could not remove a session's record");
         }
         live.unlist();
-        self.unreserve(&live.principal);
         self.unsubscribe_from(&live.id, subscriptions).await;
         live.forget();
         self.driver.dispatcher.end_session(&live.id).await;
@@ -190,7 +183,7 @@ impl Node {
         why: EndReason,
         told: &'static str,
     ) -> bool {
-        let alone = self.wake_lock(&to.session).clone().lock_owned().await;
+        let alone = self.locks.lock(&to.session).await;
         match self.live(&to.session) {
             Some(live) => {
                 let written = live.streams.open();

@@ -10,9 +10,9 @@ use shoal_ports::{
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
-use super::Node;
 use super::leaving::Leave;
-use super::node::Passive;
+use super::places::Place;
+use super::{Node, Passive};
 use crate::clock::unix_millis;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
@@ -30,13 +30,11 @@ impl Node {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
         self.stored.check(&open.principal)?;
-        let reserved = self.reserve(&open.principal)?;
-        let opened = self.open_reserved(open).await?;
-        reserved.keep();
-        Ok(opened)
+        let place = self.places.take(&open.principal)?;
+        self.open_in(place, open).await
     }
 
-    async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+    async fn open_in(&self, place: Place, open: OpenSession) -> Result<Opened, GatewayError> {
         let transport = open.transport;
         let session = match transport {
             SessionTransport::Task => SessionId::of_task_opened_by(&self.id),
@@ -74,7 +72,8 @@ impl Node {
         measure::claimed(ClaimReason::Created, &epoch);
         let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
         let revision = state.revision();
-        self.make_live(session.clone(), state, (epoch, share), BTreeSet::new());
+        let live = self.make_live(session.clone(), state, (epoch, share), BTreeSet::new());
+        self.table.enter(live, place);
         metrics().sessions.created();
         Ok(Opened {
             session,
@@ -83,8 +82,8 @@ impl Node {
         })
     }
 
-    /// Takes a session that this node owns into memory. The backends have yet to be asked for what is `missing` of its
-    /// subscriptions.
+    /// A session that this node owns, to be entered in its table. The backends have yet to be asked for what is `missing` of
+    /// its subscriptions.
     pub(super) fn make_live(
         &self,
         id: SessionId,
@@ -98,7 +97,6 @@ impl Node {
         }
         // Before anybody finds it, and asks for something else.
         self.subscribe_again(&live, missing);
-        self.insert_live(live.clone());
         live
     }
 
@@ -114,9 +112,8 @@ impl Node {
             about: live.about(),
             share: live.share.clone(),
         };
-        self.passive.insert(live.id.clone(), passive);
+        self.table.put_to_sleep(live, passive);
         live.streams.end();
-        self.remove_live(live);
     }
 
     /// Gives every session up, with what it knows stored; calls that still run are told to stop.

@@ -1,33 +1,29 @@
 //! What a node holds of its sessions.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use dashmap::DashMap;
-use foldhash::fast::RandomState;
 use shoal_ports::{
-    Dispatcher, Epoch, GatewayError, Liveness, NodeId, Principal, SessionId, SessionRef,
-    SessionTransport, Store,
+    Dispatcher, GatewayError, Liveness, NodeId, SessionId, SessionRef, SessionTransport, Store,
 };
 use shoal_protocol::Revision;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SessionsStatus;
+use super::locks::SessionLocks;
+use super::places::Places;
+use super::table::Table;
 use crate::announce::Subscribers;
 use crate::call::CallDriver;
 use crate::clock::millis;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
-use crate::stored::{Share, Stored};
+use crate::stored::Stored;
 use crate::streams::StreamCounters;
 use crate::task_lists::TaskLists;
 use crate::task_news::TaskNews;
-
-/// How many locks serialise waking and putting to sleep; sessions share them by hash.
-const WAKE_LOCKS: usize = 64;
 
 /// What a node holds of its sessions.
 pub(crate) struct Node {
@@ -39,7 +35,10 @@ pub(crate) struct Node {
     pub(crate) task_news: TaskNews,
     /// What the store is told of the tasks that run here.
     pub(crate) task_lists: TaskLists,
-    pub(crate) passive: DashMap<SessionId, Passive>,
+    pub(crate) table: Table,
+    pub(crate) places: Places,
+    /// Whoever wakes a session, puts it to sleep or ends it has its lock.
+    pub(crate) locks: SessionLocks,
     pub(crate) draining: CancellationToken,
     /// Set when the node gives its sessions to others and takes none.
     pub(crate) handing_over: AtomicBool,
@@ -51,10 +50,6 @@ pub(crate) struct Node {
     pub(crate) stored: Arc<Stored>,
     /// How this node stands with the others, if there are any.
     pub(crate) liveness: OnceLock<Arc<dyn Liveness>>,
-    live: DashMap<SessionId, Arc<LiveSession>, RandomState>,
-    held: AtomicUsize,
-    held_by: DashMap<Principal, usize>,
-    wake_locks: Vec<Arc<tokio::sync::Mutex<()>>>,
     started: Instant,
 }
 
@@ -68,23 +63,6 @@ pub(crate) struct Moves {
     pub(crate) resumed_calls: AtomicUsize,
 }
 
-/// What is left on a node of a passivated session; the rest is in the store. The node owns it still.
-pub(crate) struct Passive {
-    pub(crate) principal: Principal,
-    pub(crate) epoch: Epoch,
-    pub(crate) subscriptions: BTreeSet<String>,
-    /// When the session was last used, on the node's clock.
-    pub(crate) last_used: u64,
-    /// Subscribed resources that changed meanwhile.
-    pub(crate) updated: BTreeSet<String>,
-    /// Whether it is a task whose end was known here.
-    pub(crate) has_ended: bool,
-    /// What operators see of it.
-    pub(crate) about: About,
-    /// What it has stored.
-    pub(crate) share: Arc<Share>,
-}
-
 /// What operators see of a session, live or not.
 pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
@@ -92,32 +70,6 @@ pub(crate) struct About {
     pub(crate) transport: SessionTransport,
     /// In milliseconds since 1970, if that is known.
     pub(crate) opened_at: Option<u64>,
-}
-
-/// The place of a session that is being opened or taken over: given back when this is dropped, unless there is one then.
-pub(crate) struct Reserved<'a> {
-    node: &'a Node,
-    principal: Option<Principal>,
-}
-
-impl<'a> Reserved<'a> {
-    fn of(node: &'a Node, principal: &Principal) -> Self {
-        let principal = Some(principal.clone());
-        Self { node, principal }
-    }
-
-    /// The session is there, and the place its own until it is [counted out](Node::unreserve).
-    pub(crate) fn keep(mut self) {
-        self.principal = None;
-    }
-}
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        if let Some(principal) = &self.principal {
-            self.node.unreserve(principal);
-        }
-    }
 }
 
 impl Node {
@@ -138,21 +90,19 @@ impl Node {
                 is_full: AtomicBool::new(false),
             }),
             stored: Stored::new(config.clone()),
+            places: Places::new(config.clone()),
             config,
             subscribers: Subscribers::default(),
             task_news: TaskNews::default(),
             task_lists: TaskLists::default(),
-            passive: DashMap::new(),
+            table: Table::default(),
+            locks: SessionLocks::default(),
             draining: CancellationToken::new(),
             handing_over: AtomicBool::new(false),
             moves: Moves::default(),
             counters: Arc::default(),
             this: this.clone(),
             liveness: OnceLock::new(),
-            live: DashMap::default(),
-            held: AtomicUsize::new(0),
-            held_by: DashMap::new(),
-            wake_locks: (0..WAKE_LOCKS).map(|_| Arc::default()).collect(),
             started: Instant::now(),
         })
     }
@@ -182,15 +132,12 @@ impl Node {
     }
 
     pub(crate) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
-        let live = self.live.get(session)?.value().clone();
+        let live = self.table.live(session)?;
         (!live.is_lost()).then_some(live)
     }
 
     pub(crate) fn all_live(&self) -> Vec<Arc<LiveSession>> {
-        self.live
-            .iter()
-            .map(|entry| entry.value().clone())
-            .collect()
+        self.table.of_live(Arc::clone)
     }
 
     /// Connections that read a standalone stream end, and so do new ones.
@@ -202,107 +149,39 @@ impl Node {
         }
     }
 
-    /// Sessions in memory.
-    pub(crate) fn live_count(&self) -> usize {
-        self.live.len()
-    }
-
-    /// Those of them that have an actor.
+    /// Sessions in memory that have an actor.
     pub(crate) fn actors(&self) -> usize {
-        let there = |live: &LiveSession| live.actor.is_there();
-        self.live.iter().filter(|live| there(live.value())).count()
+        let there = self.table.of_live(|live| live.actor.is_there());
+        there.into_iter().filter(|there| *there).count()
     }
 
     /// Messages that actors have yet to do.
     pub(crate) fn waiting(&self) -> usize {
-        self.live.iter().map(|live| live.actor.due()).sum()
+        self.table.of_live(|live| live.actor.due()).iter().sum()
     }
 
     /// Bytes of events that the log keeps for sessions in memory.
     pub(crate) fn kept(&self) -> u64 {
-        let kept = |live: &LiveSession| live.streams.kept();
-        self.live.iter().map(|live| kept(live.value())).sum()
-    }
-
-    pub(crate) fn insert_live(&self, live: Arc<LiveSession>) {
-        self.live.insert(live.id.clone(), live);
-    }
-
-    /// Takes a session out of the live ones, if it is this very incarnation; whether it was there.
-    pub(crate) fn remove_live(&self, live: &LiveSession) -> bool {
-        let removed = self
-            .live
-            .remove_if(&live.id, |_, present| present.epoch == live.epoch);
-        removed.is_some()
+        self.table.of_live(|live| live.streams.kept()).iter().sum()
     }
 
     /// The incarnation of a session that this node has lost, if it still lies here.
     pub(crate) fn lost(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
-        let live = self.live.get(session)?.value().clone();
+        let live = self.table.live(session)?;
         live.is_lost().then_some(live)
-    }
-
-    pub(crate) fn wake_lock(&self, session: &SessionId) -> &Arc<tokio::sync::Mutex<()>> {
-        let hash = session.as_str().bytes().fold(0usize, |hash, byte| {
-            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
-        });
-        &self.wake_locks[hash % WAKE_LOCKS]
-    }
-
-    /// Counts a new session in, unless a cap is reached.
-    pub(crate) fn reserve(&self, principal: &Principal) -> Result<Reserved<'_>, GatewayError> {
-        let retry_after = self.config.retry_after;
-        let limit = self.config.limits.sessions_per_node;
-        if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
-            self.held.fetch_sub(1, Ordering::Relaxed);
-            return Err(GatewayError::TooManySessions { limit, retry_after });
-        }
-        let limit = self.config.limits.sessions_per_principal;
-        let mut held = self.held_by.entry(principal.clone()).or_default();
-        // Without authentication everybody is one principal, who must not be kept from the node's sessions.
-        if *held >= limit && *principal != Principal::anonymous() {
-            self.held.fetch_sub(1, Ordering::Relaxed);
-            return Err(GatewayError::TooManySessionsOfPrincipal { limit, retry_after });
-        }
-        *held += 1;
-        drop(held);
-        Ok(Reserved::of(self, principal))
-    }
-
-    /// Counts a session in that comes from another node: it has been let in there.
-    pub(crate) fn reserve_taken_over(
-        &self,
-        principal: &Principal,
-    ) -> Result<Reserved<'_>, GatewayError> {
-        let retry_after = self.config.retry_after;
-        let limit = self.config.limits.sessions_per_node;
-        if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
-            self.held.fetch_sub(1, Ordering::Relaxed);
-            return Err(GatewayError::TooManySessions { limit, retry_after });
-        }
-        *self.held_by.entry(principal.clone()).or_default() += 1;
-        Ok(Reserved::of(self, principal))
-    }
-
-    /// Counts a session out.
-    pub(crate) fn unreserve(&self, principal: &Principal) {
-        self.held.fetch_sub(1, Ordering::Relaxed);
-        self.held_by.remove_if_mut(principal, |_, held| {
-            *held = held.saturating_sub(1);
-            *held == 0
-        });
     }
 
     pub(crate) fn status(&self) -> SessionsStatus {
         let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        let (live, passive) = self.table.count();
         SessionsStatus {
-            live: self.live.len(),
-            passive: self.passive.len(),
-            in_flight: self.live.iter().map(|live| live.in_flight()).sum(),
+            live,
+            passive,
+            in_flight: self.table.of_live(|live| live.in_flight()).iter().sum(),
             journaled: load(&self.driver.running),
             waiting: self.waiting(),
             subscriptions: self.subscribers.count(),
-            reserved: load(&self.held),
+            reserved: self.places.taken(),
             streams: load(&self.counters.open),
             resumed: load(&self.counters.resumed),
             history_gone: load(&self.counters.gone),

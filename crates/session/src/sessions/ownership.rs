@@ -1,5 +1,6 @@
 //! Sessions that come from other nodes, and go to them.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,22 +10,23 @@ use shoal_ports::{
     Claim, Epoch, Evidence, GatewayError, NodeId, RunningStream, SessionId, SessionRef,
     SessionTransport, StoreError,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, timeout};
 
 use super::leaving::Leave;
-use super::{About, HandedOver, Node, TakingOver};
+use super::places::Place;
+use super::{About, Alone, HandedOver, Node, Passive, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::clock::unix_millis;
 use crate::here::in_task;
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::record::Record;
-use crate::state::{SessionState, lost_call};
+use crate::state::{Input, SessionState, lost_call};
 
-/// Sessions that are handed over at the same time.
-const HANDED_OVER_AT_ONCE: usize = 64;
+/// Sessions that are handed over, or let go of, at the same time.
+pub(super) const AT_ONCE: usize = 64;
 /// Sessions that the store is asked about at once.
 const ASKED_AT_ONCE: usize = 500;
 /// How long a message waits for the store to say whose its session is.
@@ -40,21 +42,18 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
     ) -> Result<Arc<LiveSession>, GatewayError> {
-        let alone = self.wake_lock(&to.session).clone().lock_owned().await;
+        let alone = self.locks.lock(&to.session).await;
         if let Some(live) = self.live(&to.session) {
             return Ok(live);
         }
         let (node, to) = (self.clone(), to.clone());
         // What was claimed must go on here, also where whoever asked for it goes away.
-        in_task(async move {
-            let _alone = alone;
-            node.wake_alone(&to).await
-        })
-        .await
+        in_task(async move { node.wake_alone(&alone, &to).await }).await
     }
 
     async fn wake_alone(
         self: &Arc<Self>,
+        alone: &Alone,
         to: &SessionRef,
     ) -> Result<Arc<LiveSession>, GatewayError> {
         if let Some(lost) = self.lost(&to.session) {
@@ -62,27 +61,38 @@ impl Node {
         }
         if self.handing_over.load(Ordering::Acquire) {
             if self.known(to)? {
-                self.hand_over_sleeping(to).await?;
+                self.hand_over_sleeping(alone, to).await?;
             }
             return Err(GatewayError::Moved { owner: None });
         }
         match self.known(to)? {
-            true => self.wake_own(to).await,
+            true => self.wake_own(alone, to).await,
             false if to.hinted => Err(GatewayError::Moved { owner: None }),
             false => self.take_over(to).await,
         }
     }
 
-    /// Whether the session sleeps here.
+    /// Whether the session sleeps here. Whoever asks uses it, whatever comes of that.
     fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
-        match self.passive.get(&to.session) {
-            Some(passive) if passive.principal == to.principal => Ok(true),
-            Some(_) => Err(GatewayError::NotFound),
-            None => Ok(false),
+        let now = self.now();
+        let used = self.table.passive(&to.session, |passive| {
+            let own = passive.principal == to.principal;
+            if own {
+                passive.last_used = now;
+            }
+            own
+        });
+        match used {
+            Some(false) => Err(GatewayError::NotFound),
+            used => Ok(used.is_some()),
         }
     }
 
-    async fn wake_own(self: &Arc<Self>, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+    async fn wake_own(
+        self: &Arc<Self>,
+        alone: &Alone,
+        to: &SessionRef,
+    ) -> Result<Arc<LiveSession>, GatewayError> {
         let claim = match self.claim(to, ClaimReason::Woken, None).await {
             Ok(claim) => claim,
             Err(error) => {
@@ -92,25 +102,39 @@ impl Node {
                     _ => None,
                 };
                 if let Some(why) = why {
-                    self.forget_passive(&to.session, why).await;
+                    self.forget_passive(alone, &to.session, why).await;
                 }
                 return Err(error);
             }
         };
         let mut record = read(&claim)?;
-        if self.passive.get(&to.session).is_some_and(|it| it.has_ended) {
+        let had_ended = self.table.passive(&to.session, |it| {
+            it.epoch = claim.epoch;
+            it.has_ended
+        });
+        if had_ended == Some(true) {
             self.settle_lost(to, &claim, &mut record).await?;
         }
         let share = self.stored.share(&to.principal, claim.record.len());
-        if let Some((_, passive)) = self.passive.remove(&to.session) {
-            record.updated.extend(passive.updated);
-        }
+        let updated = self
+            .table
+            .passive(&to.session, |it| mem::take(&mut it.updated));
+        record.updated.extend(updated.unwrap_or_default());
         let mut missing = record.subscriptions.clone();
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
         // Something is missing where it fell asleep before a backend took it back that had refused.
-        Ok(self.make_live(to.session.clone(), state, (claim.epoch, share), missing))
+        let live = self.make_live(to.session.clone(), state, (claim.epoch, share), missing);
+        let passive = self.table.wake(live.clone());
+        let passive = passive.ok_or(GatewayError::Moved { owner: None })?;
+        // What has changed since it was made.
+        for uri in passive.updated {
+            let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+            let updated = Input::ResourceUpdated { uri, params };
+            self.tell(&live, updated).await;
+        }
+        Ok(live)
     }
 
     /// A task that slept here had ended. If its record does not say so, the store has lost its newest writes, and the task fails.
@@ -134,11 +158,9 @@ impl Node {
     }
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
-    async fn hand_over_sleeping(&self, to: &SessionRef) -> Result<(), GatewayError> {
-        let transport = match self.passive.get(&to.session) {
-            Some(passive) => passive.about.transport,
-            None => return Err(GatewayError::Moved { owner: None }),
-        };
+    async fn hand_over_sleeping(&self, alone: &Alone, to: &SessionRef) -> Result<(), GatewayError> {
+        let transport = self.table.passive(&to.session, |it| it.about.transport);
+        let transport = transport.ok_or(GatewayError::Moved { owner: None })?;
         let claim = self.claim(to, ClaimReason::HandedOver, None).await?;
         let directory = &self.driver.store.directory;
         let released = directory
@@ -154,7 +176,7 @@ impl Node {
             Err(_) => HandOverOutcome::Failed,
         });
         released.map_err(|error| store_failed(&error, &self.config))?;
-        self.drop_passive(&to.session).await;
+        self.drop_passive(alone, &to.session).await;
         self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -176,12 +198,11 @@ impl Node {
         };
         let mut taking_over = TakingOver::begin(to);
         let failed = |error: &GatewayError| taking_over.failed(error);
-        let reserved = self.reserve_taken_over(&to.principal);
-        let reserved = reserved.inspect_err(failed)?;
-        let entered = self.claim_and_enter(to, evidence.as_ref(), &mut taking_over);
+        let place = self.places.take_over(&to.principal);
+        let place = place.inspect_err(failed)?;
+        let entered = self.claim_and_enter(to, place, evidence.as_ref(), &mut taking_over);
         match entered.await {
             Ok((live, calls)) => {
-                reserved.keep();
                 self.moves.taken_over.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
                 self.resume_all(&live, calls, taking_over);
@@ -234,6 +255,7 @@ impl Node {
     async fn claim_and_enter(
         self: &Arc<Self>,
         to: &SessionRef,
+        place: Place,
         evidence: Option<&Evidence>,
         taking_over: &mut TakingOver,
     ) -> Result<(Arc<LiveSession>, Calls), GatewayError> {
@@ -259,6 +281,7 @@ impl Node {
         let share = self.stored.share(&to.principal, claim.record.len());
         let owned = (claim.epoch, share);
         let live = self.make_live(to.session.clone(), state, owned, subscriptions);
+        self.table.enter(live.clone(), place);
         Ok((live, calls))
     }
 
@@ -303,33 +326,27 @@ impl Node {
     }
 
     /// Drops what is left of a sleeping session that another node owns now, or nobody.
-    pub(super) async fn forget_passive(self: &Arc<Self>, session: &SessionId, why: EndReason) {
-        let (node, session) = (self.clone(), session.clone());
-        let forgetting = in_task(async move {
-            if let Some(about) = node.drop_passive(&session).await {
-                measure::ended(&about, why);
-            }
-            Ok(())
-        });
-        // It says nothing.
-        let _ = forgetting.await;
+    pub(super) async fn forget_passive(&self, alone: &Alone, session: &SessionId, why: EndReason) {
+        if let Some(about) = self.drop_passive(alone, session).await {
+            measure::ended(&about, why);
+        }
     }
 
-    async fn drop_passive(&self, session: &SessionId) -> Option<About> {
-        let (_, passive) = self.passive.remove(session)?;
-        self.unreserve(&passive.principal);
+    async fn drop_passive(&self, _alone: &Alone, session: &SessionId) -> Option<About> {
+        let passive = self.table.remove_passive(session)?;
         self.unsubscribe_from(session, passive.subscriptions).await;
         Some(passive.about)
     }
 
     /// Clears away what was lost without anybody asking for it since.
     pub(super) async fn clear_all_lost(self: &Arc<Self>) {
-        for live in self.all_live() {
-            if live.is_lost() {
-                let alone = self.wake_lock(&live.id).clone().lock_owned().await;
+        let lost = self.all_live().into_iter().filter(|live| live.is_lost());
+        let clearing =
+            futures::stream::iter(lost).for_each_concurrent(AT_ONCE, |live| async move {
+                let alone = self.locks.lock(&live.id).await;
                 self.leave(&live, Leave::Lost, Some(alone)).await;
-            }
-        }
+            });
+        clearing.await;
     }
 
     pub(crate) async fn hand_over(&self) -> HandedOver {
@@ -337,12 +354,13 @@ impl Node {
         let handing_over = futures::stream::iter(self.all_live())
             .map(|live| async move {
                 let began = Instant::now();
-                let alone = self.wake_lock(&live.id).clone().lock_owned().await;
-                let handed_over =
-                    !live.is_lost() && self.leave(&live, Leave::HandOver, Some(alone)).await;
+                let alone = self.locks.lock(&live.id).await;
+                // One that is lost, or has fallen asleep or ended meanwhile, is not.
+                let here = self.live(&live.id).is_some_and(|it| it.epoch == live.epoch);
+                let handed_over = here && self.leave(&live, Leave::HandOver, Some(alone)).await;
                 handed_over.then(|| began.elapsed())
             })
-            .buffer_unordered(HANDED_OVER_AT_ONCE)
+            .buffer_unordered(AT_ONCE)
             .filter_map(std::future::ready);
         let mut times: Vec<Duration> = handing_over.collect().await;
         times.sort_unstable();
@@ -368,22 +386,33 @@ impl Node {
                 }
             }
         }
-        let asleep: Vec<(SessionId, Epoch)> = self
-            .passive
-            .iter()
-            .map(|passive| (passive.key().clone(), passive.epoch))
-            .collect();
-        for some in asleep.chunks(ASKED_AT_ONCE) {
+        let asleep = |id: &SessionId, it: &Passive| Some((id.clone(), it.epoch));
+        for some in self.table.of_passive(asleep).chunks(ASKED_AT_ONCE) {
             let held = self.driver.store.directory.held(some).await?;
-            for ((session, _), held) in some.iter().zip(held) {
-                if !held {
-                    self.forget_passive(session, EndReason::Lost).await;
-                }
-            }
+            let asked = some.iter().cloned().zip(held);
+            let lost = asked.filter_map(|(session, held)| (!held).then_some(session));
+            let forgetting = futures::stream::iter(lost)
+                .for_each_concurrent(AT_ONCE, |lost| self.forget_if_asleep(lost));
+            forgetting.await;
         }
         // Last, since it takes its time.
         self.clear_all_lost().await;
         Ok(())
+    }
+
+    /// Drops a sleeping session that another node has claimed since this epoch, unless it was woken meanwhile.
+    async fn forget_if_asleep(self: &Arc<Self>, (session, epoch): (SessionId, Epoch)) {
+        let alone = self.locks.lock(&session).await;
+        let node = self.clone();
+        // It says nothing.
+        let _ = in_task(async move {
+            if node.table.passive(&session, |it| it.epoch) == Some(epoch) {
+                let lost = EndReason::Lost;
+                node.forget_passive(&alone, &session, lost).await;
+            }
+            Ok(())
+        })
+        .await;
     }
 }
 

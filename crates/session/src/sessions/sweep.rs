@@ -1,17 +1,23 @@
 //! Looking for sessions that nobody uses.
+//!
+//! What the sweep finds may have changed when it comes to it: whatever it does to a session it decides under the session's lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::SessionRef;
+use futures::StreamExt as _;
+use shoal_ports::{Epoch, SessionId, StoreError};
 use shoal_telemetry::metrics::EndReason;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::Node;
 use super::leaving::Leave;
+use super::ownership::AT_ONCE;
+use super::{Alone, Node, Passive};
 use crate::actor::record::Step;
+use crate::here::in_task;
+use crate::live::LiveSession;
 
 /// Puts idle sessions to sleep and ends those idle for too long, until `stop` fires.
 pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
@@ -25,67 +31,101 @@ pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
     }
 }
 
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Node {
     async fn sweep(self: &Arc<Self>) {
         self.clear_all_lost().await;
-        let now = self.now();
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let idle = |transport| millis(self.config.idle_of(transport));
-        let (passivate, retention) = (
-            millis(self.config.passivate_after),
-            millis(self.config.retention),
-        );
-        for live in self.all_live() {
-            let unused = now.saturating_sub(live.last_used.load(Ordering::Relaxed));
-            if unused >= passivate && live.is_idle() {
-                let alone = self.wake_lock(&live.id).clone().lock_owned().await;
-                if self.leave(&live, Leave::Passivate, Some(alone)).await {
-                    continue;
-                }
-            }
-            if unused >= retention && live.streams.is_quiet() {
-                live.share.set_log(0);
-            }
-            // In use without requests (a stream, a long call): the record must not expire meanwhile.
-            let unsaved = now.saturating_sub(live.last_saved.load(Ordering::Relaxed));
-            if unsaved >= idle(live.transport) / 2
-                && let Err(error) = live.write_record(Step::Save).await
-            {
-                tracing::warn!(session = %live.id, %error, "could not touch a session's record");
-            }
-        }
-        for passive in &self.passive {
-            if now.saturating_sub(passive.last_used) >= retention {
+        let looking = futures::stream::iter(self.all_live());
+        looking
+            .for_each_concurrent(AT_ONCE, |live| self.look_after(live))
+            .await;
+        let expired = self.table.of_passive(|session, passive| {
+            if self.unused_for(passive.last_used) >= self.config.retention {
                 passive.share.set_log(0);
             }
-        }
-        let expired: Vec<_> = self
-            .passive
-            .iter()
-            .filter(|passive| {
-                now.saturating_sub(passive.last_used) >= idle(passive.about.transport)
-            })
-            .map(|passive| SessionRef::new(passive.key().clone(), passive.principal.clone()))
-            .collect();
-        for session in expired {
-            self.expire(&session).await;
-        }
+            self.has_expired(passive).then(|| session.clone())
+        });
+        futures::stream::iter(expired)
+            .for_each_concurrent(AT_ONCE, |session| self.expire(session))
+            .await;
         if let Err(error) = self.driver.store.directory.sweep().await {
             tracing::warn!(%error, "could not sweep the store");
         }
     }
 
-    async fn expire(self: &Arc<Self>, session: &SessionRef) {
-        match self.wake(session).await {
-            Ok(_) => {
-                let told = "the session was idle for too long";
-                self.end_if_here(session, EndReason::Expired, told).await;
+    /// How long something has not been used that was last used at this time of the node's clock.
+    fn unused_for(&self, last_used: u64) -> Duration {
+        Duration::from_millis(self.now().saturating_sub(last_used))
+    }
+
+    fn is_unused(&self, live: &LiveSession) -> bool {
+        let unused = self.unused_for(live.last_used.load(Ordering::Relaxed));
+        unused >= self.config.passivate_after && live.is_idle()
+    }
+
+    fn has_expired(&self, passive: &Passive) -> bool {
+        self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
+    }
+
+    /// Puts a session to sleep that nobody uses, and keeps the record of any other.
+    async fn look_after(&self, live: Arc<LiveSession>) {
+        if live.held() > 0 {
+            // A session is in use for as long as its calls.
+            live.last_used.fetch_max(self.now(), Ordering::Relaxed);
+        } else if self.is_unused(&live) {
+            let alone = self.locks.lock(&live.id).await;
+            if self.is_unused(&live) && self.leave(&live, Leave::Passivate, Some(alone)).await {
+                return;
             }
-            // The store has let go of it, or another node has it, or nobody can tell: it is not kept here.
-            Err(_) => {
-                self.forget_passive(&session.session, EndReason::Expired)
-                    .await;
+        }
+        let unused = self.unused_for(live.last_used.load(Ordering::Relaxed));
+        if unused >= self.config.retention && live.streams.is_quiet() {
+            live.share.set_log(0);
+        }
+        // In use without requests (a stream, a long call): the record must not expire meanwhile.
+        let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
+        if unsaved >= self.config.idle_of(live.transport) / 2
+            && let Err(error) = live.write_record(Step::Save).await
+        {
+            tracing::warn!(session = %live.id, %error, "could not touch a session's record");
+        }
+    }
+
+    /// Ends a sleeping session, unless somebody has used it since it was found.
+    async fn expire(self: &Arc<Self>, session: SessionId) {
+        let alone = self.locks.lock(&session).await;
+        let node = self.clone();
+        // It says nothing.
+        let _ = in_task(async move {
+            let expired = |it: &mut Passive| node.has_expired(it).then_some(it.epoch);
+            if let Some(epoch) = node.table.passive(&session, expired).flatten() {
+                node.end_passive(&alone, &session, epoch).await;
             }
+            Ok(())
+        })
+        .await;
+    }
+
+    async fn end_passive(&self, alone: &Alone, session: &SessionId, epoch: Epoch) {
+        let removed = self.driver.store.directory.remove(session, epoch).await;
+        let why = match removed {
+            Ok(()) | Err(StoreError::NotFound) => EndReason::Expired,
+            Err(StoreError::Stale | StoreError::Held) => EndReason::Lost,
+            Err(error) => {
+                // The next sweep tries again.
+                tracing::debug!(%session, %error, "could not remove the record of a session");
+                return;
+            }
+        };
+        self.forget_passive(alone, session, why).await;
+        if why == EndReason::Expired {
+            if session.is_task() {
+                self.task_lists.end(session);
+            }
+            self.driver.dispatcher.end_session(session).await;
         }
     }
 }

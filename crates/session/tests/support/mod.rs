@@ -10,6 +10,7 @@
 pub mod counted;
 mod fate;
 pub mod flaky;
+pub mod unsteady;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;

@@ -1,0 +1,147 @@
+//! The sessions of a node, live or asleep. Each has one entry, and with it its place: what becomes of the one becomes of the
+//! other.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use foldhash::fast::RandomState;
+use shoal_ports::{Epoch, Principal, SessionId};
+
+use super::About;
+use super::places::Place;
+use crate::live::LiveSession;
+use crate::stored::Share;
+
+/// The sessions of a node.
+#[derive(Default)]
+pub(crate) struct Table(DashMap<SessionId, Entry, RandomState>);
+
+struct Entry {
+    held: Held,
+    #[allow(dead_code, reason = "free again when the entry is dropped")]
+    place: Place,
+}
+
+enum Held {
+    Live(Arc<LiveSession>),
+    Passive(Box<Passive>),
+}
+
+/// What is left on a node of a passivated session; the rest is in the store. The node owns it still.
+pub(crate) struct Passive {
+    pub(crate) principal: Principal,
+    pub(crate) epoch: Epoch,
+    pub(crate) subscriptions: BTreeSet<String>,
+    /// When the session was last used, on the node's clock.
+    pub(crate) last_used: u64,
+    /// Subscribed resources that changed meanwhile.
+    pub(crate) updated: BTreeSet<String>,
+    /// Whether it is a task whose end was known here.
+    pub(crate) has_ended: bool,
+    /// What operators see of it.
+    pub(crate) about: About,
+    /// What it has stored.
+    pub(crate) share: Arc<Share>,
+}
+
+impl Held {
+    fn live(&self) -> Option<&Arc<LiveSession>> {
+        match self {
+            Self::Live(live) => Some(live),
+            Self::Passive(_) => None,
+        }
+    }
+
+    fn passive(&self) -> Option<&Passive> {
+        match self {
+            Self::Live(_) => None,
+            Self::Passive(passive) => Some(passive),
+        }
+    }
+}
+
+impl Entry {
+    fn is(&self, live: &LiveSession) -> bool {
+        let held = self.held.live();
+        held.is_some_and(|held| held.epoch == live.epoch)
+    }
+}
+
+impl Table {
+    /// Enters a session that is new here.
+    pub(super) fn enter(&self, live: Arc<LiveSession>, place: Place) {
+        let held = Held::Live(live.clone());
+        self.0.insert(live.id.clone(), Entry { held, place });
+    }
+
+    /// A live session, also one that this node has lost.
+    pub(super) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
+        self.0.get(session)?.held.live().cloned()
+    }
+
+    /// What each live session yields.
+    pub(super) fn of_live<T>(&self, read: impl Fn(&Arc<LiveSession>) -> T) -> Vec<T> {
+        let entries = self.0.iter();
+        entries.filter_map(|it| it.held.live().map(&read)).collect()
+    }
+
+    /// Reads or changes something of a session that sleeps.
+    pub(crate) fn passive<T>(
+        &self,
+        session: &SessionId,
+        read: impl FnOnce(&mut Passive) -> T,
+    ) -> Option<T> {
+        match &mut self.0.get_mut(session)?.held {
+            Held::Live(_) => None,
+            Held::Passive(passive) => Some(read(passive)),
+        }
+    }
+
+    /// What each sleeping session yields, if anything.
+    pub(super) fn of_passive<T>(&self, read: impl Fn(&SessionId, &Passive) -> Option<T>) -> Vec<T> {
+        let entries = self.0.iter();
+        let read = entries.filter_map(|it| read(it.key(), it.held.passive()?));
+        read.collect()
+    }
+
+    /// How many are live, and how many sleep.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let live = self.0.iter().filter(|it| it.held.live().is_some()).count();
+        (live, self.0.len().saturating_sub(live))
+    }
+
+    /// Puts a live session to sleep, if it is this very incarnation; whether it was there.
+    pub(super) fn put_to_sleep(&self, live: &LiveSession, passive: Passive) -> bool {
+        let Some(mut entry) = self.0.get_mut(&live.id).filter(|it| it.is(live)) else {
+            return false;
+        };
+        entry.held = Held::Passive(Box::new(passive));
+        true
+    }
+
+    /// Puts a live session into the place of the sleeping one, and returns that; `None` where it does not sleep here.
+    pub(super) fn wake(&self, live: Arc<LiveSession>) -> Option<Passive> {
+        let mut entry = self.0.get_mut(&live.id)?;
+        entry.held.passive()?;
+        match std::mem::replace(&mut entry.held, Held::Live(live)) {
+            Held::Passive(passive) => Some(*passive),
+            Held::Live(_) => None,
+        }
+    }
+
+    /// Takes a live session out, if it is this very incarnation; whether it was there.
+    pub(super) fn remove_live(&self, live: &LiveSession) -> bool {
+        let removed = self.0.remove_if(&live.id, |_, entry| entry.is(live));
+        removed.is_some()
+    }
+
+    /// Takes a sleeping session out.
+    pub(super) fn remove_passive(&self, session: &SessionId) -> Option<Passive> {
+        let asleep = |_: &SessionId, entry: &Entry| entry.held.passive().is_some();
+        match self.0.remove_if(session, asleep)?.1.held {
+            Held::Passive(passive) => Some(*passive),
+            Held::Live(_) => None,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A directory whose steps are late, or fail, as over a network to a store that pauses.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{
+    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Renewal, SessionId,
+    StoreError,
+};
+use shoal_session::SessionConfig;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::{Bench, within};
+
+/// A directory whose steps fail while the test wants it so, and whose claims of one session wait while it says so.
+pub struct Unsteady {
+    inner: Arc<dyn Directory>,
+    faulty: AtomicBool,
+    chance: AtomicU64,
+    held: watch::Sender<Option<SessionId>>,
+    /// Claims that wait.
+    waiting: watch::Sender<usize>,
+    /// Says of no session that it is held.
+    pub disowns: AtomicBool,
+}
+
+impl Unsteady {
+    /// Whether steps are late and fail from now on.
+    pub fn fail(&self, faulty: bool) {
+        self.faulty.store(faulty, SeqCst);
+    }
+
+    /// Claims of this session wait from now on.
+    pub fn hold(&self, session: &SessionId) {
+        self.held.send_replace(Some(session.clone()));
+    }
+
+    /// Returns when a claim waits.
+    pub async fn until_held(&self) {
+        let mut waiting = self.waiting.subscribe();
+        within(waiting.wait_for(|count| *count > 0)).await.unwrap();
+    }
+
+    /// What waits goes on.
+    pub fn release(&self) {
+        self.held.send_replace(None);
+    }
+
+    /// One of so many, by turns that look like chance.
+    fn one_of(&self, many: u64) -> u64 {
+        let next = |seed: u64| Some(seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        let seed = self.chance.fetch_update(SeqCst, SeqCst, next).unwrap();
+        (seed >> 33) % many
+    }
+
+    async fn step<T>(
+        &self,
+        step: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        if !self.faulty.load(SeqCst) {
+            return step.await;
+        }
+        let unavailable = || StoreError::Unavailable("the test says so".to_owned());
+        let fate = self.one_of(8);
+        if fate < 4 {
+            sleep(Duration::from_millis(1 + self.one_of(20))).await;
+        }
+        match fate {
+            0 => Err(unavailable()),
+            1 => step.await.and(Err(unavailable())),
+            _ => step.await,
+        }
+    }
+}
+
+#[async_trait]
+impl Directory for Unsteady {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
+        self.inner.renew_lease(node, lease).await
+    }
+
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.inner.end_lease(node).await
+    }
+
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        self.step(self.inner.create(new)).await
+    }
+
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        self.step(self.inner.lookup(session)).await
+    }
+
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        let mut held = self.held.subscribe();
+        if held.borrow_and_update().as_ref() == Some(session) {
+            self.waiting.send_modify(|count| *count += 1);
+            held.wait_for(Option::is_none).await.unwrap();
+            self.waiting.send_modify(|count| *count -= 1);
+        }
+        self.step(self.inner.claim(session, node)).await
+    }
+
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        self.step(self.inner.claim_on_evidence(session, node, evidence))
+            .await
+    }
+
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        if self.disowns.load(SeqCst) {
+            return Ok(vec![false; sessions.len()]);
+        }
+        self.step(self.inner.held(sessions)).await
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.step(self.inner.save(session, epoch, record, idle))
+            .await
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.step(self.inner.release(session, epoch, record, idle))
+            .await
+    }
+
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.step(self.inner.remove(session, epoch)).await
+    }
+
+    async fn sweep(&self) -> Result<usize, StoreError> {
+        self.inner.sweep().await
+    }
+}
+
+/// A node on such a directory.
+pub fn unsteady(config: SessionConfig) -> (Bench, Arc<Unsteady>) {
+    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let unsteady = Arc::new(Unsteady {
+        inner: store.directory.clone(),
+        faulty: AtomicBool::new(false),
+        chance: AtomicU64::new(1),
+        held: watch::Sender::new(None),
+        waiting: watch::Sender::new(0),
+        disowns: AtomicBool::new(false),
+    });
+    store.directory = unsteady.clone();
+    (Bench::on(store, config), unsteady)
+}
