@@ -35,6 +35,9 @@ pub trait EventLog: Send + Sync + 'static {
     /// The id of the newest event of a stream (the one before the first, when there is none).
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
+    /// The id after which every event of a stream is there: that of the newest one that is not, or the one before the first.
+    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
+
     /// Up to `limit` events after `cursor`, in order.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use shoal_ports::{
     Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId,
     SessionTransport, StoreError,
 };
-use shoal_protocol::Revision;
+use shoal_protocol::{LogLevel, Revision};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
@@ -167,6 +167,13 @@ impl LiveSession {
     /// Reads something of the record.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Record) -> T) -> Option<T> {
         self.core.with(|core| read(core.session.record()))
+    }
+
+    /// Whether its client may be sent log messages of this severity.
+    pub(crate) fn logs(&self, level: LogLevel) -> bool {
+        let facts = self.facts.borrow().clone();
+        let logs = self.core.with(|core| core.session.logs(level, &facts));
+        logs.unwrap_or_default()
     }
 
     /// Its client as calls see it, while the session is there.

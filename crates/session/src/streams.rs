@@ -7,6 +7,7 @@
 
 mod counters;
 mod forgotten;
+mod gap;
 mod lifecycle;
 mod reader;
 mod retry;
@@ -82,6 +83,12 @@ impl Attachment {
     /// Which reader of its stream this is.
     pub(crate) fn generation(&self) -> u64 {
         self.reader.generation
+    }
+
+    /// So many events are gone that would have come first: the client is told.
+    pub(crate) fn without(mut self, gone: u64) -> Self {
+        self.reader.gone = gone;
+        self
     }
 
     /// Begins to read. What is passed along is dropped when the connection is gone, however that comes about.
@@ -383,6 +390,7 @@ impl Streams {
             tail,
             generation,
             cursor,
+            gone: 0,
             sender,
         };
         Attachment {

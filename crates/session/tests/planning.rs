@@ -322,6 +322,10 @@ impl EventLog for SlowLog {
         self.inner.last(session, stream).await
     }
 
+    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        self.inner.oldest(session, stream).await
+    }
+
     async fn read(
         &self,
         session: &SessionId,

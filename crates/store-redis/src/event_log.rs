@@ -88,6 +88,20 @@ impl EventLog for RedisStore {
         .await
     }
 
+    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        measured("event_log.oldest", async {
+            let key = self.inner.keys.session(session)?;
+            let oldest = self.inner.run(&self.inner.scripts.oldest, &key, |command| {
+                command.arg(stream.0);
+            });
+            let mut oldest = step(oldest.await?)?;
+            let sequence = oldest.number()?;
+            let nonces = Nonces::read(oldest.number()?, oldest.optional()?.as_deref())?;
+            Ok(nonces.id(stream, sequence))
+        })
+        .await
+    }
+
     async fn read(
         &self,
         session: &SessionId,

@@ -51,6 +51,7 @@ pub(crate) struct Scripts {
     pub(crate) remove: Arc<Script>,
     pub(crate) append: RoomScript,
     pub(crate) read: Arc<Script>,
+    pub(crate) oldest: Arc<Script>,
     pub(crate) begin: RoomScript,
     /// The same, of calls that run already.
     pub(crate) begin_running: RoomScript,
@@ -114,6 +115,7 @@ impl Scripts {
             remove: script(SERVES, &[COMMON, STREAMS, lua!("remove")]),
             append: room(SERVES, MORE_OF_APPEND, lua!("append")),
             read: script(READS, &[COMMON, STREAMS, lua!("read")]),
+            oldest: script(READS, &[COMMON, STREAMS, lua!("oldest")]),
             begin: room(ADMITS, MORE_OF_BEGIN, lua!("begin")),
             begin_running: room(SERVES, MORE_OF_BEGIN, lua!("begin")),
             rebind: script(SERVES, &[COMMON, lua!("rebind")]),

@@ -30,10 +30,16 @@ pub(super) async fn numbering(store: &Store) {
     let other = log.append(&id, epoch, append(b, &["x"])).await.unwrap();
     assert_eq!(other.last.sequence, 1, "streams are numbered apart");
     assert_eq!(other.kept, 3, "bytes are counted together");
+    assert_eq!(log.oldest(&id, a.stream).await.unwrap(), a);
     let standalone = log.last(&id, StreamId::STANDALONE).await.unwrap();
     assert_eq!(standalone.sequence, 0);
-    let unknown = log.last(&id, StreamId(999)).await;
-    assert!(matches!(unknown, Err(LogError::Gone(_))), "{unknown:?}");
+    assert_eq!(log.oldest(&id, StreamId::STANDALONE).await, Ok(standalone));
+    for unknown in [
+        log.last(&id, StreamId(999)).await,
+        log.oldest(&id, StreamId(999)).await,
+    ] {
+        assert!(matches!(unknown, Err(LogError::Gone(_))), "{unknown:?}");
+    }
 }
 
 pub(super) async fn resuming(store: &Store) {
@@ -84,6 +90,11 @@ pub(super) async fn trimming(store: &Store, capacity: usize) {
     let newest = store.log.read(&id, at(start, last - 1), 10).await.unwrap();
     assert_eq!(newest.events.len(), 1);
 
+    let oldest = store.log.oldest(&id, start.stream).await.unwrap();
+    assert_eq!(oldest, at(start, last - capacity as u64));
+    let kept = store.log.read(&id, oldest, capacity * 2).await.unwrap();
+    assert_eq!(kept.events.len(), capacity, "all that is kept");
+
     // More than there is room for comes at once.
     let many = vec!["m"; capacity * 2];
     let appended = store.log.append(&id, epoch, append(at(start, last), &many));
@@ -120,6 +131,9 @@ pub(super) async fn fencing(store: &Store) {
     assert_eq!(nothing, Err(LogError::Store(StoreError::Stale)));
     let fresh = append(start, &["new"]);
     store.log.append(&id, new, fresh).await.unwrap();
+    // Its ids have another name now than those before.
+    let oldest = store.log.oldest(&id, start.stream).await;
+    assert_eq!(oldest, Ok(start));
     let page = store.log.read(&id, start, 10).await.unwrap();
     assert_eq!(
         page.events.len(),

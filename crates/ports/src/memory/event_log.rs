@@ -108,6 +108,14 @@ impl EventLog for MemoryStore {
         last.ok_or(LogError::Gone(NO_STREAM))
     }
 
+    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        let oldest = self.data.with(session, |data| {
+            let trimmed = data.streams.get(&stream).map(|stream| stream.trimmed);
+            Ok(trimmed.map(|trimmed| data.event_id(stream, trimmed)))
+        })?;
+        oldest.ok_or(LogError::Gone(NO_STREAM))
+    }
+
     async fn read(
         &self,
         session: &SessionId,

@@ -33,16 +33,14 @@ impl Node {
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
                 let prime = live.primes_streams();
-                // A session of one stream reads all of it; any other begins with what comes next.
-                let cursor = if Self::is_single_stream(&live) {
-                    EventId {
-                        sequence: 0,
-                        ..tail.last()
-                    }
+                // A session of one stream reads all that is kept of it; any other begins with what comes next.
+                let (cursor, gone) = if Self::is_single_stream(&live) {
+                    let oldest = live.streams.oldest(&tail).await.map_err(failed)?;
+                    (oldest, oldest.sequence)
                 } else {
-                    tail.last()
+                    (tail.last(), 0)
                 };
-                let attachment = live.streams.read_live(tail, cursor, prime);
+                let attachment = live.streams.read_live(tail, cursor, prime).without(gone);
                 Ok(self.attached(&live, attachment).await)
             }
         }

@@ -102,6 +102,11 @@ impl SessionState {
         }
     }
 
+    /// Whether the client may be sent log messages of this severity.
+    pub(crate) fn logs(&self, level: LogLevel, facts: &ServerFacts) -> bool {
+        has_capability(facts, "logging") && level >= self.record.log_level
+    }
+
     fn set_level(&mut self, request: &Request, facts: &ServerFacts) -> Effect {
         if !has_capability(facts, "logging") {
             return refuse(

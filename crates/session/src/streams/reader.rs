@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::future::Either;
-use shoal_ports::{LazySender, LoggedEvent, NobodyReceives, StreamItem, Unsent};
+use shoal_ports::{LazySender, LogError, LoggedEvent, NobodyReceives, Page, StreamItem, Unsent};
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::metrics;
 use tokio::time::timeout;
@@ -22,6 +22,8 @@ pub(super) struct Reader {
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
+    /// Events before the cursor that are gone, of which the client has yet to be told.
+    pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
 
@@ -56,6 +58,10 @@ impl Reader {
         until_gone: impl Send,
     ) -> impl Future<Output = ()> + Send {
         async move {
+            if self.gone > 0 {
+                // An error here shows again below.
+                let _ = Box::pin(self.tell_of_gap()).await;
+            }
             // An error only says that the connection is gone; the client resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,
@@ -151,17 +157,42 @@ impl Reader {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
-        match page {
-            Ok(page) => {
+        match (page, &self.tail) {
+            // A stream that is being written had more: the log has lost it, or not kept it.
+            (Ok(Page { events, .. }), Some(tail)) if events.is_empty() => {
+                self.skip_gap(&tail.clone()).await
+            }
+            (Err(LogError::Gone(_)), Some(tail)) => self.skip_gap(&tail.clone()).await,
+            (Ok(page), _) => {
                 let over = page.finished || page.events.is_empty();
                 self.send_all(page.events).await?;
                 Ok(over)
             }
-            Err(error) => {
+            (Err(error), _) => {
                 // The connection ends here; the client's resume is told why.
                 tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
                 Err(ReaderGone)
             }
+        }
+    }
+
+    /// Goes on after events that are gone.
+    async fn skip_gap(&mut self, tail: &Tail) -> Result<bool, ReaderGone> {
+        let streams = self.streams.clone();
+        let Some(after) = streams.after_gap(tail, self.cursor).await else {
+            tracing::warn!(session = %streams.session, "could not read on in a stream: events are gone");
+            return Err(ReaderGone);
+        };
+        self.gone = after.sequence - self.cursor.sequence;
+        self.cursor = after;
+        self.tell_of_gap().await.map(|()| false)
+    }
+
+    async fn tell_of_gap(&mut self) -> Result<(), ReaderGone> {
+        let gone = std::mem::take(&mut self.gone);
+        match self.streams.gap_notice(gone) {
+            Some(data) => self.send(StreamItem::Passing { data }).await,
+            None => Ok(()),
         }
     }
 

@@ -149,6 +149,21 @@ impl Tail {
         }
     }
 
+    /// Where it begins, if all of it is at hand.
+    pub(super) fn beginning(&self) -> Option<EventId> {
+        let state = self.state.lock();
+        let first = state.recent.front().map_or(1, |event| event.id.sequence);
+        (self.opened.sequence == 0 && first == 1).then_some(self.opened)
+    }
+
+    /// The id after which everything is at hand.
+    pub(super) fn before_recent(&self) -> Option<EventId> {
+        let state = self.state.lock();
+        let first = state.recent.front()?.id;
+        let sequence = first.sequence.checked_sub(1)?;
+        Some(EventId { sequence, ..first })
+    }
+
     /// Where it begins, if it was opened for this delivery.
     pub(super) fn opened_for(&self, delivery: DeliveryId) -> Option<EventId> {
         let begins = || EventId {

@@ -181,6 +181,14 @@ async fn what_nobody_knows_any_more_is_gone_and_not_silently_missing() {
         let read = lossy.store.log.read(&id, lost, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
+    let oldest = lossy.store.log.oldest(&id, start.stream).await;
+    assert_eq!(
+        oldest,
+        Ok(two),
+        "whoever has no id begins after what is gone"
+    );
+    let page = lossy.store.log.read(&id, two, 9).await.unwrap();
+    assert_eq!(texts(&page.events), ["3", "end"]);
     let page = lossy.store.log.read(&id, three, 9).await.unwrap();
     assert_eq!(texts(&page.events), ["end"]);
 }

@@ -56,6 +56,10 @@ impl EventLog for LateLog {
         self.inner.last(session, stream).await
     }
 
+    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        self.inner.oldest(session, stream).await
+    }
+
     async fn read(
         &self,
         session: &SessionId,

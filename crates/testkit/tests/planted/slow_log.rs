@@ -86,6 +86,10 @@ impl EventLog for SlowLog {
         self.store.log.last(session, stream).await
     }
 
+    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        self.store.log.oldest(session, stream).await
+    }
+
     async fn read(
         &self,
         session: &SessionId,

@@ -1,0 +1,51 @@
+//! Events that are not kept any more: where a reader begins without them, and what its client is told.
+
+use bytes::Bytes;
+use serde_json::json;
+use shoal_ports::{LogError, SessionTransport};
+use shoal_protocol::{EventId, LogLevel, Method, RawJson, notification};
+
+use super::Streams;
+use super::tail::Tail;
+
+impl Streams {
+    /// The id after which a stream has everything that is kept of it.
+    ///
+    /// # Errors
+    /// As the log says.
+    pub(crate) async fn oldest(&self, tail: &Tail) -> Result<EventId, LogError> {
+        match tail.beginning() {
+            Some(beginning) => Ok(beginning),
+            None => self.store.log.oldest(&self.session, tail.stream()).await,
+        }
+    }
+
+    /// Where a reader goes on that the log has nothing for after its cursor, though the stream has. `None` where its client is to
+    /// resume: that is told what is gone. Only a session of one stream has clients that cannot.
+    pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
+        let live = self.live.upgrade()?;
+        if live.transport != SessionTransport::SingleStream {
+            return None;
+        }
+        let logged = self.store.log.oldest(&self.session, tail.stream()).await;
+        // A store that has lost its newest writes has less than there is at hand.
+        let places = [logged.ok(), tail.before_recent()].into_iter().flatten();
+        let later = places.filter(|place| place.sequence > cursor.sequence);
+        later.min_by_key(|place| place.sequence)
+    }
+
+    /// What the client is told of so many events that are gone, if it may be told.
+    pub(super) fn gap_notice(&self, events: u64) -> Option<Bytes> {
+        let live = self.live.upgrade()?;
+        let told = live.logs(LogLevel::Warning).then(|| {
+            let data = format!(
+                "{events} earlier messages of this session are no longer kept and cannot be sent. \
+                 If an answer is missing, check what its request has done before you repeat it."
+            );
+            let params = json!({ "level": "warning", "logger": "shoal", "data": data });
+            notification(Method::LogMessage.as_str(), Some(&RawJson::of(&params)))
+        });
+        tracing::debug!(session = %self.session, events, "a client reads a stream whose oldest events are gone");
+        told
+    }
+}
