@@ -126,6 +126,8 @@ pub struct OpenStream {
     pub delivery: Option<DeliveryId>,
     /// Its calls that have not ended.
     pub calls: Vec<JournaledCall>,
+    /// Calls whose ends are among its newest events: their entries are closed.
+    pub ended: Vec<CallId>,
 }
 
 /// A call that was begun and has not ended.

@@ -137,9 +137,13 @@ impl Journal for RedisStore {
                         .arg(stream.last.sequence)
                         .arg(stream.last.epoch)
                         .arg(delivery.unwrap_or_default())
-                        .arg(calls.len());
+                        .arg(calls.len())
+                        .arg(stream.ended.len());
                     for (call, entry, seen) in &calls {
                         command.arg(call.to_string()).arg(&**entry).arg(seen);
+                    }
+                    for call in &stream.ended {
+                        command.arg(call.to_string());
                     }
                     for event in &stream.newest {
                         command.arg(&**event);

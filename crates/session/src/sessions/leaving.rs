@@ -104,6 +104,7 @@ impl Node {
     async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {
         live.end();
         let subscriptions = live.subscriptions();
+        live.streams.confirm().await;
         let released = match self.release(live).await {
             true => HandOverOutcome::Released,
             false => HandOverOutcome::Failed,

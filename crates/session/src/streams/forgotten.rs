@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{Claim, SessionTransport, StoreError};
+use shoal_ports::{Append, Claim, SessionTransport, StoreError};
 
 use super::Streams;
 use super::lifecycle::Turn;
@@ -30,6 +30,29 @@ impl Streams {
             tokio::spawn(async move { streams.restore_all(others).await });
         }
         Ok(())
+    }
+
+    /// Makes sure that the store has the open streams as they are known here: the session's next owner knows nothing else. In
+    /// the session's actor.
+    pub(crate) async fn confirm(&self) {
+        for tail in self.open() {
+            // What was not written here was read from the store.
+            if tail.before_recent().is_none() {
+                continue;
+            }
+            let _turn = tail.turn().await;
+            let nothing = Append {
+                after: tail.last(),
+                events: Vec::new(),
+                progress: None,
+            };
+            let found = self.store.log.append(&self.session, self.epoch, nothing);
+            if found.await == Err(StoreError::Forgotten.into())
+                && let Err(error) = self.restore(&tail).await
+            {
+                tracing::warn!(session = %self.session, %error, "could not enter a stream again");
+            }
+        }
     }
 
     /// Stores the session's record. In the session's actor, as what follows.

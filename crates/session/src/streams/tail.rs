@@ -33,6 +33,8 @@ struct TailState {
     recent: VecDeque<LoggedEvent>,
     /// The journaled calls that are answered on it and have not ended.
     calls: Vec<OpenCall>,
+    /// Those that ended last, as many as there are events at hand at most.
+    ended: VecDeque<CallId>,
     /// What the reader gets in passing, each after the event of this sequence. Never two alike, so there
     /// are as many as there are kinds.
     passing: VecDeque<(u64, Bytes)>,
@@ -72,6 +74,7 @@ impl Tail {
             state: Mutex::new(TailState {
                 recent: VecDeque::new(),
                 calls: Vec::new(),
+                ended: VecDeque::new(),
                 passing: VecDeque::new(),
                 last,
                 finished: false,
@@ -136,6 +139,7 @@ impl Tail {
             newest,
             delivery: self.delivery,
             calls: state.calls.iter().map(OpenCall::to_journal).collect(),
+            ended: state.ended.iter().copied().collect(),
         }
     }
 
@@ -187,6 +191,10 @@ impl Tail {
                 call, ended: true, ..
             }) => {
                 state.calls.retain(|open| open.id() != call);
+                // What finishes with its call is not entered again.
+                if !finished {
+                    state.ended.push_back(call);
+                }
             }
             Some(CallProgress { call, seen, .. }) => {
                 if let Some(open) = state.calls.iter_mut().find(|open| open.id() == call) {
@@ -202,6 +210,9 @@ impl Tail {
         }
         while state.recent.len() > self.capacity {
             state.recent.pop_front();
+        }
+        while state.ended.len() > self.capacity {
+            state.ended.pop_front();
         }
         state.last = last;
         state.finished |= finished;

@@ -74,6 +74,7 @@ fn open(last: EventId, newest: &[&'static str], calls: &[&JournalEntry]) -> Open
                 seen: 2,
             })
             .collect(),
+        ended: Vec::new(),
     }
 }
 
@@ -154,6 +155,41 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
         (texts(&page.events), page.finished),
         (vec!["end".to_owned()], true)
     );
+}
+
+/// A session of one stream that lives on after it has told the store again: its next owner must not answer a call once more.
+#[tokio::test]
+async fn a_call_whose_end_was_forgotten_is_not_open_once_its_owner_has_entered_it_again() {
+    let lossy = Lossy::new().await;
+    let (id, epoch) = session(&lossy.store).await;
+    let (log, journal) = (&lossy.store.log, &lossy.store.journal);
+    let (first, second) = (entry(), entry());
+    let mut start = None;
+    for call in [&first, &second] {
+        let opening = shoal_ports::Begin {
+            stream: Some(StreamId::STANDALONE),
+            ..opening(call)
+        };
+        start = Some(journal.begin(&id, epoch, opening).await.unwrap().id());
+    }
+    let before = lossy.snapshot().await;
+    let end = ending(start.unwrap(), &[b"end"], first.call);
+    let last = log.append(&id, epoch, end).await.unwrap().last;
+    lossy.put_back(&before).await;
+    let stream = OpenStream {
+        ended: vec![first.call],
+        ..open(last, &["end"], &[&second])
+    };
+    for _ in 0..2 {
+        journal.restore(&id, epoch, stream.clone()).await.unwrap();
+        let running = journal.running(&id, epoch).await.unwrap();
+        let calls: Vec<_> = running.iter().flat_map(|stream| &stream.calls).collect();
+        let calls: Vec<_> = calls.iter().map(|known| known.entry.call).collect();
+        assert_eq!(calls, [second.call]);
+    }
+    let end = ending(last, &[b"end"], second.call);
+    log.append(&id, epoch, end).await.unwrap();
+    assert_eq!(journal.running(&id, epoch).await, Ok(Vec::new()));
 }
 
 #[tokio::test]
