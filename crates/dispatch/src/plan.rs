@@ -20,7 +20,7 @@ use crate::bridge::may_continue;
 use crate::checking::Check;
 use crate::dispatch::Dispatch;
 use crate::pools::{AffinityKey, View, Wanted};
-use crate::route::{Arguments, RouteError, Routed, check_members, route};
+use crate::route::{Arguments, RouteError, Routed, route};
 use crate::shape::Typed;
 use crate::start::list;
 
@@ -70,9 +70,6 @@ impl Dispatch {
         let given = call.params.clone();
         let params = given.as_ref().map(RawJson::index);
         let params = params.as_ref();
-        if let Err(error) = check_members(params) {
-            return at_once(Err(CallOutcome::Refused(error)));
-        }
         if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
             // Nothing of it is begun before it is found again, and then the rules are asked.
             let access = Access::granted();
@@ -108,7 +105,6 @@ impl Dispatch {
     ) -> Result<Found, CallOutcome> {
         let finding = {
             let params = call.params.as_ref().map(RawJson::index);
-            check_members(params.as_ref()).map_err(CallOutcome::Refused)?;
             self.find(&self.shared.view(), &access, call, params.as_ref())
         };
         self.find_in_time(call, finding).await

@@ -45,15 +45,6 @@ impl From<RpcError> for RouteError {
     }
 }
 
-/// Refuses parameters with a repeated member: two parsers could each take another one, and what was
-/// checked here would not be what the backend reads.
-pub(crate) fn check_members(params: Option<&Index<'_>>) -> Result<(), RpcError> {
-    if params.is_some_and(Index::repeats_a_member) {
-        return Err(RpcError::invalid_params("params must not repeat a member"));
-    }
-    Ok(())
-}
-
 /// Finds the pool for a call of a backend method.
 pub(crate) fn route(
     view: &View,

@@ -85,8 +85,7 @@ impl Visit<'_> {
 
     /// Parses the body within the limits, and checks that its caller may send it.
     pub(crate) fn parse(&self, text: &Bytes) -> Result<Body, Refused> {
-        let body = Body::parse(text, self.edge.config.limits.nesting)
-            .and_then(Body::within_lengths)
+        let body = Body::from_client(text, self.edge.config.limits.nesting)
             .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))?;
         if let Some(grant) = &self.grant {
             authorize::expect_enough(self.edge, self.head, &self.principal, grant, &body)

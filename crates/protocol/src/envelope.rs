@@ -86,6 +86,27 @@ impl InvalidMessage {
 }
 
 impl Body {
+    /// Reads a body that a client sent, of at most `max_depth` levels of nesting. What is read here reads the same for
+    /// everybody behind it: no object has two members of one name.
+    ///
+    /// # Errors
+    /// As [`Body::parse`]; -32602 for a parameter that is too long, or for parameters that repeat a member, and -32600 for
+    /// other parts of the message. In a batch, such a message takes its own refusal's place.
+    pub fn from_client(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
+        let check = |message: Message| {
+            message.check_unique()?;
+            message.check_lengths()?;
+            Ok(message)
+        };
+        Ok(match Self::parse(text, max_depth)? {
+            Self::Single(message) => Self::Single(check(message)?),
+            Self::Batch(members) => {
+                let members = members.into_iter();
+                Self::Batch(members.map(|member| member.and_then(check)).collect())
+            }
+        })
+    }
+
     /// Reads a body of at most `max_depth` levels of nesting.
     ///
     /// # Errors

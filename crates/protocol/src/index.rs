@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::RawJson;
-use crate::json::has_backslash;
 use crate::object::{key_is, spans};
 
 /// So many members are noted; of an object with more, each look goes over its text.
@@ -64,22 +63,6 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// As [`RawJson::repeats_a_member`].
-    pub fn repeats_a_member(&self) -> bool {
-        let text = self.of.as_bytes();
-        let keys = || {
-            self.noted[..self.count]
-                .iter()
-                .map(|(key, _)| &text[key.clone()])
-        };
-        if self.has_more || keys().any(has_backslash) {
-            return self.of.repeats_a_member();
-        }
-        keys()
-            .enumerate()
-            .any(|(at, key)| keys().take(at).any(|before| before == key))
-    }
-
     fn find(&self, name: &str) -> Option<&Span> {
         let text = self.of.as_bytes();
         let mut noted = self.noted[..self.count].iter();
@@ -105,21 +88,6 @@ mod tests {
             assert!(index.has_any(&["x", "b"]));
             assert!(!index.has_any(&["c", "x"]));
             assert_eq!(index.whole(), &json);
-        }
-        for (text, repeats) in [
-            ("{}", false),
-            ("[]", false),
-            (r#"{"a":1,"b":2,"c":{"a":1}}"#, false),
-            (r#"{"a":1,"b":2,"a":1}"#, true),
-            (r#"{"a":1,"\u0061":2}"#, true),
-            (
-                r#"{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"a":1}"#,
-                true,
-            ),
-        ] {
-            let json = RawJson::from_static(text);
-            assert_eq!(json.index().repeats_a_member(), repeats, "{text}");
-            assert_eq!(json.repeats_a_member(), repeats, "{text}");
         }
         let none = RawJson::from_static("[]");
         assert!(!none.index().has_any(&["a"]));

@@ -5,8 +5,8 @@
 
 use crate::object::{key_is, spans};
 use crate::{
-    Body, CLIENT_CAPABILITIES, CLIENT_INFO, InvalidMessage, LOG_LEVEL, Message, Method,
-    PROGRESS_TOKEN, PROTOCOL_VERSION, RawJson, RequestId, RpcError,
+    CLIENT_CAPABILITIES, CLIENT_INFO, InvalidMessage, LOG_LEVEL, Message, Method, PROGRESS_TOKEN,
+    PROTOCOL_VERSION, RawJson, RequestId, RpcError,
 };
 
 /// The longest text of one kind.
@@ -103,36 +103,21 @@ impl Longest {
     }
 }
 
-impl Body {
-    /// Refuses a message with a text that is too long. In a batch, such a message takes its own refusal's place.
+impl Message {
+    /// Refuses a message with a text that is too long.
     ///
     /// # Errors
     /// -32602 for a parameter, -32600 for the rest; with the id, unless that is what is too long.
-    pub fn within_lengths(self) -> Result<Self, InvalidMessage> {
+    pub(crate) fn check_lengths(&self) -> Result<(), InvalidMessage> {
         match self {
-            Self::Single(message) => check(&message).map(|()| Self::Single(message)),
-            Self::Batch(members) => {
-                let members = members.into_iter();
-                let checked = members.map(|member| {
-                    let message = member?;
-                    check(&message)?;
-                    Ok(message)
-                });
-                Ok(Self::Batch(checked.collect()))
+            Self::Request(request) => {
+                check_id(&request.id)?;
+                let (method, params) = (&request.method, request.params.as_ref());
+                check_said(method, params, Some(&request.id))
             }
+            Self::Notification(said) => check_said(&said.method, said.params.as_ref(), None),
+            Self::Response(response) => check_id(&response.id),
         }
-    }
-}
-
-fn check(message: &Message) -> Result<(), InvalidMessage> {
-    match message {
-        Message::Request(request) => {
-            check_id(&request.id)?;
-            let (method, params) = (&request.method, request.params.as_ref());
-            check_said(method, params, Some(&request.id))
-        }
-        Message::Notification(said) => check_said(&said.method, said.params.as_ref(), None),
-        Message::Response(response) => check_id(&response.id),
     }
 }
 
@@ -213,9 +198,7 @@ mod tests {
     const PAGE: &str = include_str!("../../../docs/guarantees.md");
 
     fn parse(text: String) -> Result<Body, Option<String>> {
-        let body = Body::parse(&text.into(), 64).unwrap();
-        body.within_lengths()
-            .map_err(|invalid| invalid.id.map(|id| id.to_string()))
+        Body::from_client(&text.into(), 64).map_err(|invalid| invalid.id.map(|id| id.to_string()))
     }
 
     fn request(id: usize, method: usize, params: &str) -> String {

@@ -20,13 +20,17 @@ mod meta;
 mod method;
 mod object;
 mod param_headers;
+mod request_digest;
 mod request_id;
 mod request_state;
 mod revision;
 mod shown;
 mod sse;
 pub mod task;
+mod tokens;
 mod trace_context;
+mod unique;
+mod unseen;
 
 pub use capabilities::{ClientCapability, declares};
 pub use compose::{
@@ -55,11 +59,12 @@ pub use meta::{
 pub use method::{Method, Named};
 pub use object::{RawObject, members};
 pub use param_headers::{InvalidParamHeader, ParamHeader, ParamHeaders};
+pub use request_digest::RequestDigest;
 pub use request_id::RequestId;
-pub use request_state::{
-    Continuation, KeyRing, RefusedState, RequestDigest, RequestState, SealKey, StateKind,
-};
+pub use request_state::{Continuation, KeyRing, RefusedState, RequestState, SealKey, StateKind};
 pub use revision::{Era, Revision, UnsupportedRevision};
 pub use shown::shown;
 pub use sse::{EventTooLarge, SseEvent, SseParser};
+pub use tokens::{Token, Tokens, utf16_of};
 pub use trace_context::TraceContext;
+pub use unseen::is_unseen;

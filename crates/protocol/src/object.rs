@@ -1,7 +1,6 @@
 //! Reading and editing the members of a JSON object without touching the rest of its text.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ops::Range;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -9,9 +8,6 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use crate::RawJson;
 use crate::depth::end_of_string;
 use crate::json::{content, has_backslash};
-
-/// Up to this many members, comparing each with each is cheaper than a set.
-const FEW_MEMBERS: usize = 16;
 
 /// The members of a valid JSON object, as (raw key with its quotes, raw value).
 ///
@@ -137,32 +133,6 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// Whether an object has two members of one name, however each is written.
-    pub fn repeats_a_member(&self) -> bool {
-        let text = self.as_bytes();
-        let mut seen: [&[u8]; FEW_MEMBERS] = [&[]; FEW_MEMBERS];
-        for (at, (key, _)) in spans(text).enumerate() {
-            let key = &text[key];
-            if at == FEW_MEMBERS || has_backslash(key) {
-                return self.repeats_one_of_many();
-            }
-            if seen[..at].contains(&key) {
-                return true;
-            }
-            seen[at] = key;
-        }
-        false
-    }
-
-    fn repeats_one_of_many(&self) -> bool {
-        let text = self.as_bytes();
-        let name = |key: Range<usize>| serde_json::from_slice::<String>(&text[key]).ok();
-        let mut seen = HashSet::new();
-        !spans(text).all(|(key, _)| seen.insert(name(key)))
-    }
-}
-
-impl RawJson {
     /// An object without a member; the same value when it has none of that name, or is no object. Where nobody else holds
     /// the text, it is not copied.
     #[must_use]
@@ -215,7 +185,7 @@ fn close(text: &mut BytesMut, cut: Range<usize>) {
     }
 }
 
-fn skip_space(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_space(text: &[u8], mut at: usize) -> usize {
     while matches!(text.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
     }
@@ -414,28 +384,6 @@ mod tests {
             let left = json.without("a");
             assert!(from.contains(&left.as_bytes().as_ptr()), "{at_front}");
         }
-    }
-
-    #[test]
-    fn repeated_members_are_found_however_they_are_written() {
-        let json = |text: &str| RawJson::parse_text(text.to_owned().into()).unwrap();
-        for text in [
-            r#"{"a":1,"b":{"a":2},"c":"a"}"#,
-            "{}",
-            "[1]",
-            r#"{"\u0061":1,"b":2}"#,
-        ] {
-            assert!(!json(text).repeats_a_member(), "{text}");
-        }
-        for text in [r#"{"a":1,"b":{},"a":2}"#, r#"{"a":1,"\u0061":2}"#] {
-            assert!(json(text).repeats_a_member(), "{text}");
-        }
-        let many = |last: &str| {
-            let members: Vec<String> = (0..40).map(|at| format!(r#""m{at}":{at}"#)).collect();
-            json(&format!(r#"{{{},"{last}":0}}"#, members.join(",")))
-        };
-        assert!(many("m20").repeats_a_member());
-        assert!(!many("m40").repeats_a_member());
     }
 
     #[test]

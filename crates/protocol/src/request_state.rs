@@ -12,10 +12,9 @@ use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Method, RawJson, RawObject};
+use crate::{RawJson, RequestDigest};
 
 /// First byte of every sealed state: the format's version.
 const FORMAT: u8 = 1;
@@ -88,57 +87,6 @@ impl Continuation {
             Self::Parked { .. } => StateKind::Parked,
             Self::Backend { .. } => StateKind::Backend,
             Self::Approval { .. } => StateKind::Approval,
-        }
-    }
-}
-
-/// Identifies a request by method, name or uri, and arguments; equal for a faithful retry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestDigest(String);
-
-impl RequestDigest {
-    /// Digests the parts of a request that a retry must repeat (everything but `_meta`,
-    /// `inputResponses` and `requestState`). Member order and spelling do not matter.
-    pub fn of(method: &Method, params: Option<&RawJson>) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(method.as_str());
-        if let Some(mut params) = params.and_then(RawObject::of) {
-            for own in ["_meta", "inputResponses", "requestState"] {
-                params.remove(own);
-            }
-            match params.to_json().read::<Value>() {
-                Ok(value) => digest_value(&mut hash, &value),
-                // Deeper than the parser goes: fall back to the exact text.
-                Err(_) => hash.update(params.to_json().as_bytes()),
-            }
-        }
-        Self(URL_SAFE_NO_PAD.encode(hash.finalize()))
-    }
-}
-
-/// Feeds a value so that different values give different input, whatever their member order.
-fn digest_value(hash: &mut Sha256, value: &Value) {
-    match value {
-        Value::Object(members) => {
-            let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_by_key(|(key, _)| key.as_str());
-            hash.update(b"{");
-            for (key, value) in sorted {
-                digest_value(hash, &Value::String(key.clone()));
-                digest_value(hash, value);
-            }
-            hash.update(b"}");
-        }
-        Value::Array(items) => {
-            hash.update(b"[");
-            for item in items {
-                digest_value(hash, item);
-            }
-            hash.update(b"]");
-        }
-        scalar => {
-            hash.update(scalar.to_string());
-            hash.update(b",");
         }
     }
 }

@@ -199,26 +199,6 @@ async fn a_completion_goes_to_the_pool_of_its_reference() {
 }
 
 #[tokio::test]
-async fn parameters_with_a_repeated_member_are_refused() {
-    let setting = setting();
-    let worker = setting.add(FakeWorker::new("w1", "a", tools(&["one"])));
-    for text in [
-        r#"{"name":"one","name":"two"}"#,
-        r#"{"name":"one","\u006eame":"two"}"#,
-    ] {
-        let mut call = legacy("one", json!({}));
-        call.params = Some(RawJson::from_static(text));
-        assert_eq!(setting.error(call).await.code, code::INVALID_PARAMS);
-    }
-    let mut many = legacy("one", json!({}));
-    for at in 0..100 {
-        many = many.with(&format!("m{at}"), json!(at));
-    }
-    setting.result(many).await;
-    assert_eq!(worker.calls(), 1);
-}
-
-#[tokio::test]
 async fn a_request_state_of_a_legacy_client_reaches_no_backend() {
     let setting = setting();
     let worker = setting.add(FakeWorker::new("w1", "a", tools(&["one"])));

@@ -122,17 +122,11 @@ async fn what_is_refused_is_answered_without_a_worker() {
     let setting = setting();
     let worker = FakeWorker::new("w1", "a", catalog).here(|_| Some(text(RESULT)));
     let worker = setting.add(worker);
-    let twice = |revision| Call {
-        params: Some(RawJson::from_static(r#"{"name":"add","name":"add"}"#)),
-        ..call(revision, Method::ToolsCall, json!({}))
-    };
     for (refused, said) in [
         (legacy("no", json!({})), "unknown tool: no"),
         (modern("no", json!({})), "unknown tool: no"),
         (legacy("add", json!({"a":"one"})), "number"),
         (modern("add", json!({"a":"one"})), "number"),
-        (twice(LEGACY), "must not repeat"),
-        (twice(MODERN), "must not repeat"),
     ] {
         let running = setting.now(&refused);
         assert_eq!(running.worker, None);

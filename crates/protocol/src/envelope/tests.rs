@@ -70,6 +70,55 @@ fn a_repeated_member_leaves_the_id_readable() {
 }
 
 #[test]
+fn what_readers_could_take_for_two_messages_is_refused_by_its_id() {
+    let refused = |text: &str| {
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        let refused = Body::from_client(&text, 64).unwrap_err();
+        let id = refused.id.map(|id| id.to_json().as_str().to_owned());
+        (refused.error.code, id.unwrap_or_default())
+    };
+    let call = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#)
+    };
+    for params in [
+        r#"{"name":"a","name":"b"}"#,
+        r#"{"name":"a","arguments":{"n":1,"n":2}}"#,
+        r#"{"name":"a","arguments":{"n":[{"m":{"\u0061":1,"a":2}}]}}"#,
+        r#"{"name":"a","_meta":{"progressToken":1,"progressToken":2}}"#,
+        r#"{"name":"a","\u006eame":"b"}"#,
+        r#"{"name":"a","arguments":{"\ud800":1}}"#,
+    ] {
+        let expected = (code::INVALID_PARAMS, "7".to_owned());
+        assert_eq!(refused(&call(params)), expected, "{params}");
+        // Servers may say what they like.
+        assert!(parse(&call(params)).is_ok(), "{params}");
+    }
+    for (text, id) in [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"result":{"action":"decline","action":"accept"}}"#,
+            "7",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"","data":{"a":1,"a":2}}}"#,
+            "7",
+        ),
+    ] {
+        assert_eq!(
+            refused(text),
+            (code::INVALID_REQUEST, id.to_owned()),
+            "{text}"
+        );
+    }
+    let said = r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a":1,"a":2}}"#;
+    assert_eq!(refused(said), (code::INVALID_PARAMS, String::new()));
+    let batch = format!("[{},{}]", call(r#"{"a":1,"a":2}"#), call(r#"{"a":1}"#));
+    let Ok(Body::Batch(members)) = Body::from_client(&batch.into(), 64) else {
+        panic!()
+    };
+    assert!(members[0].is_err() && members[1].is_ok());
+}
+
+#[test]
 fn refuses_what_is_no_message() {
     for text in [
         "1",

@@ -1,11 +1,13 @@
 //! What must hold for any bytes whatever: shared by the fuzz targets and the test that runs them briefly.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use shoal_protocol::{
     Body, Continuation, EventId, KeyRing, Message, Method, Outcome, ParamHeaders, RawJson,
-    RawObject, RequestDigest, RequestMeta, RequestState, SealKey, SseParser, TraceContext,
-    decode_value, encode_value, error_response, expect_equal, nesting_within, notification,
-    request, response,
+    RawObject, RequestDigest, RequestMeta, RequestState, SealKey, SseParser, Token, Tokens,
+    TraceContext, decode_value, encode_value, error_response, expect_equal, nesting_within,
+    notification, request, response,
 };
 
 /// A body parses or is refused; what parses can be written again and reads the same.
@@ -15,6 +17,7 @@ pub(crate) fn envelope(data: &[u8]) {
         return;
     };
     assert!(nesting_within(data, 32));
+    unambiguous(&text);
     let members = match body {
         Body::Single(message) => vec![message],
         Body::Batch(members) => members.into_iter().filter_map(Result::ok).collect(),
@@ -25,6 +28,28 @@ pub(crate) fn envelope(data: &[u8]) {
         let again = Message::parse(&written).expect("what was written parses");
         assert_eq!(write(&again), written, "a second round changes nothing");
     }
+}
+
+/// What is taken from clients reads the same for whoever keeps the first of two equal names and whoever keeps the last.
+fn unambiguous(text: &Bytes) {
+    let Ok(Body::Single(Message::Request(request))) = Body::from_client(text, 32) else {
+        return;
+    };
+    let Some(params) = request.params else { return };
+    let mut open = vec![HashSet::new()];
+    for token in Tokens::of(params.as_bytes()) {
+        match token {
+            Token::ObjectBegins => open.push(HashSet::new()),
+            Token::ObjectEnds => drop(open.pop()),
+            Token::Name(name) => {
+                let name: String = serde_json::from_slice(name).expect("a name is text");
+                let own = open.last_mut().expect("names are in objects");
+                assert!(own.insert(name), "a member is there twice");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(open.len(), 1, "what begins ends");
 }
 
 fn write(message: &Message) -> Bytes {

@@ -262,6 +262,12 @@ fn call(random: &mut StdRng, modern: bool) -> (&'static str, Option<&'static str
         "\"x\"",
         r#"{"text":1}"#,
         r#"{"text":null}"#,
+        r#"{"text":"\ud800"}"#,
+        r#"{"text":"a","more":1e400}"#,
+        r#"{"text":"a","text":"b"}"#,
+        r#"{"text":"a","\u0074ext":"b"}"#,
+        r#"{"text":"a","more":[{"x":{"y":1,"y":2}}]}"#,
+        r#"{"text":"a","\ud800":1}"#,
         &number,
     ];
     let arguments = odd(random, 30, &good, &odd_ones);
@@ -276,6 +282,9 @@ fn call(random: &mut StdRng, modern: bool) -> (&'static str, Option<&'static str
             r#","inputResponses":{"a":{"action":"accept"}},"requestState":"x""#,
             r#","name":"add""#,
             r#","unknown":[1e999]"#,
+            r#","unknown":[{"a":1,"a":2}]"#,
+            r#","_meta":{"a":1,"a":2}"#,
+            r#","argum\u0065nts":{"text":"b"}"#,
         ],
     );
     let members = match often(random, 6) {

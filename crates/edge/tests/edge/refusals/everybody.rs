@@ -371,6 +371,14 @@ pub(super) async fn malformed(page: &mut Page) {
         .await;
     for (what, body) in [
         (
+            "repeated member in params",
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[{"b":1,"\u0062":2}]}}"#,
+        ),
+        (
+            "name of a member that is no text",
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"\ud800":1}}"#,
+        ),
+        (
             "wrong jsonrpc",
             r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
         ),
