@@ -86,6 +86,11 @@ impl Access {
         }))
     }
 
+    /// Whether there are rules, which may hide something from the caller.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The rule that allowed the call, once.
     pub(crate) fn rule(&self) -> Option<Arc<str>> {
         self.0.as_ref()?.allows.as_ref()?.take()

@@ -17,6 +17,8 @@ use crate::config::{Config, PoolSettings};
 const QUIET: Duration = Duration::from_millis(700);
 /// When to come back to a node that waits for a pool.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Why a name is not known yet, without the pool that may offer it.
+pub(crate) const NOT_WHOLE: &str = "this node does not know every pool yet; try again";
 
 /// What is known of the pools that there should be.
 #[derive(Clone, Debug)]

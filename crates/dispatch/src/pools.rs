@@ -22,9 +22,10 @@ pub(crate) use circuit::CircuitMark;
 pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
+use crate::access::Access;
 use crate::catalog::Catalog;
 use crate::config::PoolSettings;
-use crate::picture::{Picture, not_ready};
+use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
 /// What calls are dispatched by; immutable, replaced as a whole when a worker changes.
 pub(crate) struct View {
@@ -226,8 +227,21 @@ impl View {
         }
     }
 
-    /// Why something may be missing from the catalog: a pool that has not said yet what it offers, or has not come.
-    pub(crate) fn unannounced(&self) -> Option<CallFailure> {
+    /// Why something may be missing from the catalog: a pool that has not said yet what it offers, or has not come. Where there
+    /// are rules, which may hide the pool from the caller, it is not named.
+    pub(crate) fn unannounced(&self, access: &Access) -> Option<CallFailure> {
+        match self.not_announced()? {
+            CallFailure::NotReady { retry_after, .. } if access.has_rules() => {
+                Some(CallFailure::NotReady {
+                    reason: NOT_WHOLE.to_owned(),
+                    retry_after,
+                })
+            }
+            failure => Some(failure),
+        }
+    }
+
+    fn not_announced(&self) -> Option<CallFailure> {
         if self.pools.is_empty() {
             return Some(not_ready("no worker has joined this node yet".to_owned()));
         }

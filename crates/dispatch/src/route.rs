@@ -55,7 +55,11 @@ pub(crate) fn route(
     params: Option<&Index<'_>>,
 ) -> Result<Routed, RouteError> {
     if !view.catalog.supports(method) {
-        return Err(absent(view, RpcError::method_not_found(method.as_str())));
+        return Err(absent(
+            view,
+            access,
+            RpcError::method_not_found(method.as_str()),
+        ));
     }
     let mut edit = Edit::of(params);
     // No server offers tasks here: a request that asks for one is run as any other.
@@ -86,8 +90,14 @@ pub(crate) fn route(
             let uri = edit.string("uri")?;
             let pool = view.catalog.resource(&uri);
             let pool = pool.filter(|pool| access.resource(&view.catalog, &uri, pool));
-            pool.ok_or_else(|| absent(view, unknown_resource(revision.resource_not_found(), &uri)))?
-                .clone()
+            pool.ok_or_else(|| {
+                absent(
+                    view,
+                    access,
+                    unknown_resource(revision.resource_not_found(), &uri),
+                )
+            })?
+            .clone()
         }
         _ => completion(view, access, &mut edit)?,
     };
@@ -134,8 +144,8 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
 }
 
 /// Something is not in the catalog: the call's fault, unless the catalog is not complete yet.
-fn absent(view: &View, error: RpcError) -> RouteError {
-    match view.unannounced() {
+fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
+    match view.unannounced(access) {
         Some(failure) => RouteError::NotReady(failure),
         None => error.into(),
     }
@@ -153,7 +163,7 @@ fn tool<'v>(
     let allowed = offered.map(|offered| (offered, access.tool(&view.catalog, &name, offered)));
     let Some((offered, may)) = allowed.filter(|(_, may)| *may != MayCall::No) else {
         let unknown = RpcError::invalid_params(format!("unknown tool: {name}"));
-        return Err(absent(view, unknown));
+        return Err(absent(view, access, unknown));
     };
     let asks = may == MayCall::OnceAgreed;
     let arguments = edit.get("arguments");
@@ -183,7 +193,7 @@ fn prompt<'v>(
     let prompt = view.catalog.prompt(name);
     let prompt = prompt.filter(|prompt| access.prompt(&view.catalog, name, &prompt.pool));
     let unknown = || RpcError::invalid_params(format!("unknown prompt: {name}"));
-    prompt.ok_or_else(|| absent(view, unknown()))
+    prompt.ok_or_else(|| absent(view, access, unknown()))
 }
 
 fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
@@ -214,7 +224,7 @@ fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>,
             });
             let unknown = || {
                 let code = shoal_protocol::code::INVALID_PARAMS;
-                absent(view, unknown_resource(code, &uri))
+                absent(view, access, unknown_resource(code, &uri))
             };
             Ok(pool.ok_or_else(unknown)?.clone())
         }

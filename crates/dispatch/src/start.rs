@@ -52,7 +52,7 @@ const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// A page of a list.
 pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
     let Some(pages) = view.catalog.list(&call.method, access) else {
-        return match view.unannounced() {
+        return match view.unannounced(access) {
             Some(failure) => CallOutcome::Failed(failure),
             None => CallOutcome::Refused(RpcError::method_not_found(call.method.as_str())),
         };

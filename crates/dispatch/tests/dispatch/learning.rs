@@ -84,10 +84,10 @@ async fn a_pool_that_other_nodes_know_is_waited_for() {
     tokio::time::sleep(LINGER / 2).await;
     assert!(!setting.dispatch.is_whole());
     let failure = setting.failure(legacy("other", json!({}))).await;
-    assert!(
-        matches!(failure, CallFailure::NotReady { .. }),
-        "{failure:?}"
-    );
+    let CallFailure::NotReady { reason, .. } = failure else {
+        panic!("{failure:?}");
+    };
+    assert!(reason.contains("the pool b"), "{reason}");
     setting.add(worker("b", "other"));
     setting.result(legacy("other", json!({}))).await;
     let error = setting.error(legacy("none", json!({}))).await;

@@ -1,12 +1,15 @@
 //! What rules let a caller see and use, by every way that a request takes.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
-use shoal_ports::{Call, CallOutcome, ClientInfo, Dispatcher as _, Grant, Memo, PoolCatalog};
+use shoal_ports::{
+    Call, CallFailure, CallOutcome, ClientInfo, Dispatcher as _, Grant, Memo, PoolCatalog,
+};
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::FakeWorker;
@@ -187,6 +190,35 @@ async fn what_may_not_be_used_is_unknown() {
             assert_eq!(hidden.code, nothing.code, "{method}");
             let words = |error: &RpcError| error.message.split(':').next().unwrap().to_owned();
             assert_eq!(words(&hidden), words(&nothing));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_refusal_of_an_unknown_name_tells_no_pool() {
+    let setting = configured(config(
+        r#"
+        [[rules]]
+        name = "one pool"
+        effect = "allow"
+        pools = ["open"]
+        "#,
+    ));
+    let worker = FakeWorker::new("ledger-7", "ledger", tools(&["book"]));
+    worker.announce(None, Some("its database is away"));
+    setting.add(worker);
+    setting
+        .dispatch
+        .expect(&BTreeSet::from(["vault".to_owned()]));
+    for call in [legacy("book", json!({})), modern("book", json!({}))] {
+        let failure = setting.failure(call).await;
+        assert!(
+            matches!(failure, CallFailure::NotReady { .. }),
+            "{failure:?}"
+        );
+        let told = failure.to_string();
+        for hidden in ["ledger", "vault", "database"] {
+            assert!(!told.contains(hidden), "{told}");
         }
     }
 }
