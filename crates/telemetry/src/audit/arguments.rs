@@ -1,13 +1,12 @@
 //! What of a tool's arguments is recorded.
 
-use serde_json::Value;
 use shoal_ports::matches_pattern;
-use shoal_protocol::RawJson;
+use shoal_protocol::{RawJson, Token, Tokens, utf16_of};
 
 use super::Audit;
 
 /// What stands for a value that is left out.
-const REDACTED: &str = "[redacted]";
+const REDACTED: &[u8] = br#""[redacted]""#;
 
 /// Which arguments are recorded, and what of them is not.
 pub(super) struct Arguments {
@@ -35,9 +34,8 @@ impl Arguments {
         if !(self.tools.iter()).any(|pattern| matches_pattern(pattern, tool)) {
             return None;
         }
-        let mut arguments: Value = params.member("arguments")?.read().ok()?;
-        self.redact(&mut arguments);
-        let mut text = arguments.to_string();
+        let arguments = params.member("arguments")?;
+        let mut text = String::from_utf8(self.redacted(arguments.as_bytes())).ok()?;
         if text.len() > self.longest {
             let end = (0..=self.longest)
                 .rev()
@@ -48,21 +46,53 @@ impl Arguments {
         Some(text)
     }
 
-    /// As deep as the limit of a message's nesting.
-    fn redact(&self, value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                for (name, value) in members {
-                    let name = name.to_lowercase();
-                    if self.redacted.iter().any(|word| name.contains(word)) {
-                        *value = REDACTED.into();
-                    } else {
-                        self.redact(value);
+    /// The text as the tool gets it, but for white space and for what is secret.
+    fn redacted(&self, text: &[u8]) -> Vec<u8> {
+        let mut left = Vec::with_capacity(text.len());
+        let mut tokens = Tokens::of(text);
+        while let Some(token) = tokens.next() {
+            let ends = matches!(token, Token::ObjectEnds | Token::ArrayEnds);
+            if !ends && !matches!(left.last(), None | Some(b'{' | b'[' | b':')) {
+                left.push(b',');
+            }
+            match token {
+                Token::ObjectBegins => left.push(b'{'),
+                Token::ObjectEnds => left.push(b'}'),
+                Token::ArrayBegins => left.push(b'['),
+                Token::ArrayEnds => left.push(b']'),
+                Token::String(written) | Token::Number(written) | Token::Literal(written) => {
+                    left.extend_from_slice(written);
+                }
+                Token::Name(name) => {
+                    left.extend_from_slice(name);
+                    left.push(b':');
+                    if self.is_secret(name) {
+                        left.extend_from_slice(REDACTED);
+                        pass_value(&mut tokens);
                     }
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact(item)),
+        }
+        left
+    }
+
+    fn is_secret(&self, name: &[u8]) -> bool {
+        let name = String::from_utf16_lossy(&utf16_of(name)).to_lowercase();
+        self.redacted.iter().any(|word| name.contains(word))
+    }
+}
+
+/// Leaves out a whole value.
+fn pass_value(tokens: &mut Tokens<'_>) {
+    let mut depth = 0_usize;
+    for token in tokens {
+        match token {
+            Token::ObjectBegins | Token::ArrayBegins => depth += 1,
+            Token::ObjectEnds | Token::ArrayEnds => depth = depth.saturating_sub(1),
             _ => {}
+        }
+        if depth == 0 {
+            return;
         }
     }
 }
@@ -91,6 +121,27 @@ mod tests {
         let said: serde_json::Value = serde_json::from_str(&said).unwrap();
         let left = serde_json::json!({"path":"a\nb","Api_Key":"[redacted]","in":[{"PASSWORD":"[redacted]","n":2}]});
         assert_eq!(said, left);
+    }
+
+    #[test]
+    fn what_is_recorded_is_what_the_tool_gets() {
+        let audit = Audit {
+            arguments: vec!["*".to_owned()],
+            ..Audit::default()
+        };
+        let text = concat!(
+            r#"{"n":[9007199254740993,18446744073709551617,1e400,-0,1.0,0.10000000000000000000001],"#,
+            r#""s":["\ud800","\u0061\u2028"],"in":[{},[],{"a":[[1]],"b":null},true]}"#
+        );
+        let params = format!(r#"{{"arguments":{text}}}"#);
+        let params = RawJson::parse_text(params.into()).unwrap();
+        let said = Arguments::new(&audit).of("a", &params);
+        assert_eq!(said.as_deref(), Some(text));
+        let spelt = r#"{"arguments": { "\u0070assword" : {"a":[1,{"b":2}]} , "n" : [ 1 , 2 ] } }"#;
+        assert_eq!(
+            of(audit, "a", spelt).as_deref(),
+            Some(r#"{"\u0070assword":"[redacted]","n":[1,2]}"#)
+        );
     }
 
     #[test]

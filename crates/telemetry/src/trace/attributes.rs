@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use opentelemetry::Value;
 use serde::Serialize;
+use shoal_protocol::is_unseen;
 
 /// An attribute's name and the type of its value.
 #[derive(Debug)]
@@ -183,14 +184,30 @@ impl Recorded for IpAddr {
     }
 }
 
-/// Writes a text as JSON. Most need no escapes, and are copied.
+/// Writes a text as JSON, in which every character that shows nothing is an escape: some end a line, or turn its direction, for
+/// whoever reads it. Most texts need no escapes, and are copied.
 pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
+    json.push(b'"');
     if is_plain(text.as_bytes()) {
-        json.push(b'"');
         json.extend_from_slice(text.as_bytes());
-        json.push(b'"');
     } else {
-        write_json(text, json);
+        text.chars().for_each(|letter| write_letter(letter, json));
+    }
+    json.push(b'"');
+}
+
+fn write_letter(letter: char, json: &mut Vec<u8>) {
+    match letter {
+        '"' | '\\' => json.extend([b'\\', letter as u8]),
+        '\n' => json.extend(b"\\n"),
+        '\r' => json.extend(b"\\r"),
+        '\t' => json.extend(b"\\t"),
+        unseen if is_unseen(unseen) => {
+            for unit in unseen.encode_utf16(&mut [0; 2]) {
+                let _ = write!(json, "\\u{unit:04x}");
+            }
+        }
+        seen => json.extend(seen.encode_utf8(&mut [0; 4]).as_bytes()),
     }
 }
 
@@ -227,9 +244,9 @@ fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     }
 }
 
-/// Whether JSON has an escape for it.
+/// Whether it may need an escape: it is no ASCII character that shows itself, or JSON has one for it.
 fn has_escape(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    (byte < 0x20) | (byte >= 0x7f) | (byte == b'"') | (byte == b'\\')
 }
 
 /// Writes a text, a number or a boolean as JSON.
@@ -320,6 +337,8 @@ keys! {
 mod tests {
     use std::net::IpAddr;
 
+    use shoal_protocol::is_unseen;
+
     use super::{Recorded, write_text};
 
     #[test]
@@ -333,14 +352,27 @@ mod tests {
                     for text in [format!("{plain}ä"), plain] {
                         let mut json = Vec::new();
                         write_text(&text, &mut json);
-                        assert_eq!(
-                            str::from_utf8(&json),
-                            Ok(&*serde_json::to_string(&text).unwrap())
-                        );
+                        let read: String = serde_json::from_slice(&json).unwrap();
+                        assert_eq!(read, text);
+                        assert!(!str::from_utf8(&json).unwrap().contains(is_unseen));
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_shows_nothing_is_an_escape_and_reads_the_same() {
+        let text =
+            "a\u{85}\u{a0}ä漢\u{2028}\u{2029}\u{202e}\u{2066}\u{200b}\u{1d173}😀\u{feff}\u{7f}";
+        let mut json = Vec::new();
+        write_text(text, &mut json);
+        let written = str::from_utf8(&json).unwrap();
+        assert_eq!(
+            written,
+            r#""a\u0085\u00a0ä漢\u2028\u2029\u202e\u2066\u200b\ud834\udd73😀\ufeff\u007f""#
+        );
+        assert_eq!(serde_json::from_str::<String>(written).unwrap(), text);
     }
 
     #[test]
