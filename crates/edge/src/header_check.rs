@@ -40,6 +40,12 @@ pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     }
 }
 
+/// Why a request is refused whose headers two readers could understand differently; `None` for a sound one.
+pub fn ambiguity(head: &Parts) -> Option<String> {
+    let refused = expect_unambiguous(head).err()?;
+    Some(refused.to_string())
+}
+
 fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     for name in headers.keys().filter(|name| says_one_thing(name)) {
         if headers.get_all(name).iter().nth(1).is_some() {

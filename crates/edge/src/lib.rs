@@ -74,6 +74,7 @@ mod writing;
 pub use config::{EdgeConfig, HttpSsePaths, TaskSettings, Timing};
 pub use connection::{Connection, Peer};
 pub use edge::{Edge, EdgeService};
+pub use header_check::ambiguity;
 pub use hosts::Hosts;
 pub use layers::Trusted;
 pub use load::Load;

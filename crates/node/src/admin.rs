@@ -15,7 +15,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use shoal_edge::Hosts;
+use shoal_edge::{Hosts, ambiguity};
 use shoal_telemetry::metrics;
 
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
@@ -99,19 +99,18 @@ async fn nothing_here() -> Response {
     )
 }
 
-/// Refuses names that a hostile web page could have pointed at this port.
+/// Refuses a request that a proxy could read differently, and names that a hostile web page could have pointed at this port.
 async fn check(State(access): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| {
-        request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str())
-    });
+    let (head, body) = request.into_parts();
+    if let Some(reason) = ambiguity(&head) {
+        return refuse(StatusCode::BAD_REQUEST, &reason);
+    }
+    let host = head.headers.get(header::HOST);
+    let host = host.map(|host| host.to_str().unwrap_or_default());
+    let host = host.or_else(|| head.uri.authority().map(|authority| authority.as_str()));
     let host = host.unwrap_or_default();
     if access.admit(host).is_some() {
-        return next.run(request).await;
+        return next.run(Request::from_parts(head, body)).await;
     }
     let reason = "this host is not served here; an operator may add it to server.admin_hosts";
     refuse(StatusCode::FORBIDDEN, reason)

@@ -90,8 +90,61 @@ async fn a_request_without_a_host_is_refused() {
         ready: true,
     };
     let (code, body) = readyz(node, None).await;
-    assert_eq!(code, StatusCode::FORBIDDEN);
-    assert!(body.contains("server.admin_hosts"), "{body}");
+    assert_eq!(code, StatusCode::BAD_REQUEST);
+    assert!(body.contains("host is missing"), "{body}");
+}
+
+#[tokio::test]
+async fn a_request_that_two_readers_could_understand_differently_is_refused() {
+    let node = Arc::new(Node {
+        draining: false,
+        ready: true,
+    });
+    let router = router(node, None, "127.0.0.1:8081".parse().unwrap(), &[]);
+    for (uri, headers, says) in [
+        (
+            "/readyz",
+            &[("host", "localhost"), ("host", "localhost")][..],
+            "twice",
+        ),
+        (
+            "/readyz",
+            &[("host", "localhost"), ("host", "evil.example")],
+            "twice",
+        ),
+        (
+            "/readyz",
+            &[("host", "evil.example"), ("host", "localhost")],
+            "twice",
+        ),
+        (
+            "http://evil.example/readyz",
+            &[("host", "localhost")],
+            "the same host",
+        ),
+        (
+            "/readyz",
+            &[
+                ("host", "localhost"),
+                ("authorization", "a"),
+                ("authorization", "b"),
+            ],
+            "twice",
+        ),
+    ] {
+        let mut request = Request::get(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let answer = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{headers:?}");
+        let body = axum::body::to_bytes(answer.into_body(), 4096)
+            .await
+            .unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(body.contains(says), "{body}");
+    }
 }
 
 #[tokio::test]
