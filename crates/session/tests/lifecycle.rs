@@ -62,7 +62,7 @@ async fn a_session_in_other_hands_does_not_exist() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_idle_session_sleeps_and_wakes_with_all_it_knew() {
     let bench = Bench::new(quick());
     let alice = bench.open("alice", "2025-11-25").await;
@@ -81,6 +81,7 @@ async fn an_idle_session_sleeps_and_wakes_with_all_it_knew() {
     };
     bench.script.updates.send(update).unwrap();
     bench.script.change_lists();
+    // The clock goes on once nothing is left to do.
     tokio::time::sleep(Duration::from_millis(30)).await;
     assert_eq!(bench.sessions.status().live, 0, "news wake nobody");
 

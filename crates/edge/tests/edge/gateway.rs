@@ -1,7 +1,7 @@
 //! Sessions that do what a test says; a session's id says how it answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -41,6 +41,8 @@ pub(crate) struct FakeGateway {
     pub(crate) getting: Mutex<Option<GatewayError>>,
     /// What `open` answers with, if not with a session.
     pub(crate) opening: Mutex<Option<GatewayError>>,
+    /// How often a session was to be opened.
+    pub(crate) opens: AtomicUsize,
     /// Whether everything of the session goes on its one stream, except the answer to a `ping`.
     single: AtomicBool,
     streams: mpsc::UnboundedSender<LazySender<StreamItem>>,
@@ -58,6 +60,7 @@ impl FakeGateway {
             task: Mutex::new((RawJson::from_static("{}"), 0)),
             getting: Mutex::default(),
             opening: Mutex::default(),
+            opens: AtomicUsize::default(),
             single: AtomicBool::default(),
             streams,
             opened: tokio::sync::Mutex::new(opened),
@@ -135,6 +138,7 @@ fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
 #[async_trait]
 impl SessionGateway for FakeGateway {
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        self.opens.fetch_add(1, Ordering::Relaxed);
         if let Some(error) = self.opening.lock().clone() {
             return Err(error);
         }

@@ -1,5 +1,6 @@
 //! Calls of 2026-07-28 that become tasks, and what is asked about those.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, StatusCode};
@@ -93,7 +94,9 @@ async fn a_call_that_cannot_become_a_task_goes_on_as_it_was() {
     *server.gateway.opening.lock() = Some(refusal);
     let call = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
     let mut running = server.dispatcher.call().await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    while server.gateway.opens.load(Ordering::Relaxed) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     running.finish(r#"{"resultType":"complete","n":1}"#).await;
     let (_, body) = call.await.unwrap();
     assert_eq!(body["result"]["n"], 1, "{body}");
@@ -165,12 +168,17 @@ async fn neither_who_does_not_ask_for_tasks_nor_a_tool_that_forbids_them_gets_on
     ] {
         let call = tokio::spawn(json_of(request));
         let mut running = server.dispatcher.call().await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // One that began later is a task by now.
+        let opened = server.gateway.opens.load(Ordering::Relaxed);
+        let later = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
+        let _running = server.dispatcher.call().await;
+        let (_, body) = later.await.unwrap();
+        assert_eq!(body["result"]["resultType"], "task", "{body}");
+        assert_eq!(server.gateway.opens.load(Ordering::Relaxed), opened + 1);
         running.finish(r#"{"resultType":"complete"}"#).await;
         let (_, body) = call.await.unwrap();
         assert_eq!(body["result"]["resultType"], "complete", "{body}");
     }
-    assert!(server.gateway.delivered.lock().is_empty());
 }
 
 #[tokio::test]

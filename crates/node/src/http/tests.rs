@@ -6,6 +6,7 @@ mod shapes;
 mod stalled;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,12 +15,14 @@ use axum::routing::get;
 use futures::StreamExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::{Bound, HttpLimits, HttpServer};
 
 const SOON: Duration = Duration::from_secs(10);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+const SLOW: &[u8] = b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n";
 
 fn limits() -> HttpLimits {
     HttpLimits {
@@ -33,22 +36,61 @@ fn limits() -> HttpLimits {
 }
 
 fn serve(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer) {
+    let (address, server, _) = serve_gated(limits);
+    (address, server)
+}
+
+fn serve_gated(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer, Gate) {
+    let gate = Gate::new();
+    let (slow, streaming) = (gate.clone(), gate.clone());
     let router = Router::new()
         .route("/", get(async || "hello"))
-        .route("/slow", get(slow))
-        .route("/stream", get(stream));
+        .route("/slow", get(move || slow.clone().pass()))
+        .route(
+            "/stream",
+            get(move || async move { stream(streaming.clone()) }),
+        );
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    (bound.address(), bound.serve(router, limits))
+    (bound.address(), bound.serve(router, limits), gate)
 }
 
-async fn slow() -> &'static str {
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    "slow"
+/// Holds answers back until it is opened.
+#[derive(Clone)]
+struct Gate {
+    arrived: Arc<watch::Sender<usize>>,
+    open: Arc<watch::Sender<bool>>,
 }
 
-/// Begins at once, and ends a while later.
-async fn stream() -> Body {
-    let rest = async { Ok::<_, Infallible>(slow().await) };
+impl Gate {
+    fn new() -> Self {
+        Self {
+            arrived: Arc::new(watch::Sender::new(0)),
+            open: Arc::new(watch::Sender::new(false)),
+        }
+    }
+
+    async fn pass(self) -> &'static str {
+        self.arrived.send_modify(|arrived| *arrived += 1);
+        let mut open = self.open.subscribe();
+        open.wait_for(|open| *open).await.unwrap();
+        "slow"
+    }
+
+    /// Returns once so many requests have come to it.
+    async fn has(&self, count: usize) {
+        let mut arrived = self.arrived.subscribe();
+        let wait = arrived.wait_for(|arrived| *arrived >= count);
+        timeout(SOON, wait).await.unwrap().unwrap();
+    }
+
+    fn open(&self) {
+        self.open.send_replace(true);
+    }
+}
+
+/// Begins at once, and ends when the gate opens.
+fn stream(gate: Gate) -> Body {
+    let rest = async { Ok::<_, Infallible>(gate.pass().await) };
     let begun = futures::stream::iter([Ok("begun ")]);
     Body::from_stream(begun.chain(futures::stream::once(rest)))
 }
@@ -106,16 +148,21 @@ async fn connections_beyond_the_limit_wait() {
         header_timeout: SOON,
         ..limits()
     };
-    let (address, _server) = serve(&one);
+    let (address, _server, gate) = serve_gated(&one);
     let mut first = TcpStream::connect(address).await.unwrap();
     first.write_all(REQUEST).await.unwrap();
     assert!(answer(&mut first).await.ends_with("hello"));
     let mut second = TcpStream::connect(address).await.unwrap();
-    second.write_all(REQUEST).await.unwrap();
-    let early = timeout(Duration::from_millis(100), second.readable()).await;
-    assert!(early.is_err(), "served beside the first");
+    second.write_all(SLOW).await.unwrap();
+    // Requests that come after the second's are answered before it is seen.
+    for _ in 0..5 {
+        first.write_all(REQUEST).await.unwrap();
+        assert!(answer(&mut first).await.ends_with("hello"));
+    }
+    assert_eq!(*gate.arrived.borrow(), 0, "served beside the first");
     drop(first);
-    assert!(answer(&mut second).await.ends_with("hello"));
+    gate.open();
+    assert!(answer(&mut second).await.ends_with("slow"));
 }
 
 #[tokio::test]
@@ -124,17 +171,16 @@ async fn closing_lets_requests_finish_and_closes_idle_connections() {
         header_timeout: SOON,
         ..limits()
     };
-    let (address, server) = serve(&patient);
+    let (address, server, gate) = serve_gated(&patient);
     let mut idle = TcpStream::connect(address).await.unwrap();
     idle.write_all(REQUEST).await.unwrap();
     assert!(answer(&mut idle).await.ends_with("hello"));
     let mut busy = TcpStream::connect(address).await.unwrap();
-    busy.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
-        .await
-        .unwrap();
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    busy.write_all(SLOW).await.unwrap();
+    gate.has(1).await;
     let closing = tokio::spawn(server.close(SOON));
     assert_eq!(answer(&mut idle).await, "");
+    gate.open();
     assert!(answer(&mut busy).await.ends_with("slow"));
     assert_eq!(closing.await.unwrap(), 0);
     assert!(TcpStream::connect(address).await.is_err());
@@ -146,22 +192,21 @@ async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
         header_timeout: SOON,
         ..limits()
     };
-    let (address, server) = serve(&patient);
+    let (address, server, gate) = serve_gated(&patient);
     let mut idle = TcpStream::connect(address).await.unwrap();
     idle.write_all(REQUEST).await.unwrap();
     let before = answer(&mut idle).await;
     assert!(!before.contains("connection: close"), "{before}");
     let mut busy = TcpStream::connect(address).await.unwrap();
-    busy.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
-        .await
-        .unwrap();
+    busy.write_all(SLOW).await.unwrap();
     let mut streaming = TcpStream::connect(address).await.unwrap();
     let request = b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n";
     streaming.write_all(request).await.unwrap();
     let begun = answer(&mut streaming).await;
     assert!(!begun.contains("connection: close"), "{begun}");
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    gate.has(2).await;
     server.drain();
+    gate.open();
     assert!(answer(&mut busy).await.ends_with("slow"));
     assert_eq!(answer(&mut busy).await, "", "ends with its answer");
     let mut rest = String::new();
@@ -190,14 +235,11 @@ async fn closing_does_not_wait_for_ever() {
         header_timeout: SOON,
         ..limits()
     };
-    let (address, server) = serve(&patient);
+    let (address, server, gate) = serve_gated(&patient);
     let mut stuck = TcpStream::connect(address).await.unwrap();
-    stuck
-        .write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
-        .await
-        .unwrap();
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    let begin = Instant::now();
-    assert_eq!(server.close(Duration::from_millis(50)).await, 1);
-    assert!(begin.elapsed() < Duration::from_millis(250));
+    stuck.write_all(SLOW).await.unwrap();
+    gate.has(1).await;
+    // The gate stays closed.
+    let closed = timeout(SOON, server.close(Duration::from_millis(50))).await;
+    assert_eq!(closed.unwrap(), 1);
 }

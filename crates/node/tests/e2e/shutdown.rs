@@ -1,6 +1,6 @@
 //! The orderly end: nobody who was served is dropped, and it does not take for ever.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -11,7 +11,12 @@ use crate::process::Server;
 
 #[tokio::test]
 async fn an_open_stream_is_told_when_to_come_back() {
-    let mut server = Server::start(&["--demo"]).await;
+    // Were they waited for, the process would not end.
+    let patient = [
+        ("SHOAL_SHUTDOWN__STREAMS", "1h"),
+        ("SHOAL_SHUTDOWN__CALLS", "1h"),
+    ];
+    let mut server = Server::start_with(&["--demo"], &patient).await;
     let session = Session::open(&server.mcp).await;
     let mut stream = session.listen().await;
     let listen = modern(
@@ -25,7 +30,6 @@ async fn an_open_stream_is_told_when_to_come_back() {
     let first = listener.message().await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
 
-    let begin = Instant::now();
     server.signal(Signal::SIGTERM);
     let mut last = None;
     while let Some(event) = stream.next().await {
@@ -40,7 +44,6 @@ async fn an_open_stream_is_told_when_to_come_back() {
     );
     assert!(listener.next().await.is_none());
     assert_eq!(server.exit_code().await, 0, "{}", server.log());
-    assert!(begin.elapsed() < Duration::from_secs(5), "{}", server.log());
 }
 
 #[tokio::test]
@@ -77,17 +80,11 @@ async fn a_call_that_does_not_end_is_named_and_stopped() {
     ];
     let mut server = Server::start_with(&["--demo"], &deadlines).await;
     let session = Session::open(&server.mcp).await;
-    let job = json!({ "steps": 600, "interval_ms": 100 });
+    let job = json!({ "steps": 36_000, "interval_ms": 100 });
     let [legacy, modern] = in_both_eras(&server, &session, job);
     wait_for_calls(&server, 2).await;
-    let begin = Instant::now();
     server.signal(Signal::SIGTERM);
     assert_eq!(server.exit_code().await, 0, "{}", server.log());
-    assert!(
-        begin.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        begin.elapsed()
-    );
     let log = server.log();
     for part in [
         "waiting for calls to finish",
@@ -119,16 +116,22 @@ async fn a_second_signal_exits_at_once() {
 
 #[tokio::test]
 async fn balancers_get_their_time() {
-    let delay = [("SHOAL_SHUTDOWN__BALANCER_DELAY", "600ms")];
+    let delay = [("SHOAL_SHUTDOWN__BALANCER_DELAY", "1h")];
     let mut server = Server::start_with(&["--demo"], &delay).await;
-    let begin = Instant::now();
     server.signal(Signal::SIGINT);
     server.wait_for_readiness(503).await;
-    let echo = modern_call(1, "echo", json!({ "text": "still here" }));
-    let answer = post_modern(&server.mcp, &echo).send().await.unwrap();
-    assert_eq!(text(&response(answer).await), "still here");
-    assert_eq!(server.exit_code().await, 0);
-    assert!(begin.elapsed() >= Duration::from_millis(600));
+    for id in 1..4 {
+        let echo = modern_call(id, "echo", json!({ "text": "still here" }));
+        let answer = post_modern(&server.mcp, &echo).send().await.unwrap();
+        // Nobody is sent away meanwhile.
+        assert_eq!(answer.headers().get("connection"), None);
+        assert_eq!(text(&response(answer).await), "still here");
+    }
+    let log = server.log();
+    assert!(log.contains("wait for balancers to notice"), "{log}");
+    assert!(!log.contains("send clients elsewhere"), "{log}");
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.exit_code().await, 130);
 }
 
 /// Calls `long_job` in a session, and without one; each yields its answer.

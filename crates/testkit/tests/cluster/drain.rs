@@ -57,17 +57,19 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
     let arguments = json!({ "nonce": "once", "count": 60, "ms": 100 });
     let mut events = client.stream(1, "steps_once", &arguments).await;
     let mut messages = vec![events.next().await.unwrap()];
-    let mut owner = None;
+    let (mut owner, mut next) = (None, None);
     for node in cluster.sessions() {
         let status = node.admin().status().await.unwrap();
-        if status["sessions"]["live"] == 1 {
-            owner = Some(node);
+        match status["sessions"]["live"] == 1 {
+            true => owner = Some(node),
+            false => next = Some(node),
         }
     }
-    let owner = owner.unwrap();
+    let (owner, next) = (owner.unwrap(), next.unwrap());
     let handed_over = async {
-        // The other node has seen that the worker leaves.
-        sleep(Duration::from_millis(500)).await;
+        while !sees_a_worker_leave(&next.admin()).await {
+            sleep(Duration::from_millis(20)).await;
+        }
         owner.terminate(ORDERLY).await
     };
     let workers = cluster.workers();
@@ -76,6 +78,17 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
     messages.extend(events.rest().await);
     assert_eq!(progress_of(&messages), (1..=60).collect::<Vec<_>>());
     assert_eq!(text_of(messages.last().unwrap()), "once");
+}
+
+/// Whether a node has heard that a worker is leaving.
+async fn sees_a_worker_leave(node: &Admin) -> bool {
+    let status = node.status().await.unwrap();
+    let pools = status["pools"].as_array().unwrap();
+    let mut workers = pools
+        .iter()
+        .filter_map(|pool| pool["workers"].as_array())
+        .flatten();
+    workers.any(|worker| worker["detail"] == "the worker is leaving")
 }
 
 #[tokio::test]

@@ -115,8 +115,10 @@ async fn the_question_of_a_cancelled_call_reaches_nobody_else() {
     let file = scratch("late");
     let cancelled = running.spawn(&first, "ask_after_cancel", json!({ "file": file.to_str() }));
     let running_now = Client::named("other");
-    // Not before the first call has been read.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    eventually("the call has begun", || {
+        std::fs::read_to_string(&*file).is_ok_and(|text| text == "begun")
+    })
+    .await;
     first.cancel();
     assert_eq!(failure(cancelled.await.unwrap()), CallFailure::Cancelled);
     let outcome = running
