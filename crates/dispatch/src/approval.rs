@@ -20,7 +20,7 @@ use crate::audit;
 use crate::pools::View;
 
 pub(crate) use asking::Next;
-pub(crate) use retry::{Approved, input_required, read_retry};
+pub(crate) use retry::{Answered, AskedCall, input_required, read_retry, refused_before};
 
 /// Characters of a name or title in a question.
 const LONGEST_NAME: usize = 200;
@@ -114,13 +114,12 @@ pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, 
     let name = member("name").and_then(|name| name.string());
     let name = name.unwrap_or_default();
     let arguments = arguments::pretty(member("arguments").as_ref());
-    let arguments = arguments.map_err(|error| CallOutcome::Refused(error.to_rpc()))?;
     let title = view.catalog.title_of_tool(&name);
     let title = title.map_or_else(String::new, |title| {
-        format!(" ({})", shown(&title, LONGEST_NAME))
+        format!(" ({})", arguments::name(&title, LONGEST_NAME))
     });
     let server = view.catalog.title_of_pool(pool).unwrap_or(pool);
-    let (name, server) = (shown(&name, LONGEST_NAME), shown(server, LONGEST_NAME));
+    let [name, server] = [&name, server].map(|name| arguments::name(name, LONGEST_NAME));
     let message = format!("Allow one call of the tool {name}{title} of {server}?\n\n{arguments}");
     Ok(RawJson::of(&json!({
         "message": message,

@@ -25,6 +25,7 @@ mod bridge;
 mod catalog;
 mod checking;
 mod config;
+mod deadline;
 mod dispatch;
 mod dispatcher;
 #[cfg(fuzzing)]

@@ -5,23 +5,23 @@ use std::time::Duration;
 
 use shoal_ports::{
     Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, Route,
-    RunningCall, SessionId, WorkerId,
+    RunningCall, WorkerId,
 };
-use shoal_protocol::{Era, Method, RawJson, RawObject, RpcError};
+use shoal_protocol::{Era, Method, RawJson, RpcError};
 use shoal_telemetry::metrics::{RetryReason, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::approval::{Approved, Next, input_required};
+use crate::approval::{Answered, AskedCall, Next, input_required, refused_before};
 use crate::bridge::{
     Allowance, Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued,
     running,
 };
-use crate::config::Config;
+use crate::deadline::{is_askable_task, may_be_parked, worker_deadline};
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
-use crate::picture::not_ready;
+use crate::picture::{NOT_WHOLE, not_ready};
 use crate::plan::{Found, refuse};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
@@ -35,7 +35,7 @@ enum Agreed {
     /// It has begun before: then that was settled.
     Before,
     /// A person has agreed to just this call.
-    Now(Approved),
+    Now(AskedCall),
 }
 
 /// A call that goes on under another owner.
@@ -71,8 +71,7 @@ impl Dispatch {
             .await
             .is_err()
         {
-            let reason = "this node does not know every pool yet";
-            return CallOutcome::Failed(not_ready(reason.to_owned()));
+            return CallOutcome::Failed(not_ready(NOT_WHOLE.to_owned()));
         }
         list(&self.shared.view(), &self.access(call), call)
     }
@@ -155,9 +154,15 @@ impl Dispatch {
                         given = again.given;
                         agreed = Agreed::Before;
                     }
-                    Ok(Some(Continued::Approved(params, approved))) => {
+                    Ok(Some(Continued::Asked(params, answered))) => {
                         call.params = Some(params);
-                        agreed = approved.map_or(Agreed::No, Agreed::Now);
+                        match answered {
+                            Answered::Not => {}
+                            Answered::Yes(asked) => agreed = Agreed::Now(asked),
+                            Answered::No(asked, answer) => {
+                                return self.refuse_asked(request, call, asked, &answer).await;
+                            }
+                        }
                     }
                     Err(outcome) => return Ok(answered(request.shaped(outcome))),
                 }
@@ -193,6 +198,9 @@ impl Dispatch {
             {
                 // Nobody else can tell whether the call that was agreed to has run there: that takes another yes.
                 return Ok(ask(&request, &call, &pool, worker.as_ref()));
+            }
+            (Err(refused), Some(_)) if matches!(refused.failure, CallFailure::Cancelled) => {
+                return Ok(answered(request.shaped(refused_before())));
             }
             (Err(refused), _) => {
                 return Err(match refused.give_up() {
@@ -431,7 +439,7 @@ impl Dispatch {
     }
 
     /// The way of a call that runs already: what it calls may have left the catalog meanwhile.
-    fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
+    pub(crate) fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
         let (view, trusted) = (self.shared.view(), Arguments::Trusted);
         let params = call.params.as_ref().map(RawJson::index);
         match self.route(&view, &Access::granted(), call, trusted, params.as_ref()) {
@@ -466,35 +474,4 @@ fn not_taken(worker: &WorkerId, failure: &CallFailure) -> CallFailure {
 
 fn unknown(reason: String) -> CallFailure {
     CallFailure::OutcomeUnknown { reason }
-}
-
-/// Until when a worker runs a call. One that may wait for a person, parked or as a task, outlives its own time: whoever
-/// reads it sees to that, and the worker's deadline must leave room.
-pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
-    match may_be_parked(call) || is_askable_task(call) {
-        true => call.deadline + config.parking_time,
-        false => call.deadline,
-    }
-}
-
-/// Whether it is the call of a task whose client can be asked.
-fn is_askable_task(call: &Call) -> bool {
-    let session = call.caller.session.as_ref();
-    session.is_some_and(SessionId::is_task) && can_be_asked(&call.caller.capabilities)
-}
-
-/// Whether a call may have to wait for its client without a request of it.
-fn may_be_parked(call: &Call) -> bool {
-    call.caller.revision.era() == Era::Modern
-        && call.method.may_require_input()
-        && can_be_asked(&call.caller.capabilities)
-}
-
-/// Whether a client declared anything that a call could ask it for.
-fn can_be_asked(capabilities: &RawJson) -> bool {
-    RawObject::of(capabilities).is_some_and(|declared| {
-        ["elicitation", "sampling", "roots"]
-            .iter()
-            .any(|capability| declared.has(capability))
-    })
 }

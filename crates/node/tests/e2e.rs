@@ -27,6 +27,8 @@ mod install;
 mod legacy_tasks;
 #[path = "e2e/oauth.rs"]
 mod oauth;
+#[path = "e2e/one_text.rs"]
+mod one_text;
 #[path = "e2e/openapi.rs"]
 mod openapi;
 #[path = "e2e/policy.rs"]

@@ -1,46 +1,22 @@
-//! Arguments as a person reads them: indented, bounded, and with nothing hidden.
+//! Arguments as a person reads them: indented, bounded, as they are written, and with nothing hidden.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Number;
 use sha2::{Digest as _, Sha256};
-use shoal_protocol::{RawJson, RpcError};
+use shoal_protocol::{RawJson, Token, Tokens, is_unseen, utf16_of};
 
 /// Bytes of arguments in a question.
 const LONGEST: usize = 4096;
 
-/// Arguments that a person cannot be shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotShown {
-    /// A server may take either of two members with one name, and so another one than the person has seen.
-    #[error("arguments must not repeat a member where a person must agree to the call")]
-    Repeated,
-    #[error("arguments are nested too deeply for a person to agree to the call")]
-    TooDeep,
-}
-
-impl NotShown {
-    pub(super) fn to_rpc(self) -> RpcError {
-        RpcError::invalid_params(self.to_string())
-    }
-}
-
-/// Writes arguments. Whatever cannot be seen is written as an escape. Long ones are cut, and it is said how much is missing.
-///
-/// # Errors
-/// When a person could not be sure of what they say.
-pub(super) fn pretty(arguments: Option<&RawJson>) -> Result<String, NotShown> {
+/// Writes arguments. Numbers are spelled as the tool gets them. A character that cannot be seen is written as an escape. Long
+/// arguments are cut, and the text says how much is missing.
+pub(super) fn pretty(arguments: Option<&RawJson>) -> String {
     let Some(arguments) = arguments else {
-        return Ok("Without arguments.".to_owned());
+        return "Without arguments.".to_owned();
     };
-    let shown: Shown = arguments.read().map_err(|_| NotShown::TooDeep)?;
-    let mut text = String::new();
-    write(&shown, 0, &mut text)?;
+    let text = indented(arguments);
     if text.len() <= LONGEST {
-        return Ok(format!("Arguments:\n{text}"));
+        return format!("Arguments:\n{text}");
     }
     let mut end = LONGEST;
     while !text.is_char_boundary(end) {
@@ -51,108 +27,50 @@ pub(super) fn pretty(arguments: Option<&RawJson>) -> Result<String, NotShown> {
         let _ = write!(hex, "{byte:02x}");
         hex
     });
-    text.truncate(end);
-    Ok(format!(
+    let text = &text[..end];
+    format!(
         "Arguments (cut: {left_out} more bytes are not shown; SHA-256 of all {digest}):\n{text}…"
-    ))
+    )
 }
 
-/// JSON with each of its members, in their order.
-enum Shown {
-    Null,
-    Bool(bool),
-    Number(Number),
-    String(String),
-    Array(Vec<Self>),
-    Object(Vec<(String, Self)>),
+/// A name that somebody else chose, on one line.
+pub(super) fn name(given: &str, longest: usize) -> String {
+    let mut text = String::new();
+    given.chars().for_each(|letter| push(letter, &mut text));
+    shoal_protocol::shown(&text, longest)
 }
 
-impl<'de> Deserialize<'de> for Shown {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
-    type Value = Shown;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Shown, E> {
-        Ok(Shown::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Shown, E> {
-        Ok(Shown::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Shown, E> {
-        Ok(Shown::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Shown, E> {
-        Ok(Shown::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Shown, E> {
-        Ok(Number::from_f64(value).map_or(Shown::Null, Shown::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Shown, E> {
-        Ok(Shown::String(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Shown, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = from.next_element()? {
-            items.push(item);
+fn indented(json: &RawJson) -> String {
+    let mut text = String::new();
+    let mut depth = 0;
+    let mut before = None;
+    for token in Tokens::of(json.as_bytes()) {
+        let ends = matches!(token, Token::ObjectEnds | Token::ArrayEnds);
+        let opened = matches!(before, Some(Token::ObjectBegins | Token::ArrayBegins));
+        depth -= usize::from(ends && depth > 0);
+        match before {
+            None | Some(Token::Name(_)) => {}
+            Some(_) if opened && ends => {}
+            Some(_) => line(!opened && !ends, depth, &mut text),
         }
-        Ok(Shown::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Shown, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = from.next_entry()? {
-            members.push(member);
-        }
-        Ok(Shown::Object(members))
-    }
-}
-
-fn write(shown: &Shown, depth: usize, text: &mut String) -> Result<(), NotShown> {
-    match shown {
-        Shown::Null => text.push_str("null"),
-        Shown::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
-        Shown::Number(value) => text.push_str(&value.to_string()),
-        Shown::String(value) => string(value, text),
-        Shown::Array(items) => {
-            text.push('[');
-            for (at, item) in items.iter().enumerate() {
-                line(at > 0, depth + 1, text);
-                write(item, depth + 1, text)?;
-            }
-            close(!items.is_empty(), depth, ']', text);
-        }
-        Shown::Object(members) => {
-            let mut names = HashSet::with_capacity(members.len());
-            text.push('{');
-            for (at, (name, value)) in members.iter().enumerate() {
-                if !names.insert(name) {
-                    return Err(NotShown::Repeated);
-                }
-                line(at > 0, depth + 1, text);
-                string(name, text);
+        match token {
+            Token::ObjectBegins => text.push('{'),
+            Token::ArrayBegins => text.push('['),
+            Token::ObjectEnds => text.push('}'),
+            Token::ArrayEnds => text.push(']'),
+            Token::Name(name) => {
+                string(name, &mut text);
                 text.push_str(": ");
-                write(value, depth + 1, text)?;
             }
-            close(!members.is_empty(), depth, '}', text);
+            Token::String(value) => string(value, &mut text),
+            Token::Number(written) | Token::Literal(written) => {
+                text.push_str(std::str::from_utf8(written).unwrap_or_default());
+            }
         }
+        depth += usize::from(matches!(token, Token::ObjectBegins | Token::ArrayBegins));
+        before = Some(token);
     }
-    Ok(())
+    text
 }
 
 fn line(comma: bool, depth: usize, text: &mut String) {
@@ -166,41 +84,33 @@ fn line(comma: bool, depth: usize, text: &mut String) {
     }
 }
 
-fn close(filled: bool, depth: usize, bracket: char, text: &mut String) {
-    if filled {
-        line(false, depth, text);
-    }
-    text.push(bracket);
-}
-
-fn string(value: &str, text: &mut String) {
+fn string(written: &[u8], text: &mut String) {
     text.push('"');
-    for c in value.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            '\n' => text.push_str("\\n"),
-            '\t' => text.push_str("\\t"),
-            c if is_seen(c) => text.push(c),
-            c => {
-                let mut units = [0; 2];
-                for unit in c.encode_utf16(&mut units) {
-                    let _ = write!(text, "\\u{unit:04x}");
-                }
-            }
+    for read in char::decode_utf16(utf16_of(written)) {
+        match read {
+            Ok(letter @ ('"' | '\\')) => text.extend(['\\', letter]),
+            Ok('\n') => text.push_str("\\n"),
+            Ok('\t') => text.push_str("\\t"),
+            Ok(letter) => push(letter, text),
+            Err(half) => escape(half.unpaired_surrogate(), text),
         }
     }
     text.push('"');
 }
 
-/// Whether a character shows itself, and leaves the others as they are.
-fn is_seen(c: char) -> bool {
-    !(c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'))
+fn push(letter: char, text: &mut String) {
+    if !is_unseen(letter) {
+        text.push(letter);
+        return;
+    }
+    let mut units = [0; 2];
+    for unit in letter.encode_utf16(&mut units) {
+        escape(*unit, text);
+    }
+}
+
+fn escape(unit: u16, text: &mut String) {
+    let _ = write!(text, "\\u{unit:04x}");
 }
 
 #[cfg(test)]
@@ -208,44 +118,60 @@ mod tests {
     use serde_json::json;
     use shoal_protocol::RawJson;
 
-    use super::{LONGEST, NotShown, pretty};
+    use super::{LONGEST, name, pretty};
 
-    fn of(text: &str) -> Result<String, NotShown> {
-        pretty(Some(&RawJson::from_valid(text.to_owned().into())))
+    fn of(text: &str) -> String {
+        pretty(Some(&RawJson::parse_text(text.to_owned().into()).unwrap()))
     }
 
     #[test]
     fn arguments_are_shown_in_their_order() {
-        let shown = of(r#"{"z":{"list":[1,-2.5,null,{}],"none":[]},"a":"x\"y"}"#).unwrap();
+        let shown = of(r#"{"z":{"list":[1,-2.5,null,{}],"none":[ ]},"a":"x\"y"}"#);
         assert_eq!(
             shown,
             "Arguments:\n{\n  \"z\": {\n    \"list\": [\n      1,\n      -2.5,\n      null,\n      {}\n    ],\n    \"none\": []\n  },\n  \"a\": \"x\\\"y\"\n}"
         );
-        assert_eq!(pretty(None).unwrap(), "Without arguments.");
+        assert_eq!(pretty(None), "Without arguments.");
+    }
+
+    #[test]
+    fn numbers_are_shown_as_they_are_sent() {
+        for number in [
+            "9007199254740993",
+            "18446744073709551617",
+            "123456789012345678901234567890.123456789012345678901234567890",
+            "1e400",
+            "-0",
+            "1.0",
+            "1E+2",
+            "0.10000000000000000000001",
+        ] {
+            let shown = of(&format!(r#"{{"amount":{number},"list":[{number}]}}"#));
+            assert!(shown.contains(&format!("\"amount\": {number},")), "{shown}");
+            assert!(shown.contains(&format!("\n    {number}\n")), "{shown}");
+        }
     }
 
     #[test]
     fn nothing_is_hidden_by_its_spelling() {
         let shown = of(r#"{"\u0070ath":"\u002fetc","b":"a\u202egpj.exe\u0000\r\n\udb40\udc41"}"#);
-        let shown = shown.unwrap();
         assert!(shown.contains(r#""path": "/etc""#), "{shown}");
         assert!(
             shown.contains(r#""a\u202egpj.exe\u0000\u000d\n\udb40\udc41""#),
             "{shown}"
         );
-    }
-
-    #[test]
-    fn a_member_that_comes_twice_is_refused_wherever_it_is() {
-        assert_eq!(of(r#"{"a":1,"\u0061":2}"#), Err(NotShown::Repeated));
-        assert_eq!(of(r#"{"x":[{"a":1,"a":1}]}"#), Err(NotShown::Repeated));
-        assert!(of(r#"{"a":{"a":1}}"#).is_ok());
+        let shown = of("{\"a\":\"x\u{2800}\u{1d173}\u{1bca0}\u{a0}\u{3000}\u{e000}y\\ud800\"}");
+        assert!(
+            shown.contains(r#""x\u2800\ud834\udd73\ud82f\udca0\u00a0\u3000\ue000y\ud800""#),
+            "{shown}"
+        );
+        assert_eq!(name("pay\u{200b} all\u{2800}", 20), r"pay\u200b all\u2800");
     }
 
     #[test]
     fn long_arguments_are_cut_and_it_is_said() {
         let text = json!({ "text": "ä".repeat(LONGEST) }).to_string();
-        let shown = of(&text).unwrap();
+        let shown = of(&text);
         assert!(shown.len() < LONGEST + 200 && shown.ends_with('…'));
         assert!(shown.contains("more bytes are not shown; SHA-256 of all "));
         let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
@@ -255,8 +181,8 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(",")
         );
-        assert!(of(&many).unwrap().len() < LONGEST + 200);
+        assert!(of(&many).len() < LONGEST + 200);
         let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
-        assert_eq!(of(&deep), Err(NotShown::TooDeep));
+        assert!(of(&deep).len() < LONGEST + 200);
     }
 }

@@ -1,24 +1,39 @@
 //! A modern call that waits for a person: the question ends the request, and its retry brings the answer.
 //!
 //! Nothing is kept here meanwhile. The sealed state names the call that the yes is for: its id, and the worker that may run
-//! it. That one runs a call of an id once, so a state that comes again begins nothing more. The seal binds it to the principal,
-//! the tool and the arguments.
+//! it. That worker runs a call of an id once, so a state that comes again begins nothing more. After any other answer than yes, the
+//! worker is told that the call must not begin, and remembers that: the state is dead, whichever edge gets it. The seal binds the
+//! state to the principal, the tool and the arguments.
 
-use shoal_ports::{Binding, Call, CallId, CallOutcome, Durability, LedgerNumber, WorkerId};
-use shoal_protocol::{Continuation, Method, RawObject};
+use shoal_ports::{
+    Binding, Call, CallFailure, CallId, CallOutcome, Durability, LedgerNumber, RunningCall,
+    WorkerId,
+};
+use shoal_protocol::{Continuation, Method, RawObject, RpcError};
 
 use super::{Answer, question};
-use crate::bridge::Modern;
+use crate::bridge::{Modern, ModernBridge, answered, running};
+use crate::dispatch::Dispatch;
 use crate::pools::View;
+use crate::worker_call::{Origin, WorkerCall};
 
 /// The key of the question among `inputRequests`.
 const KEY: &str = "approval";
 
-/// A call that a person has agreed to.
+/// The call that a question was about, as its state names it.
 #[derive(Debug)]
-pub(crate) struct Approved {
+pub(crate) struct AskedCall {
     id: CallId,
     at: Option<Binding>,
+}
+
+/// The answer that a retry brings.
+#[derive(Debug)]
+pub(crate) enum Answered {
+    /// It brings none: the person is asked again.
+    Not,
+    Yes(AskedCall),
+    No(AskedCall, Answer),
 }
 
 /// The `InputRequiredResult` that asks whether a call may begin.
@@ -41,23 +56,17 @@ pub(crate) fn input_required(
     request.ask(KEY, Method::Elicit, params, continuation)
 }
 
-/// Reads the answer that a retry brings; `None` where it brings none, so that the person is asked again.
-///
-/// # Errors
-/// What the client is told in place of a result: the person has not agreed.
+/// Reads the answer that a retry brings.
 pub(crate) fn read_retry(
     of: &Call,
     responses: Option<&RawObject>,
     (id, worker, ledger): (CallId, Option<&str>, Option<(u64, u64)>),
-) -> Result<Option<Approved>, CallOutcome> {
+) -> Answered {
     let Some(said) = responses.and_then(|given| given.get(KEY)) else {
-        return Ok(None);
+        return Answered::Not;
     };
     let answer = Answer::of_result(&said);
     answer.tell(of, Some(id));
-    if answer != Answer::Accepted {
-        return Err(answer.refusal());
-    }
     let at = worker.map(|worker| Binding {
         worker: WorkerId::new(worker),
         ledger: ledger.map(|(incarnation, number)| LedgerNumber {
@@ -65,27 +74,83 @@ pub(crate) fn read_retry(
             number,
         }),
     });
-    Ok(Some(Approved { id, at }))
+    let call = AskedCall { id, at };
+    match answer {
+        Answer::Accepted => Answered::Yes(call),
+        answer => Answered::No(call, answer),
+    }
 }
 
-impl Approved {
-    /// Makes a call the one that was agreed to; `false` where its worker is not there any more, so that nobody could tell whether
-    /// it has been run.
+impl AskedCall {
+    /// Makes a call the one that the person was asked about, which runs once at most; `false` where its worker is not there any
+    /// more, so that nobody could tell whether it has been run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
-        if call.durability == Durability::Repeatable {
-            return true;
-        }
-        let Some(Binding { worker, ledger }) = self.at else {
-            return false;
+        let Some(Binding {
+            worker,
+            ledger: ledger @ Some(_),
+        }) = self.at
+        else {
+            // A worker without a ledger remembers no id. What is safe to repeat may run there all the same.
+            return call.durability == Durability::Repeatable;
         };
-        if ledger.is_none() || view.member(&worker).is_none() {
+        if view.member(&worker).is_none() {
             return false;
         }
         call.id = self.id;
         call.worker = Some(worker);
         call.ledger = ledger;
+        call.durability = Durability::Journaled;
         true
     }
+}
+
+impl Dispatch {
+    /// Ends a call that a person has not agreed to: its worker never begins it from now on. A call that has begun before, since a
+    /// yes came first, is followed.
+    pub(crate) async fn refuse_asked(
+        &self,
+        request: Modern,
+        mut call: Call,
+        asked: AskedCall,
+        answer: &Answer,
+    ) -> Result<RunningCall, CallFailure> {
+        let refusal = answered(request.shaped(answer.refusal()));
+        let route = {
+            let view = self.shared.view();
+            let is_bound = asked.bind(&view, &mut call);
+            let member = call.worker.as_ref().and_then(|it| view.member(it));
+            let Some(member) = member.filter(|_| is_bound) else {
+                // Nobody takes its state.
+                return Ok(refusal);
+            };
+            self.known_route(&call, &member.pool)
+        };
+        call.attach_only = true;
+        let id = call.id;
+        let origin = Origin::new(call, route, &self.shared);
+        match WorkerCall::start(self.shared.clone(), origin).await {
+            Ok(worker_call) => Ok(running(worker_call, |worker_call| {
+                ModernBridge::started(request, worker_call)
+            })),
+            Err(refused) => match refused.failure {
+                // Its word, which is final.
+                CallFailure::Cancelled => Ok(refusal),
+                CallFailure::WorkerAway { reason } => {
+                    tracing::warn!(call = %id, reason, "a worker could not be told that a person refused a call");
+                    Ok(refusal)
+                }
+                _ => Err(refused.give_up()),
+            },
+        }
+    }
+}
+
+/// The answer to a yes that comes after another answer to the same question.
+pub(crate) fn refused_before() -> CallOutcome {
+    CallOutcome::Refused(RpcError::invalid_params(
+        "requestState is not valid any more: the call that it is for was refused or cancelled; send the request without it to \
+         ask the person again",
+    ))
 }
 
 fn pair(ledger: LedgerNumber) -> (u64, u64) {

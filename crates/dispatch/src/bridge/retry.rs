@@ -15,7 +15,7 @@ use super::input::{Given, ask_of, with_round};
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
-use crate::approval::{Approved, read_retry};
+use crate::approval::{Answered, read_retry};
 use crate::in_flight::InFlightCall;
 use crate::rounds::Position;
 use crate::shared::Shared;
@@ -27,8 +27,8 @@ pub(crate) enum Continued {
     Woken(Box<WokenCall>),
     /// The backend is called again with these parameters.
     Backend(RawJson),
-    /// A person was asked whether the call may begin with these parameters, and has agreed; `None` where no answer came.
-    Approved(RawJson, Option<Approved>),
+    /// A person was asked whether the call may begin with these parameters.
+    Asked(RawJson, Answered),
     /// The call that waited is lost, and is safe to repeat: it is run again.
     Rerun(RerunCall),
 }
@@ -104,9 +104,9 @@ pub(crate) async fn continued(
             in_flight.continues(agreed);
             let responses = responses.as_ref().and_then(RawObject::of);
             let place = (agreed, worker.as_deref(), ledger);
-            let approved = read_retry(call, responses.as_ref(), place)?;
+            let answered = read_retry(call, responses.as_ref(), place);
             let params = with_round(call.params.as_ref(), None, None);
-            return Ok(Some(Continued::Approved(params, approved)));
+            return Ok(Some(Continued::Asked(params, answered)));
         }
         Continuation::Parked { call, asked } => (call.parse::<Locator>().ok(), asked),
     };

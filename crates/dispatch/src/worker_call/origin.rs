@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::attempts::AttemptState;
 use super::reattach::reach;
+use crate::deadline::worker_deadline;
 use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
-use crate::start::worker_deadline;
 
 /// A call with everything that is needed to start it, again if must be.
 pub(crate) struct Origin {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Epoch, LedgerNumber,
-    RunningCall, WorkerId,
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Durability, Epoch,
+    LedgerNumber, RunningCall, WorkerId,
 };
-use shoal_protocol::{Method, Outcome, RawJson, RpcError, code};
+use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
 
 use crate::fake_worker::FakeWorker;
 use crate::policy::TestFile;
@@ -195,13 +195,6 @@ async fn a_client_that_cannot_ask_is_told_so() {
     let error = setting.error(modern("pay", amount()).able("{}")).await;
     assert_eq!(error.code, code::MISSING_CLIENT_CAPABILITY);
     assert!(error.data.unwrap().as_str().contains("elicitation"));
-    // Two servers may read two things in it.
-    let twice = RawJson::from_static(r#"{"name":"pay","arguments":{"to":"bob","to":"eve"}}"#);
-    for mut call in [legacy("pay", json!({})), modern("pay", json!({}))] {
-        call.params = Some(twice.clone());
-        let error = setting.error(call).await;
-        assert_eq!(error.code, code::INVALID_PARAMS);
-    }
     assert_eq!(worker.calls(), 0);
 }
 
@@ -269,12 +262,6 @@ async fn a_modern_client_comes_back_with_the_yes() {
     let message = question["params"]["message"].as_str().unwrap();
     assert!(message.contains("\"amount\": 100"), "{message}");
     assert_eq!(worker.calls(), 0);
-    let told = why_not(
-        setting
-            .outcome(retry(modern("pay", amount()), &state, "decline"))
-            .await,
-    );
-    assert!(told.contains("declined"), "{told}");
     // Nothing else fits the state: neither other arguments, nor another tool, nor somebody else.
     for other in [
         modern("pay", json!({ "amount": 1000, "to": "bob" })),
@@ -306,6 +293,117 @@ async fn a_modern_client_comes_back_with_the_yes() {
     assert_eq!(started.len(), 2);
     assert!(started.iter().all(|call| call.id == started[0].id));
     assert_eq!(started[0].ledger.map(|ledger| ledger.number), Some(3));
+}
+
+/// Calls that may begin, of those that the worker got.
+fn begun(worker: &FakeWorker) -> usize {
+    let started = worker.started.lock();
+    started.iter().filter(|call| !call.attach_only).count()
+}
+
+#[tokio::test]
+async fn after_another_answer_a_state_begins_nothing() {
+    // As its tool says, and where it is safe to repeat.
+    for repeatable in [false, true] {
+        for action in ["decline", "cancel", "yes"] {
+            let setting = configured(config());
+            let mut tools = tools(&["pay"]);
+            if repeatable {
+                let pay = json!({ "name": "pay", "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } });
+                tools.tools = vec![RawJson::of(&pay)];
+            }
+            let worker = FakeWorker::new("w1", "till", tools);
+            *worker.ledger.lock() = Some(LedgerNumber {
+                incarnation: 7,
+                number: 3,
+            });
+            let worker = setting.add(worker);
+            let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+            worker.refuse(CallFailure::Cancelled);
+            let no = retry(modern("pay", amount()), &state, action);
+            why_not(setting.outcome(no).await);
+            {
+                // The worker that may run the call has been told never to.
+                let told = worker.started.lock();
+                assert_eq!(told.len(), 1, "{action}");
+                assert!(told[0].attach_only && told[0].ledger.is_some());
+                assert_eq!(told[0].durability, Durability::Journaled);
+            }
+            // As a worker remembers it.
+            worker.refuse(CallFailure::Cancelled);
+            let yes = retry(modern("pay", amount()), &state, "accept");
+            let error = setting.error(yes).await;
+            assert_eq!(error.code, code::INVALID_PARAMS, "{action}");
+            assert!(error.message.contains("not valid any more"), "{error}");
+            let ids: Vec<_> = worker.started.lock().iter().map(|call| call.id).collect();
+            assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_no_that_comes_after_the_yes_is_told_what_came_of_the_call() {
+    let (setting, worker) = paying();
+    let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+    for action in ["accept", "decline"] {
+        let done = setting
+            .result(retry(modern("pay", amount()), &state, action))
+            .await;
+        assert_eq!(done["resultType"], "complete", "{action} {done}");
+    }
+    assert_eq!(begun(&worker), 1);
+}
+
+#[tokio::test]
+async fn a_no_is_taken_where_its_worker_is_gone() {
+    let (setting, worker) = paying();
+    let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+    setting.dispatch.remove_worker(&WorkerId::new("w1"));
+    setting.add(FakeWorker::new("w2", "till", tools(&["pay"])));
+    let no = retry(modern("pay", amount()), &state, "decline");
+    let told = why_not(setting.outcome(no).await);
+    assert!(told.contains("declined"), "{told}");
+    assert_eq!(worker.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_yes_is_for_the_numbers_that_were_shown() {
+    let (setting, worker) = paying();
+    // As text: what the test writes anew would be rounded by it.
+    let with = |number: &str, state: Option<&Value>| {
+        let mut call = modern("pay", json!({}));
+        let params = call.params.take().unwrap();
+        let mut params = RawObject::of(&params).unwrap();
+        let text = format!(r#"{{"amount":{number},"to":"bob"}}"#);
+        params.set("arguments", RawJson::parse_text(text.into()).unwrap());
+        if let Some(state) = state {
+            let yes = json!({ "approval": { "action": "accept" } });
+            params.set("requestState", RawJson::of(state));
+            params.set("inputResponses", RawJson::of(&yes));
+        }
+        call.params = Some(params.to_json());
+        call
+    };
+    for (shown, other) in [
+        ("9007199254740993", "9007199254740992"),
+        ("18446744073709551617", "18446744073709551616"),
+        ("1.00000000000000000000001", "1"),
+    ] {
+        let (question, state) = modern_question(&setting, with(shown, None)).await;
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(
+            message.contains(&format!("\"amount\": {shown},")),
+            "{message}"
+        );
+        let error = setting.error(with(other, Some(&state))).await;
+        assert_eq!(error.code, code::INVALID_PARAMS);
+        assert_eq!(begun(&worker), 0);
+    }
+    let (_, state) = modern_question(&setting, with("1e20", None)).await;
+    setting.result(with("1e20", Some(&state))).await;
+    let ran = worker.started.lock()[0].params.clone().unwrap();
+    let ran = ran.member("arguments").unwrap();
+    assert_eq!(ran.as_str(), r#"{"amount":1e20,"to":"bob"}"#);
 }
 
 #[tokio::test]

@@ -140,14 +140,40 @@ async fn a_modern_client_comes_back_with_the_answer() {
         let responses = json!({ "approval": { "action": action } });
         json!({ "requestState": state, "inputResponses": responses })
     };
-    let declined = ask(&calling(3, &with("decline"))).await;
-    assert_eq!(declined["result"]["isError"], true, "{declined}");
-    assert_eq!(counted(&server).await, 0);
     let done = ask(&calling(4, &with("accept"))).await;
     assert!(done["result"]["content"].is_array(), "{done}");
     // The same state again is the same call, which has been run.
     let again = ask(&calling(5, &with("accept"))).await;
     assert_eq!(counted(&server).await, 1, "{again}");
+}
+
+#[tokio::test]
+async fn after_a_no_the_same_state_begins_nothing() {
+    let server = Server::start_with(&["--demo"], RULES).await;
+    let ask = async |more: &Value| {
+        let message = asking_call(1, TOOL, json!({}), more);
+        let asked = post_modern(&server.mcp, &message).send().await.unwrap();
+        response(asked).await
+    };
+    for no in ["decline", "cancel", "maybe"] {
+        let asked = ask(&json!({})).await;
+        let state = &asked["result"]["requestState"];
+        let with = |action: &str| {
+            let responses = json!({ "approval": { "action": action } });
+            json!({ "requestState": state, "inputResponses": responses })
+        };
+        let refused = ask(&with(no)).await;
+        assert_eq!(refused["result"]["isError"], true, "{no} {refused}");
+        // Not at once, and not when it is said again.
+        for action in ["accept", no, "accept"] {
+            let late = ask(&with(action)).await;
+            match action {
+                "accept" => assert_eq!(late["error"]["code"], -32602, "{no} {late}"),
+                _ => assert_eq!(late["result"]["isError"], true, "{no} {late}"),
+            }
+        }
+        assert_eq!(counted(&server).await, 0, "{no}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,207 @@
+//! What a person is shown, what is checked, what is recorded and what a tool gets is one text.
+
+use std::path::PathBuf;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::audit::read;
+use crate::client::{Events, Session, modern_call, post_modern, response};
+use crate::process::Server;
+use crate::reload::setting::ConfigFile;
+
+const RECORDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/recorder.py");
+const RULES: &str = r#"
+[[policy.rules]]
+name = "all"
+effect = "allow"
+
+[[policy.rules]]
+name = "ask"
+effect = "ask"
+tools = ["pay"]
+
+[audit]
+arguments = ["*"]
+"#;
+/// Numbers that some readers round, or write in another way.
+const NUMBERS: [&str; 8] = [
+    "9007199254740993",
+    "-9223372036854775809",
+    "18446744073709551617",
+    "123456789012345678901234567890.5",
+    "0.1000000000000000055511151231257828",
+    "-0",
+    "1.0",
+    "1E+2",
+];
+/// Parameters of a call of `pay` that two readers could take for two calls.
+const AMBIGUOUS: [&str; 9] = [
+    r#""name":"pay","arguments":{"amount":1,"amount":1000}"#,
+    r#""name":"pay","arguments":{"amount":1,"\u0061mount":1000}"#,
+    r#""name":"pay","arguments":{"amount":1,"note":"x","more":[[{"to":{"a":1,"b":2,"a":3}}]]}"#,
+    r#""name":"pay","arguments":{"amount":1},"arguments":{"amount":1000}"#,
+    r#""name":"pay","\u0061rguments":{"amount":1000},"arguments":{"amount":1}"#,
+    r#""name":"pay","name":"pay","arguments":{"amount":1}"#,
+    r#""name":"pay","arguments":{"amount":1},"_meta":{"progressToken":1,"progressToken":2}"#,
+    r#""name":"pay","arguments":{"amount":1},"unknown":{"x":1,"x":1}"#,
+    r#""name":"pay","arguments":{"amount":1,"\ud800":1,"\udfff":2}"#,
+];
+
+/// A server with the tool, its audit trail and the calls that the tool has got.
+struct Setting {
+    server: Server,
+    trail: PathBuf,
+    calls: PathBuf,
+    _place: ConfigFile,
+}
+
+impl Setting {
+    async fn start() -> Self {
+        let place = ConfigFile::new(RULES);
+        let (trail, calls) = (place.beside("audit.jsonl"), place.beside("calls.jsonl"));
+        let arguments = [
+            "--config",
+            place.path(),
+            "--",
+            "python3",
+            RECORDER,
+            calls.to_str().unwrap(),
+        ];
+        let environment = [("SHOAL_AUDIT__FILE", trail.to_str().unwrap())];
+        let server = Server::start_with(&arguments, &environment).await;
+        Self {
+            server,
+            trail,
+            calls,
+            _place: place,
+        }
+    }
+
+    fn calls(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.calls).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Sends a modern call with these members in its parameters, besides its `_meta`.
+    async fn modern(&self, members: &str) -> Value {
+        let message = modern_call(1, "pay", json!({}));
+        let mut meta = message["params"]["_meta"].clone();
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
+        let params = match members.contains("_meta") {
+            true => format!("{{{members}}}"),
+            false => format!(r#"{{{members},"_meta":{meta}}}"#),
+        };
+        let post = post_modern(&self.server.mcp, &message).body(call(&params));
+        response(post.send().await.unwrap()).await
+    }
+}
+
+fn call(params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#)
+}
+
+#[tokio::test]
+async fn a_number_is_the_same_for_everybody_who_reads_it() {
+    let mut setting = Setting::start().await;
+    let elicitation = json!({ "elicitation": {} });
+    let session = Session::open_with(&setting.server.mcp, elicitation).await;
+    for number in NUMBERS {
+        let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
+        let shown = format!("\"amount\": {number},\n  \"note\": \"a\\u2028b\"");
+        let named = format!(r#""name":"pay","arguments":{arguments}"#);
+        // A legacy client.
+        let post = session.post(&json!({})).body(call(&format!("{{{named}}}")));
+        let mut events = Events::of(post.send().await.unwrap());
+        let question = events.message().await;
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(message.contains(&shown), "{message}");
+        let yes =
+            json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } });
+        assert_eq!(session.post(&yes).send().await.unwrap().status(), 202);
+        let paid = events.message().await;
+        assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
+        // A modern one.
+        let asked = setting.modern(&named).await;
+        let question = &asked["result"]["inputRequests"]["approval"];
+        let message = question["params"]["message"].as_str();
+        let message = message.unwrap_or_else(|| panic!("{asked}"));
+        assert!(message.contains(&shown), "{message}");
+        let state = asked["result"]["requestState"].as_str().unwrap();
+        let yes = r#""inputResponses":{"approval":{"action":"accept"}}"#;
+        let paid = format!(r#"{named},{yes},"requestState":"{state}""#);
+        let paid = setting.modern(&paid).await;
+        assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
+        let got = setting.calls();
+        for call in &got[got.len() - 2..] {
+            assert!(
+                call.contains(&format!(r#""arguments":{arguments}"#)),
+                "{call}"
+            );
+        }
+    }
+    assert_eq!(setting.calls().len(), 2 * NUMBERS.len());
+    setting.server.signal(Signal::SIGTERM);
+    assert_eq!(
+        setting.server.exit_code().await,
+        0,
+        "{}",
+        setting.server.log()
+    );
+    let trail = std::fs::read_to_string(&setting.trail).unwrap();
+    assert!(!trail.contains('\u{2028}'));
+    let events = read(&setting.trail);
+    for number in NUMBERS {
+        let recorded = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
+        let has = |event: &&Value| {
+            let members = event.as_object().unwrap();
+            members.values().any(|value| value == recorded.as_str())
+        };
+        let count = events.iter().filter(has).count();
+        // Two calls, of which the modern one came twice.
+        assert!(count >= 2, "{number}: {count} of {events:#?}");
+    }
+}
+
+#[tokio::test]
+async fn what_readers_could_take_for_two_calls_reaches_nobody() {
+    let mut setting = Setting::start().await;
+    let elicitation = json!({ "elicitation": {} });
+    let session = Session::open_with(&setting.server.mcp, elicitation).await;
+    let asked = setting
+        .modern(r#""name":"pay","arguments":{"amount":1}"#)
+        .await;
+    let state = asked["result"]["requestState"].as_str().unwrap();
+    let yes = r#""inputResponses":{"approval":{"action":"accept"}}"#;
+    for members in AMBIGUOUS {
+        let legacy = session
+            .post(&json!({}))
+            .body(call(&format!("{{{members}}}")));
+        let legacy = response(legacy.send().await.unwrap()).await;
+        let modern = setting.modern(members).await;
+        // After a yes for one of the two.
+        let retry = format!(r#"{members},{yes},"requestState":"{state}""#);
+        let retry = setting.modern(&retry).await;
+        for refused in [legacy, modern, retry] {
+            assert_eq!(refused["error"]["code"], -32602, "{members} {refused}");
+            assert_eq!(refused["id"], 1, "{members} {refused}");
+        }
+    }
+    let twice = format!(
+        r#""name":"pay","arguments":{{"amount":1}},{yes},"inputResponses":{{"approval":{{"action":"decline"}}}},"requestState":"{state}""#
+    );
+    assert_eq!(setting.modern(&twice).await["error"]["code"], -32602);
+    assert!(setting.calls().is_empty());
+    // Nothing has used the state.
+    let paid = format!(r#""name":"pay","arguments":{{"amount":1}},{yes},"requestState":"{state}""#);
+    let paid = setting.modern(&paid).await;
+    assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
+    assert_eq!(setting.calls().len(), 1);
+    setting.server.signal(Signal::SIGTERM);
+    assert_eq!(
+        setting.server.exit_code().await,
+        0,
+        "{}",
+        setting.server.log()
+    );
+}

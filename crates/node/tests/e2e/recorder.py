@@ -1,0 +1,35 @@
+"""A stdio MCP server that appends each call, as it was written, to the file named by its argument."""
+
+import json
+import sys
+
+PAY = {
+    "name": "pay",
+    "description": "Pays.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"amount": {"type": "number"}, "note": {"type": "string"}},
+        "required": ["amount"],
+    },
+}
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message or "method" not in message:
+        continue
+    if message["method"] == "initialize":
+        result = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "recorder", "version": "1"},
+        }
+    elif message["method"] == "tools/list":
+        result = {"tools": [PAY]}
+    elif message["method"] == "tools/call":
+        with open(sys.argv[1], "a", encoding="utf-8") as calls:
+            calls.write(line)
+        result = {"content": [{"type": "text", "text": "paid"}]}
+    else:
+        result = {}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
