@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, stream};
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::memory::MemoryQuotas;
 use shoal_ports::{
@@ -21,11 +21,12 @@ use shoal_ports::{
 };
 use shoal_protocol::Body;
 use shoal_telemetry::metrics::{NameKind, QuotaLeaseOutcome, QuotaOutcome, metrics};
-use tokio::time::{Instant, interval, timeout};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use self::address::TrustedProxies;
-use self::leases::{Asking, Step};
+use self::leases::{Asking, Leases, Step};
 use self::requests::Requests;
 use self::rule::Rule;
 pub(crate) use crate::places::Places;
@@ -40,6 +41,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long giving back everything may take, and how much is given back at once.
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
+/// Questions to the store at a time, so that however many addresses there are, they take so much of it and of this process at most.
+const ASKED_AT_ONCE: usize = 256;
 
 /// How many edges share the rates.
 type Edges = Box<dyn Fn() -> usize + Send + Sync>;
@@ -56,6 +59,8 @@ struct Shared {
     rules: RwLock<Arc<Rules>>,
     any_of_address: AtomicBool,
     any_of_message: AtomicBool,
+    /// Questions to the store that may begin now.
+    asks: Arc<Semaphore>,
     /// Until when the store is not asked, while it is away.
     away: Mutex<Option<Instant>>,
     sweeping: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -73,6 +78,18 @@ impl Rules {
     fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.of_address.iter().chain(&self.of_message)
     }
+
+    /// Cells that each rule gives up like this.
+    fn unused(
+        &self,
+        take: impl Fn(&Leases) -> Vec<(QuotaSubject, u32)>,
+    ) -> Vec<(Arc<Rule>, QuotaSubject, u32)> {
+        let of_rule = |rule: &Arc<Rule>| {
+            let (rule, unused) = (Arc::clone(rule), take(&rule.leases).into_iter());
+            unused.map(move |(subject, cells)| (Arc::clone(&rule), subject, cells))
+        };
+        self.all().flat_map(of_rule).collect()
+    }
 }
 
 impl Quotas {
@@ -88,6 +105,7 @@ impl Quotas {
             rules: RwLock::default(),
             any_of_address: AtomicBool::new(false),
             any_of_message: AtomicBool::new(false),
+            asks: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
             away: Mutex::new(None),
             sweeping: Mutex::new(None),
         }))
@@ -145,13 +163,8 @@ impl Quotas {
     pub async fn close(&self) {
         self.0.sweeping.lock().take();
         let rules = self.0.rules.read().clone();
-        let unused = rules.all().flat_map(|rule| {
-            let unused = rule.leases.take_all().into_iter();
-            unused.map(move |(subject, cells)| self.0.give_back(rule, subject, cells))
-        });
-        let unused: Vec<_> = unused.collect();
-        let giving = futures::stream::iter(unused).buffer_unordered(AT_ONCE);
-        let _ = timeout(CLOSE, giving.collect::<Vec<()>>()).await;
+        let giving = self.0.give_all_back(rules.unused(Leases::take_all));
+        let _ = timeout(CLOSE, giving).await;
     }
 
     /// Counts a request, or a message of a connection that has no requests, by where it comes from.
@@ -238,7 +251,8 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks for more in a task of its own: what comes belongs to all who wait, whoever hangs up meanwhile.
+    /// Asks for more in a task of its own: what comes belongs to all who wait, whoever hangs up meanwhile. If too much is asked
+    /// already, this edge counts its own share, as if the store were away.
     fn ask(
         &self,
         rule: Arc<Rule>,
@@ -248,8 +262,13 @@ impl Quotas {
         unused: u32,
     ) {
         let shared = Arc::clone(&self.0);
+        let Ok(place) = Arc::clone(&shared.asks).try_acquire_owned() else {
+            let taken = shared.take_own(&rule, rate, &subject, need, want);
+            return Asking::new(&rule.leases, &subject).answered(need, taken);
+        };
         tokio::spawn(async move {
             let asking = Asking::new(&rule.leases, &subject);
+            let _place = place;
             if unused > 0 {
                 shared.give_back(&rule, subject.clone(), unused).await;
             }
@@ -283,9 +302,32 @@ impl Shared {
                 Err(error) => self.has_left(&error),
             }
         }
+        self.take_own(rule, rate, subject, need, want)
+    }
+
+    /// Takes cells of this edge's own share.
+    fn take_own(
+        &self,
+        rule: &Rule,
+        rate: CellRate,
+        subject: &QuotaSubject,
+        need: u32,
+        want: u32,
+    ) -> Taken {
         rule.leased(QuotaLeaseOutcome::Local);
         let share = rate.share((self.edges)(), need);
+        let key = rule.key(subject.clone());
         self.own.take_now(&key, share, need, want)
+    }
+
+    /// Gives back cells of many subjects, so many at a time.
+    async fn give_all_back(&self, unused: Vec<(Arc<Rule>, QuotaSubject, u32)>) {
+        let give = |(rule, subject, cells): (Arc<Rule>, _, _)| async move {
+            self.give_back(&rule, subject, cells).await;
+        };
+        stream::iter(unused)
+            .for_each_concurrent(AT_ONCE, give)
+            .await;
     }
 
     async fn give_back(&self, rule: &Rule, subject: QuotaSubject, cells: u32) {
@@ -351,6 +393,7 @@ fn sweep(shared: &Arc<Shared>) -> AbortOnDropHandle<()> {
     let shared = Arc::downgrade(shared);
     AbortOnDropHandle::new(tokio::spawn(async move {
         let mut every = interval(SWEEP);
+        every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             every.tick().await;
             let Some(shared) = shared.upgrade() else {
@@ -358,11 +401,8 @@ fn sweep(shared: &Arc<Shared>) -> AbortOnDropHandle<()> {
             };
             let rules = shared.rules.read().clone();
             shared.look(&rules).await;
-            for rule in rules.all() {
-                for (subject, cells) in rule.leases.take_unused() {
-                    shared.give_back(rule, subject, cells).await;
-                }
-            }
+            let unused = rules.unused(Leases::take_unused);
+            shared.give_all_back(unused).await;
         }
     }))
 }

@@ -1,5 +1,6 @@
 //! What edges let through together.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -12,9 +13,10 @@ use shoal_ports::{
     CellRate, Principal, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, StoreError, Taken,
 };
 use shoal_protocol::Body;
+use tokio::sync::Barrier;
 use tokio::time::{Instant, advance, sleep};
 
-use super::{PAUSE, Quotas};
+use super::{ASKED_AT_ONCE, AT_ONCE, PAUSE, Quotas};
 use crate::refusal::Refusal;
 
 /// Longer than cells may lie unused.
@@ -28,6 +30,8 @@ struct Store {
     /// It says nothing for ever.
     hangs: AtomicBool,
     asked: AtomicUsize,
+    /// What is given back is taken when so many give back at the same time.
+    together: Option<Barrier>,
 }
 
 #[async_trait]
@@ -58,6 +62,9 @@ impl QuotaCells for Store {
     ) -> Result<(), StoreError> {
         if self.hangs.load(Ordering::Relaxed) {
             return pending().await;
+        }
+        if let Some(together) = &self.together {
+            together.wait().await;
         }
         match self.away.load(Ordering::Relaxed) {
             true => Err(StoreError::Away("test".to_owned())),
@@ -294,4 +301,47 @@ async fn a_quota_that_stays_keeps_its_count() {
     assert!(!passes(&edge, "alice").await);
     edge.set(&[]);
     assert!(passes(&edge, "alice").await);
+}
+
+/// Requests of so many addresses at once; how many are let through without a wait for the store.
+async fn arrivals(edge: &Quotas, addresses: u32) -> usize {
+    let arrive = |number: u32| {
+        let address = IpAddr::V4(Ipv4Addr::from(number));
+        edge.arrive(Some(address), Instant::now())
+    };
+    let all: Vec<_> = (0..addresses).map(arrive).collect();
+    let mut passed = 0;
+    for mut arriving in all.into_iter().map(Box::pin) {
+        passed += usize::from(arriving.as_mut().now_or_never().is_some());
+        // It is asked for all the same.
+        tokio::task::yield_now().await;
+    }
+    passed
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_many_addresses_there_are_few_questions_are_open() {
+    let store = Arc::new(Store::default());
+    let edge = edges(&store, 1, &quota(QuotaPer::Address, 10)).remove(0);
+    store.hangs.store(true, Ordering::Relaxed);
+    assert_eq!(arrivals(&edge, 5_000).await, 5_000 - ASKED_AT_ONCE);
+    assert_eq!(store.asked.load(Ordering::Relaxed), ASKED_AT_ONCE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_gives_back_many_at_a_time() {
+    let store = Arc::new(Store {
+        together: Some(Barrier::new(AT_ONCE)),
+        ..Store::default()
+    });
+    let edge = edges(&store, 1, &quota(QuotaPer::Address, 1_000)).remove(0);
+    for number in 0..u32::try_from(AT_ONCE).unwrap() {
+        let address = IpAddr::V4(Ipv4Addr::from(number));
+        for _ in 0..4 {
+            // The fourth leaves cells over.
+            edge.arrive(Some(address), Instant::now()).await.unwrap();
+        }
+    }
+    sleep(LIFE_AND_MORE).await;
+    assert_eq!(edge.trouble(), None, "nobody has waited for another");
 }
