@@ -149,7 +149,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         took,
         disturbed: cluster.disturbed(),
         counters,
-        pauses: Pauses::after(injector.injected(), &histories),
+        pauses: Pauses::after(injector.injected(), &histories, options),
         injected: injector.injected().to_vec(),
         verdict,
         kept: None,

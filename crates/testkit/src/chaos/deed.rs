@@ -1,5 +1,6 @@
 //! What was done to a cluster.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -49,4 +50,42 @@ pub struct Injected {
     pub from: Duration,
     /// When everything was as before.
     pub until: Duration,
+}
+
+/// What failed, without which of several equal parts it was.
+impl fmt::Display for Injected {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, deed) in self.deeds.iter().enumerate() {
+            let and = if at == 0 { "" } else { " and " };
+            write!(out, "{and}{deed}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Killed(member) => write!(out, "{} killed", role(member)),
+            Self::Paused(member) => write!(out, "{} paused", role(member)),
+            Self::Cut(_) => out.write_str("a connection cut"),
+            Self::Reset(_) => out.write_str("connections reset"),
+            Self::SentLate(member) => write!(out, "{} late", role(member)),
+            Self::LittleRoom(member, _) => write!(out, "{} without room", role(member)),
+            Self::WrongClock(member) => write!(out, "{} with a wrong clock", role(member)),
+            Self::NoDescriptors(member) => write!(out, "{} without descriptors", role(member)),
+            Self::Unread(member) => write!(out, "{} with an unread log", role(member)),
+            Self::RedisRestarted => out.write_str("Redis restarted"),
+            Self::Wiped => out.write_str("Redis wiped"),
+            Self::Full(_) => out.write_str("Redis full"),
+            Self::FailedOver(_) => out.write_str("Redis failed over"),
+            Self::LostWrites => out.write_str("writes lost"),
+            Self::Restarted(member) => write!(out, "{} restarted", role(member)),
+        }
+    }
+}
+
+/// The role in a member's name: `edge` of `edge-1`.
+fn role(member: &str) -> &str {
+    member.trim_end_matches(|end: char| end.is_ascii_digit() || end == '-')
 }

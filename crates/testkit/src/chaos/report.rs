@@ -170,7 +170,8 @@ impl Report {
             self.pauses.quantile(0.5).as_millis(),
             self.pauses.quantile(0.99).as_millis(),
             self.pauses.quantile(1.0).as_millis(),
-        )
+        )?;
+        write!(out, "{}", self.pauses)
     }
 
     fn violations(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
