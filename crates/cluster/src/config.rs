@@ -33,7 +33,7 @@ settings! {
         /// less a random part.
         pub resolve_every: Duration = Duration::from_millis(100),
         /// The longest such pause; it ends sooner when a node goes.
-        pub resolve_at_most: Duration = Duration::from_secs(2),
+        pub resolve_at_most: Duration = Duration::from_secs(1),
         /// How long the store may take to say who the owner is.
         pub lookup_within: Duration = Duration::from_secs(2),
         /// Owners that are looked up at the same time; others wait, within `lookup_within`.

@@ -31,6 +31,7 @@ where
     directory::leases(&store().await).await;
     directory::evidence_against_an_owner(&store().await).await;
     directory::nodes_do_not_fight_over_a_session(&store().await).await;
+    directory::an_owner_that_is_gone_is_not_given_a_lease(&store().await).await;
     directory::records_expire(&store().await).await;
     event_log::numbering(&store().await).await;
     event_log::resuming(&store().await).await;

@@ -45,7 +45,8 @@ pub trait Directory: Send + Sync + 'static {
     ///
     /// # Errors
     /// As for a claim. `Held` also while a lease has not passed, by the store's clock, since the session came to its
-    /// owner: two nodes that do not reach each other would take it from one another for ever.
+    /// owner, unless that one [has missed a renewal](Evidence::has_missed_a_renewal) since: two nodes that work and do not
+    /// reach each other would take it from one another for ever.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,

@@ -34,3 +34,12 @@ pub struct Evidence {
     /// How long a lease lasts.
     pub lease: Duration,
 }
+
+impl Evidence {
+    /// Whether the node has missed a renewal, given how long its lease lives on by the store's clock. A node renews at a
+    /// third of its lease, so the lease of one that works never falls to a half.
+    #[must_use]
+    pub fn has_missed_a_renewal(&self, left: Duration) -> bool {
+        left * 2 <= self.lease
+    }
+}

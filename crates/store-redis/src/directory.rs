@@ -250,9 +250,14 @@ impl Inner {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
                 // Told before, so that nobody loses a session without a word, whatever becomes of this claimer.
-                Some(evidence) if self.contest(&owner).await? => quiet = millis(evidence.lease),
+                Some(evidence) => {
+                    let left = self.contest(&owner).await?;
+                    if left.is_some_and(|left| !evidence.has_missed_a_renewal(left)) {
+                        quiet = millis(evidence.lease);
+                    }
+                }
                 None if self.lease_lives(&owner).await? => return Err(StoreError::Held),
-                _ => {}
+                None => {}
             }
             former = Some(owner);
         }
@@ -279,13 +284,17 @@ impl Inner {
         })
     }
 
-    /// Notes at a node's lease that its sessions are claimed, for its next renewal; whether the lease lives. Told before a
-    /// claim on evidence, and after every claim, since a renewal may come in between: the lease lies in another slot than the
-    /// session.
-    async fn contest(&self, node: &NodeId) -> Result<bool, StoreError> {
+    /// Notes at a node's lease that its sessions are claimed, for its next renewal. Returns how long the lease lives on
+    /// without one, or `None` if the node has no lease. Called before a claim on evidence, and after every claim, since a
+    /// renewal may come in between: the lease lies in another slot than the session.
+    async fn contest(&self, node: &NodeId) -> Result<Option<Duration>, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&self.scripts.contest_lease, &key, |_| {});
-        Ok(contested.await? == Value::Int(1))
+        let left = match contested.await? {
+            Value::Int(left) => u64::try_from(left).unwrap_or(0),
+            _ => 0,
+        };
+        Ok((left > 0).then(|| Duration::from_millis(left)))
     }
 
     async fn lease_lives(&self, node: &NodeId) -> Result<bool, StoreError> {

@@ -179,6 +179,22 @@ pub(super) async fn nodes_do_not_fight_over_a_session(store: &Store) {
     claim.await.expect("a lease later");
 }
 
+pub(super) async fn an_owner_that_is_gone_is_not_given_a_lease(store: &Store) {
+    let directory = &store.directory;
+    let (id, _) = session(store).await;
+    let (a, b) = (node("a"), node("b"));
+    directory.renew_lease(&b, LONG).await.unwrap();
+    let against_a = evidence("a", LONG);
+    let claim = directory.claim_on_evidence(&id, &b, &against_a);
+    claim.await.expect("a session that was opened a moment ago");
+
+    // A renewal that confirms less than a half of the lease leaves what a missed one does.
+    directory.renew_lease(&b, LONG / 3).await.unwrap();
+    let against_b = evidence("b", LONG);
+    let claim = directory.claim_on_evidence(&id, &a, &against_b);
+    claim.await.expect("its owner has missed a renewal");
+}
+
 pub(super) async fn records_expire(store: &Store) {
     let directory = &store.directory;
     let (id, epoch) = session(store).await;

@@ -168,10 +168,18 @@ impl Data {
             if let Some(owner) = owner.filter(|owner| self.lease_lives(owner)) {
                 let gone = evidence.filter(|evidence| evidence.against == *owner);
                 let since = data.came.map(|came| came.elapsed());
-                if gone.is_none_or(|gone| since.is_some_and(|since| since < gone.lease)) {
+                let mut lease = self.leases.get_mut(owner);
+                let left = lease
+                    .as_ref()
+                    .map(|lease| lease.until.saturating_duration_since(Instant::now()));
+                let too_soon = |gone: &Evidence| {
+                    since.is_some_and(|since| since < gone.lease)
+                        && left.is_some_and(|left| !gone.has_missed_a_renewal(left))
+                };
+                if gone.is_none_or(too_soon) {
                     return Err(StoreError::Held);
                 }
-                if let Some(mut lease) = self.leases.get_mut(owner) {
+                if let Some(lease) = &mut lease {
                     lease.contested = true;
                 }
             }
