@@ -37,6 +37,7 @@ OURS = {
         "listen": "set by the chart: use bindAddress",
         "advertise": "set by the chart: the address of the pod",
         "join": "set by the chart: the Service of the nodes",
+        "presence_port": "set by the chart: 7001 in workers, as the network policy allows",
         "tls": "set by the chart: use tls",
         "insecure": "set by the chart: it is true where tls.enabled is false",
     },

@@ -16,7 +16,7 @@ use shoal_cluster::{JoinedWorker, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_outbound::Outbound;
 use shoal_ports::{Announcement, NodeId, Worker, WorkerId};
-use shoal_rpc::JoiningWorker;
+use shoal_rpc::{JoiningWorker, PresencePorts};
 use shoal_worker::{Backend, WorkerRuntime};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -42,6 +42,7 @@ struct Inner {
     /// Where requests of backends may go.
     outbound: Outbound,
     rejoin: Duration,
+    presence: PresencePorts,
     dispatch: Dispatch,
     joins: OnceLock<Weak<WorkerJoins>>,
     state: Mutex<State>,
@@ -103,6 +104,7 @@ impl Pools {
             run_here,
             outbound,
             rejoin: settings.cluster.rejoin.get(),
+            presence: PresencePorts::new(settings.cluster.presence_port),
             dispatch,
             joins: OnceLock::new(),
             state: Mutex::new(State {
@@ -130,7 +132,7 @@ impl Pools {
         let _ = self.0.joins.set(Arc::downgrade(joins));
         for pool in self.0.state.lock().running.values_mut() {
             for worker in &mut pool.workers {
-                worker.joined = Some(joins.add(joining(&worker.runtime)));
+                worker.joined = Some(joins.add(joining(&worker.runtime, &self.0.presence)));
             }
         }
     }
@@ -374,7 +376,7 @@ impl Pools {
         self.0.dispatch.add_worker(runtime.clone());
         let joins = self.joins();
         PoolWorker {
-            joined: joins.map(|joins| joins.add(joining(&runtime))),
+            joined: joins.map(|joins| joins.add(joining(&runtime, &self.0.presence))),
             runtime,
         }
     }
@@ -423,6 +425,6 @@ async fn backends(
     made.with_context(|| format!("cannot make the backend of the pool {name}"))
 }
 
-fn joining(worker: &Arc<WorkerRuntime>) -> JoiningWorker {
-    JoiningWorker::new(Arc::clone(worker) as Arc<dyn Worker>)
+fn joining(worker: &Arc<WorkerRuntime>, presence: &PresencePorts) -> JoiningWorker {
+    JoiningWorker::with_presence(Arc::clone(worker) as Arc<dyn Worker>, presence.clone())
 }

@@ -27,6 +27,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::LinkConfig;
+use crate::presence::PresencePorts;
 use run::Runner;
 use subscriptions::Subscriptions;
 
@@ -42,6 +43,7 @@ struct Joining {
     /// Tells this runtime from one that had the same name before.
     incarnation: u64,
     subscriptions: Subscriptions,
+    presence: PresencePorts,
 }
 
 impl Joining {
@@ -53,12 +55,18 @@ impl Joining {
 impl JoiningWorker {
     /// Prepares a worker for being linked.
     pub fn new(worker: Arc<dyn Worker>) -> Self {
+        Self::with_presence(worker, PresencePorts::default())
+    }
+
+    /// As [`new`](Self::new), with the presence ports of its process.
+    pub fn with_presence(worker: Arc<dyn Worker>, presence: PresencePorts) -> Self {
         let ledger = worker.ledger();
         Self {
             joining: Arc::new(Joining {
                 worker,
                 incarnation: ledger.map_or_else(rand::random, |ledger| ledger.incarnation),
                 subscriptions: Subscriptions::default(),
+                presence,
             }),
         }
     }

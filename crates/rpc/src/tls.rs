@@ -44,6 +44,7 @@ pub use listener::{ListenerFiles, ListenerTls};
 use material::Material;
 use renewal::{Renewed, Source};
 pub(crate) use standing::Standing;
+pub(crate) use stream::peer_address;
 pub use validity::Validity;
 
 /// Where a process finds its certificate, and what it asks of its peers' ones.

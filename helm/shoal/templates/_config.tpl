@@ -9,6 +9,7 @@
 {{- $pools := dict -}}
 {{- if eq $role "worker" -}}
 {{- $_ := set $cluster "join" (list (include "shoal.join" .root)) -}}
+{{- $_ := set $cluster "presence_port" 7001 -}}
 {{- $backend := deepCopy .component.backend -}}
 {{- if and .component.env (kindIs "map" $backend) -}}
 {{- /* The values are in the environment of the pod; its server gets them by name. */ -}}

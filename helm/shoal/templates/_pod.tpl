@@ -95,6 +95,8 @@ containers:
       - {name: admin, containerPort: 8081}
       {{- if ne $c.role "worker" }}
       - {name: cluster, containerPort: 7000}
+      {{- else }}
+      - {name: presence, containerPort: 7001}
       {{- end }}
     startupProbe:
       httpGet: {path: /livez, port: admin{{ $scheme }}}

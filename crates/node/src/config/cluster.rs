@@ -37,8 +37,14 @@ settings! {
         pub learning: Period = Period::seconds(5),
         /// How long a request waits for its session's next owner before it is refused.
         pub patience: Period = Period::seconds(30),
-        /// How long a running call waits for the connection to its worker to come back. Then it is given up.
+        /// How long a running call waits for the connection to its worker to come back. Then it is given up. Shoal gives it up
+        /// at once if the worker's process has died and its machine says so.
         pub rejoin: Period = Period::seconds(5),
+        /// Port at which a process with workers shows that it lives. Nodes that the process has joined connect to it, at the
+        /// address that the process dials them from, when they lose the process. The port sends a random number and takes
+        /// nothing. 0 takes a free port. A firewall in between may drop connections to it: then a call waits `rejoin` for the
+        /// worker of a process that has died.
+        pub presence_port: u16 = 0,
         /// How long a connection to another process may be silent before it counts as broken.
         pub silence: Period = Period::seconds(4),
         /// Lets this process listen for others without TLS on more than loopback: whoever reaches `listen` can then do whatever a

@@ -34,6 +34,7 @@ pub(super) async fn connect(
         incarnation: joining.incarnation,
         limits: Some(versions::limits(config)),
         ledger: joining.worker.ledger().map(|ledger| ledger.number),
+        presence: joining.presence.towards(address).await,
     };
     handshake::dial(
         address,

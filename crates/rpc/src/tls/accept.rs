@@ -91,7 +91,7 @@ async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepte
     if tls.files().allow_plaintext && !begins_tls(&stream).await? {
         count(HandshakeOutcome::Plaintext);
         tracing::warn!(%peer, "another process came without TLS (cluster.tls.allow_plaintext = true)");
-        return Some(Accepted::plain(stream));
+        return Some(Accepted::plain(stream, peer));
     }
     let acceptor = TlsAcceptor::from(Arc::clone(&tls.material().server));
     match acceptor.accept(stream).into_fallible().await {
@@ -99,7 +99,7 @@ async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepte
             let shown = stream.get_ref().1.peer_certificates()?.first()?;
             let standing = Standing::of(shown, &tls.shared.source.name).ok()?;
             count(HandshakeOutcome::Agreed);
-            Some(Accepted::secured(stream, standing))
+            Some(Accepted::secured(stream, standing, peer))
         }
         Err((error, stream)) => {
             refuse(&error, peer);

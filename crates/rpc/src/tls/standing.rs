@@ -8,6 +8,8 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, Signatu
 use tonic::{Request, Status};
 use webpki::EndEntityCert;
 
+use super::stream::ConnectInfo;
+
 /// Between a pool's name and the cluster's, in a certificate: `search.pool.shoal`.
 const POOL: &str = ".pool.";
 /// In place of a name: any pool.
@@ -51,7 +53,8 @@ impl Standing {
 
     /// That of whoever sent a request.
     pub(crate) fn of_request<T>(request: &Request<T>) -> Self {
-        request.extensions().get().cloned().unwrap_or_default()
+        let info = request.extensions().get::<ConnectInfo>();
+        info.map(|info| info.standing.clone()).unwrap_or_default()
     }
 
     /// Why the peer may not work for `pool`, in words for both sides.

@@ -1,6 +1,7 @@
 //! An accepted connection, with TLS or without.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -8,33 +9,53 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
+use tonic::Request;
 use tonic::transport::server::Connected;
 
 use super::Standing;
 
 pub(crate) struct Accepted {
     stream: Either<Box<TlsStream<TcpStream>>, TcpStream>,
-    standing: Standing,
+    info: ConnectInfo,
+}
+
+/// What the requests of a connection can look up.
+#[derive(Clone)]
+pub(crate) struct ConnectInfo {
+    pub(super) standing: Standing,
+    address: SocketAddr,
+}
+
+/// Where a request comes from.
+pub(crate) fn peer_address<T>(request: &Request<T>) -> Option<SocketAddr> {
+    let accepted = request.extensions().get::<ConnectInfo>();
+    accepted.map_or_else(|| request.remote_addr(), |info| Some(info.address))
 }
 
 impl Accepted {
-    pub(super) fn secured(stream: TlsStream<TcpStream>, standing: Standing) -> Self {
+    pub(super) fn secured(
+        stream: TlsStream<TcpStream>,
+        standing: Standing,
+        address: SocketAddr,
+    ) -> Self {
         let stream = Either::Left(Box::new(stream));
-        Self { stream, standing }
+        let info = ConnectInfo { standing, address };
+        Self { stream, info }
     }
 
-    pub(super) fn plain(stream: TcpStream) -> Self {
+    pub(super) fn plain(stream: TcpStream, address: SocketAddr) -> Self {
         let stream = Either::Right(stream);
         let standing = Standing::Full;
-        Self { stream, standing }
+        let info = ConnectInfo { standing, address };
+        Self { stream, info }
     }
 }
 
 impl Connected for Accepted {
-    type ConnectInfo = Standing;
+    type ConnectInfo = ConnectInfo;
 
-    fn connect_info(&self) -> Standing {
-        self.standing.clone()
+    fn connect_info(&self) -> ConnectInfo {
+        self.info.clone()
     }
 }
 

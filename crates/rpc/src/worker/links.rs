@@ -17,11 +17,12 @@ use crate::LinkConfig;
 use crate::convert::catalog::announcement_in;
 use crate::error::LinkError;
 use crate::link::meter::Up;
+use crate::presence::PresenceProbe;
 use crate::proto::worker::v1 as wire;
 use crate::tls::Standing;
 
 /// Accepts the links of workers and keeps `set` up to date: a worker is added when it announces itself,
-/// and removed when it says goodbye or stays away for [`LinkConfig::rejoin`]. Workers are told of `nodes`.
+/// and removed when it says goodbye, when its process is gone, or when it stays away for [`LinkConfig::rejoin`]. Workers are told of `nodes`.
 ///
 /// The links come in through a [`ClusterServer`](crate::ClusterServer).
 pub fn serve_workers(
@@ -113,8 +114,14 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
-    pub(super) async fn run(self: Arc<Self>, mut drive: Drive, standing: Standing) {
+    /// Reads a link until it ends, and gives the worker up if no other link takes its place in time, or as soon as its
+    /// process is gone.
+    pub(super) async fn run(
+        self: Arc<Self>,
+        mut drive: Drive,
+        standing: Standing,
+        presence: PresenceProbe,
+    ) {
         let up = Up::new(LinkKind::Worker);
         let (peer, link) = (Arc::clone(&drive.peer), drive.link.number);
         let ended = loop {
@@ -136,12 +143,13 @@ impl WorkerLinksInner {
         drive.link.outbox.close(Some(&ended.to_string()));
         drop(drive);
         if peer.broke(Some(link)) {
-            tokio::select! {
-                () = sleep(self.config.rejoin) => {}
-                () = self.closing.cancelled() => {}
-            }
+            let reason = tokio::select! {
+                () = sleep(self.config.rejoin) => "it did not come back",
+                () = presence.gone() => "its process is gone",
+                () = self.closing.cancelled() => "this node is leaving",
+            };
             if peer.give_up(Some(link)) {
-                tracing::info!(worker = %peer.id, "a worker did not come back");
+                tracing::info!(worker = %peer.id, reason, "a worker was given up");
                 self.remove(&peer);
             }
         }

@@ -14,10 +14,11 @@ use crate::link::handshake;
 use crate::link::inbox::Inbox;
 use crate::link::outbox::{Outbox, ServerStream};
 use crate::link::versions;
+use crate::presence::PresenceProbe;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
 use crate::proto::worker::v1::{Hello, NodeFrame, Welcome, WorkerFrame};
-use crate::tls::Standing;
+use crate::tls::{Standing, peer_address};
 
 pub(crate) struct WorkerService(Arc<WorkerLinksInner>);
 
@@ -37,7 +38,7 @@ impl WorkerLink for WorkerService {
         &self,
         request: Request<Streaming<WorkerFrame>>,
     ) -> Result<Response<Self::LinkStream>, Status> {
-        let standing = Standing::of_request(&request);
+        let (standing, address) = (Standing::of_request(&request), peer_address(&request));
         let shared = &self.0;
         let config = &shared.config;
         let (outbox, stream) = Outbox::new(config.max_queued);
@@ -65,8 +66,9 @@ impl WorkerLink for WorkerService {
         peer.counts(hello.ledger);
         let link = (peer.join(outbox, welcome))
             .ok_or_else(|| Status::unavailable("the worker was just given up"))?;
+        let presence = PresenceProbe::begin(address, hello.presence, config.handshake_timeout);
         let drive = Drive::new(peer, link, inbox, nodes, shared.closing.clone());
-        tokio::spawn(Arc::clone(shared).run(drive, standing));
+        tokio::spawn(Arc::clone(shared).run(drive, standing, presence));
         Ok(Response::new(stream.into()))
     }
 }
