@@ -47,6 +47,9 @@ settings! {
         pub implied_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
         /// Whether tokens may or must be bound to a key of their client (DPoP).
         pub dpop: Dpop = Dpop::Off,
+        /// Bytes by which an edge remembers proofs (DPoP) at most, so that each is good once. A proof takes about 24, for three minutes
+        /// with the default `clock_skew`. A principal may hold a quarter of what is free.
+        pub dpop_bytes: usize = 64 << 20,
         /// How far this machine's clock may be from those of authorization servers and clients.
         pub clock_skew: Period = Period::seconds(60),
         /// How often an issuer's keys are fetched again. A key that is not known has them fetched sooner.

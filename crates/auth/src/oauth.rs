@@ -7,6 +7,7 @@
 mod cache;
 mod claims;
 mod dpop;
+mod flights;
 #[cfg(fuzzing)]
 pub mod fuzz;
 mod http;
@@ -30,6 +31,7 @@ use shoal_ports::{
     AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, ResourceMetadata,
     TokenDigest, TokenFault,
 };
+use tokio::time::Instant;
 
 use self::cache::VerifiedTokens;
 use self::claims::{ClaimRules, Told, Verified};
@@ -53,12 +55,17 @@ const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
 /// Knows callers by the access tokens of authorization servers. Dropping it ends what it does in the background.
 pub struct OAuth {
-    issuers: Vec<TrustedIssuer>,
+    tokens: Arc<AccessTokens>,
     token_bytes: usize,
-    verified: VerifiedTokens,
     possession: Possession,
-    scopes: Arc<Scopes>,
     resource: Resource,
+}
+
+/// What access tokens stand for.
+struct AccessTokens {
+    issuers: Vec<TrustedIssuer>,
+    verified: Arc<VerifiedTokens>,
+    scopes: Arc<Scopes>,
 }
 
 /// An authorization server whose tokens are taken.
@@ -95,22 +102,29 @@ impl OAuth {
         auth.check().map_err(|bad| bad.reason)?;
         let resource = public_url(&auth.resource)?;
         let scopes = Arc::new(Scopes::new(auth));
+        let verified = Arc::new(VerifiedTokens::new(auth.cached_bytes));
         let issuers = auth.issuers.iter();
-        let issuers = issuers.map(|issuer| TrustedIssuer::start(issuer, auth, &scopes, outbound));
-        let skew = auth.clock_skew.get();
+        let issuers =
+            issuers.map(|issuer| TrustedIssuer::start(issuer, auth, &scopes, &verified, outbound));
         Ok(Self {
-            issuers: issuers.collect::<Result<_, _>>()?,
+            tokens: Arc::new(AccessTokens {
+                issuers: issuers.collect::<Result<_, _>>()?,
+                verified,
+                scopes,
+            }),
             token_bytes: auth.token_bytes,
-            verified: VerifiedTokens::new(auth.cached_bytes),
             resource: Resource::new(auth, &resource, path),
-            possession: Possession::new(auth.dpop, resource, path.to_owned(), skew),
-            scopes,
+            possession: Possession::new(auth, resource, path.to_owned()),
         })
     }
 
     /// What is known of each authorization server.
     pub fn report(&self) -> Vec<IssuerReport> {
-        self.issuers.iter().map(TrustedIssuer::report).collect()
+        self.tokens
+            .issuers
+            .iter()
+            .map(TrustedIssuer::report)
+            .collect()
     }
 
     /// What keeps callers from being authenticated, if nobody's keys were ever had.
@@ -119,18 +133,37 @@ impl OAuth {
             Check::Keys(keys, _) => keys.known().age().is_none(),
             Check::Introspection(_) => false,
         };
-        let nobody = self.issuers.iter().all(without);
+        let nobody = self.tokens.issuers.iter().all(without);
         nobody.then(|| "the keys of no authorization server are known yet".to_owned())
     }
 
     /// Which authorization servers could not be reached last.
     pub fn trouble(&self) -> Option<String> {
-        let away = self.issuers.iter().filter(|issuer| match &issuer.check {
+        let issuers = self.tokens.issuers.iter();
+        let away = issuers.filter(|issuer| match &issuer.check {
             Check::Keys(keys, _) => keys.known().trouble.is_some(),
             Check::Introspection(_) => false,
         });
         let away: Vec<&str> = away.map(|issuer| issuer.name.as_str()).collect();
         (!away.is_empty()).then(|| format!("no keys can be fetched from {}", away.join(", ")))
+    }
+}
+
+impl AccessTokens {
+    /// What a token stands for `now`. Cancellation safe.
+    async fn read(
+        &self,
+        token: &[u8],
+        digest: TokenDigest,
+        now: Instant,
+    ) -> Result<Verified, AuthError> {
+        if let Some(known) = self.verified.get(&digest, now) {
+            return Ok(known);
+        }
+        let malformed = |_| AuthError::Token(TokenFault::Malformed);
+        let token = str::from_utf8(token).map_err(malformed)?;
+        // Boxed: each request would have room for it, and nearly none needs that.
+        Box::pin(self.verify(token, digest)).await
     }
 
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
@@ -142,7 +175,7 @@ impl OAuth {
                 Check::Keys(..) => None,
             });
             let asked = asked.ok_or(fault(TokenFault::Malformed))?;
-            return asked.ask(token, digest).await;
+            return asked.ask(token, digest, None).await;
         };
         let named: Named = jws.read().ok_or(fault(TokenFault::Malformed))?;
         let mut issuers = self.issuers.iter();
@@ -150,7 +183,9 @@ impl OAuth {
         let issuer = issuer.ok_or(fault(TokenFault::Issuer))?;
         let (keys, rules) = match &issuer.check {
             Check::Keys(keys, rules) => (keys, rules),
-            Check::Introspection(asked) => return asked.ask(token, digest).await,
+            Check::Introspection(asked) => {
+                return asked.ask(token, digest, Some(jws.payload())).await;
+            }
         };
         let algorithm = jws.algorithm(&issuer.algorithms);
         let algorithm = algorithm.ok_or(fault(TokenFault::Algorithm))?;
@@ -158,7 +193,9 @@ impl OAuth {
             return Err(fault(TokenFault::Malformed));
         }
         expect_signature(&jws, algorithm, keys).await?;
-        rules.read(jws.payload(), Told::ByToken).map_err(fault)
+        let verified = rules.read(jws.payload(), Told::ByToken).map_err(fault)?;
+        self.verified.keep(digest, verified.clone());
+        Ok(verified)
     }
 }
 
@@ -199,6 +236,7 @@ impl TrustedIssuer {
         issuer: &Issuer,
         auth: &Auth,
         scopes: &Arc<Scopes>,
+        verified: &Arc<VerifiedTokens>,
         outbound: &Outbound,
     ) -> Result<Self, String> {
         let timeout = auth.request_timeout.get();
@@ -219,7 +257,8 @@ impl TrustedIssuer {
         let name = issuer.issuer.clone();
         let check = match &issuer.introspection {
             Some(asked) => {
-                let asked = Introspector::new(http, name.clone(), asked.clone(), rules);
+                let (asked, verified) = (asked.clone(), Arc::clone(verified));
+                let asked = Introspector::new(http, name.clone(), asked, rules, verified);
                 Check::Introspection(asked)
             }
             None => {
@@ -264,19 +303,9 @@ impl Authenticator for OAuth {
             return Err(AuthError::Token(TokenFault::TooLong));
         }
         let digest = shown.digest(token);
-        let verified = match self.verified.get(&digest, shown.came) {
-            Some(known) => known,
-            None => {
-                let malformed = |_| AuthError::Token(TokenFault::Malformed);
-                let token = str::from_utf8(token).map_err(malformed)?;
-                // Boxed: each request would have room for it, and nearly none needs that.
-                let verified = Box::pin(self.verify(token, digest)).await?;
-                self.verified.keep(digest, verified.clone());
-                verified
-            }
-        };
+        let verified = self.tokens.read(token, digest, shown.came).await?;
         self.possession.check(&verified, &digest, &shown)?;
-        self.scopes.expect_required(&verified.grant)?;
+        self.tokens.scopes.expect_required(&verified.grant)?;
         Ok(Authenticated {
             principal: verified.principal,
             grant: Some(verified.grant),
@@ -288,7 +317,7 @@ impl Authenticator for OAuth {
     }
 
     fn authorize(&self, grant: &Grant, operation: &Operation<'_>) -> Result<(), AuthError> {
-        self.scopes.expect_for(grant, operation)
+        self.tokens.scopes.expect_for(grant, operation)
     }
 
     fn challenges(&self, why: &AuthError) -> Vec<String> {

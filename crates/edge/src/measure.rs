@@ -83,6 +83,7 @@ pub(crate) fn outcome(why: &AuthError) -> (AuthOutcome, &'static str) {
         AuthError::Invalid => (AuthOutcome::Invalid, "unknown"),
         AuthError::Token(fault) => (AuthOutcome::Invalid, fault.label()),
         AuthError::Proof(fault) => (AuthOutcome::Invalid, fault.label()),
+        AuthError::TooManyProofs { .. } => (AuthOutcome::Unavailable, "proof_limit"),
         AuthError::Scope(_) => (AuthOutcome::Insufficient, "scope"),
         AuthError::Unavailable { .. } => (AuthOutcome::Unavailable, "none"),
     }

@@ -308,6 +308,10 @@ fn of_auth(why: &AuthError) -> Row {
     use StatusCode as Status;
     match why {
         AuthError::Scope(_) => row(Status::FORBIDDEN, code::INVALID_REQUEST, Reason::Forbidden),
+        AuthError::TooManyProofs { retry_after } => Row {
+            retry_after: Some(*retry_after),
+            ..OF_PRINCIPAL
+        },
         AuthError::Unavailable { retry_after, .. } => Row {
             retry_after: Some(*retry_after),
             ..row(

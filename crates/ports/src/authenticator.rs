@@ -38,7 +38,7 @@ pub trait Authenticator: Send + Sync + 'static {
     fn challenges(&self, why: &AuthError) -> Vec<String> {
         match why {
             AuthError::Missing => vec!["Bearer".to_owned()],
-            AuthError::Unavailable { .. } => Vec::new(),
+            AuthError::Unavailable { .. } | AuthError::TooManyProofs { .. } => Vec::new(),
             _ => vec![
                 r#"Bearer error="invalid_token", error_description="the bearer token is not valid""#
                     .to_owned(),
@@ -212,6 +212,14 @@ pub enum AuthError {
     /// The proof that the caller has the token's key is wrong (RFC 9449).
     #[error("the DPoP proof is not valid: {0}; send a new one with each request")]
     Proof(ProofFault),
+    /// A valid proof for which there is no room: the principal has shown too many within the time in which each could be replayed.
+    #[error(
+        "this principal has shown too many DPoP proofs within a short time; send requests more slowly"
+    )]
+    TooManyProofs {
+        /// When to come back.
+        retry_after: Duration,
+    },
     /// A valid token that is not enough: all scopes that the request needs.
     #[error("the access token lacks a scope; this needs: {}; authorize again with it", .0.join(" "))]
     Scope(Arc<[String]>),

@@ -75,6 +75,7 @@ impl Auth {
         }
         for (setting, size) in [
             ("cached_bytes", self.cached_bytes),
+            ("dpop_bytes", self.dpop_bytes),
             ("token_bytes", self.token_bytes),
         ] {
             if size == 0 {

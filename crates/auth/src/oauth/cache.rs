@@ -44,7 +44,8 @@ impl VerifiedTokens {
         if now < known.until {
             return Some(known);
         }
-        self.0.remove(token);
+        // Another one may have come meanwhile.
+        self.0.remove_if(token, |known| known.until <= now);
         None
     }
 

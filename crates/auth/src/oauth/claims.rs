@@ -92,8 +92,17 @@ impl ClaimRules {
     /// # Errors
     /// The first that is wrong.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.read_at(text, told, now.unwrap_or_default())
+        self.read_at(text, told, since_epoch())
+    }
+
+    /// Checks claims for which nobody answers yet: whether a token with them can be good now.
+    ///
+    /// # Errors
+    /// Its time is over or has not come, or they cannot be read.
+    pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
+        let Unique(claims) = serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
+        let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
+        until.map(|_| ())
     }
 
     /// The same at a time since 1970.
@@ -199,6 +208,12 @@ impl ClaimRules {
             _ => Vec::new(),
         }
     }
+}
+
+/// The time of day, by this machine's clock.
+fn since_epoch() -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default()
 }
 
 /// A date of a claim, which may have a fraction (RFC 7519, 2).

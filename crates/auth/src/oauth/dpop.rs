@@ -5,26 +5,22 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 use shoal_ports::{
     AuthError, ClientCertificate, Credentials, ProofFault, Scheme, TokenDigest, TokenFault,
 };
 use url::Url;
 
-use super::AWAY;
 use super::claims::{Binding, Verified};
 use super::jws::Jws;
 use super::keys::PublicKey;
-use super::replays::{Replays, Shown};
-use crate::config::{Dpop, SigningAlgorithm};
+use super::replays::{Proof, Replays, SLICE, Shown};
+use crate::config::{Auth, Dpop, SigningAlgorithm};
 
 /// The longest proof, and the longest name of one, in bytes.
 const PROOF: usize = 4 << 10;
 const NAME: usize = 256;
 /// How old a proof may be, besides what clocks differ by: it travels, and may wait for its turn.
 const FRESH: Duration = Duration::from_secs(60);
-/// Proofs that are remembered at most.
-const REMEMBERED: usize = 100_000;
 /// What proofs may be signed with.
 pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::ES256,
@@ -44,7 +40,7 @@ pub(crate) struct Possession {
 }
 
 #[derive(Deserialize)]
-struct Claims {
+pub(super) struct Claims {
     jti: String,
     htm: String,
     htu: String,
@@ -54,14 +50,13 @@ struct Claims {
 }
 
 impl Possession {
-    pub(crate) fn new(mode: Dpop, resource: Url, path: String, skew: Duration) -> Self {
+    pub(crate) fn new(auth: &Auth, resource: Url, path: String) -> Self {
         Self {
-            mode,
+            mode: auth.dpop,
             resource,
             path,
-            skew,
-            // From `skew` before its time, until it is too old. Its time has no fractions.
-            replays: Replays::new(FRESH + skew * 2 + Duration::from_secs(2), REMEMBERED),
+            skew: auth.clock_skew.get(),
+            replays: Replays::new(auth.dpop_bytes),
         }
     }
 
@@ -93,22 +88,33 @@ impl Possession {
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default().as_secs_f64();
-        let proof = self.read(bound_to, token, shown, now);
-        match self.replays.show(proof.map_err(AuthError::Proof)?) {
+        let (thumbprint, claims) =
+            (self.read(bound_to, token, shown, now)).map_err(AuthError::Proof)?;
+        let left = claims.iat + FRESH.as_secs_f64() + self.skew.as_secs_f64() - now;
+        let seconds = |count: f64| Duration::try_from_secs_f64(count).unwrap_or_default();
+        let proof = Proof {
+            thumbprint,
+            name: &claims.jti,
+            date: seconds(claims.iat),
+            // This machine's clock may be set back by as much as clocks may differ.
+            left: seconds(left) + self.skew,
+        };
+        // Before quotas are counted: one that a quota refuses is sent again with another proof, and this one must stay worthless.
+        match self.replays.show(&verified.principal, proof) {
             Shown::First => Ok(()),
             Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
-            Shown::Full => Err(AWAY),
+            Shown::Full => Err(AuthError::TooManyProofs { retry_after: SLICE }),
         }
     }
 
-    /// Checks a proof, and returns what tells it from others.
+    /// Checks a proof, and returns its key's thumbprint and what it says.
     pub(super) fn read(
         &self,
         bound_to: &str,
         token: &TokenDigest,
         shown: &Credentials<'_>,
         now: f64,
-    ) -> Result<[u8; 32], ProofFault> {
+    ) -> Result<([u8; 32], Claims), ProofFault> {
         let proof = shown.proof.ok_or(ProofFault::Missing)?;
         let jws = Some(proof).filter(|proof| proof.len() <= PROOF);
         let jws = jws.and_then(Jws::of).ok_or(ProofFault::Malformed)?;
@@ -143,10 +149,7 @@ impl Possession {
         if !(oldest..=newest).contains(&claims.iat) {
             return Err(ProofFault::Time);
         }
-        Ok((Sha256::new().chain_update(thumbprint))
-            .chain_update(claims.jti)
-            .finalize()
-            .into())
+        Ok((thumbprint, claims))
     }
 
     /// Whether a proof names the URL of a request: that which clients know, and never what the request says of its host.

@@ -35,12 +35,11 @@ static RULES: LazyLock<ClaimRules> = LazyLock::new(|| {
 
 static POSSESSION: LazyLock<Possession> = LazyLock::new(|| {
     let resource = Url::parse(RESOURCE).expect("it is a URL");
-    Possession::new(
-        Dpop::Accepted,
-        resource,
-        "/mcp".to_owned(),
-        Duration::from_secs(60),
-    )
+    let auth = Auth {
+        dpop: Dpop::Accepted,
+        ..Auth::default()
+    };
+    Possession::new(&auth, resource, "/mcp".to_owned())
 });
 
 /// A token, before and after its signature is checked.

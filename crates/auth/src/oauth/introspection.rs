@@ -1,20 +1,25 @@
 //! Asking the issuer about a token (RFC 7662).
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
+use quick_cache::UnitWeighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 use serde::Deserialize;
 use shoal_ports::{AuthError, TokenDigest, TokenFault, read_text};
 use shoal_telemetry::metrics::{AuthServerOutcome, AuthServerRequest, metrics};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::AWAY;
+use super::cache::VerifiedTokens;
 use super::claims::{ClaimRules, Told, Verified};
+use super::flights::Flights;
 use super::http::{HttpAsker, NoAnswer};
 use super::metadata::discover;
 use crate::config::Introspection;
@@ -22,25 +27,38 @@ use crate::config::Introspection;
 /// How long a refusal is believed, and where to ask.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// Tokens that are asked about at a time, and refusals that are remembered, at most.
-const AT_A_TIME: usize = 64;
-const REMEMBERED: usize = 4096;
+/// Tokens that are asked about at a time at most: of those that were good before, and of all others.
+const KNOWN_AT_A_TIME: usize = 32;
+const OTHERS_AT_A_TIME: usize = 32;
+/// Refusals, and tokens that were good, that are remembered at most.
+const REFUSALS: usize = 4096;
+const KNOWN: usize = 64 << 10;
 /// Bytes of the file with the secret at most.
 const LONGEST_SECRET: u64 = 64 << 10;
 
+type ByToken<V> = Cache<TokenDigest, V, UnitWeighter, RandomState>;
+
 /// Asks an issuer about tokens.
 pub(crate) struct Introspector {
-    http: HttpAsker,
-    issuer: String,
-    asked: Introspection,
-    rules: ClaimRules,
-    place: tokio::sync::Mutex<Option<(String, Instant)>>,
-    at_a_time: Semaphore,
-    questions: Mutex<HashMap<TokenDigest, Arc<Question>>>,
+    issuer: Arc<AskedIssuer>,
+    flights: Flights<TokenDigest, Result<Verified, AuthError>>,
 }
 
-/// What is being found out about a token. Whoever holds the lock asks; the others wait, and look again.
-type Question = tokio::sync::Mutex<Option<(Result<Verified, TokenFault>, Instant)>>;
+struct AskedIssuer {
+    http: HttpAsker,
+    name: String,
+    asked: Introspection,
+    rules: ClaimRules,
+    /// Where to ask, if that was found, and until when it counts.
+    endpoint: Mutex<Option<(String, Instant)>>,
+    finding: Flights<(), Result<String, NoAnswer>>,
+    /// Places of tokens that were good before, which nobody can take by showing what was never issued.
+    of_known: Semaphore,
+    of_others: Semaphore,
+    known: ByToken<()>,
+    refused: ByToken<(TokenFault, Instant)>,
+    verified: Arc<VerifiedTokens>,
+}
 
 #[derive(Deserialize)]
 struct Active {
@@ -48,103 +66,127 @@ struct Active {
 }
 
 impl Introspector {
+    /// What is good goes into `verified`.
     pub(crate) fn new(
         http: HttpAsker,
-        issuer: String,
+        name: String,
         asked: Introspection,
         rules: ClaimRules,
+        verified: Arc<VerifiedTokens>,
     ) -> Self {
         Self {
-            http,
-            issuer,
-            asked,
-            rules,
-            place: tokio::sync::Mutex::default(),
-            at_a_time: Semaphore::new(AT_A_TIME),
-            questions: Mutex::default(),
+            issuer: Arc::new(AskedIssuer {
+                http,
+                name,
+                asked,
+                rules,
+                endpoint: Mutex::default(),
+                finding: Flights::default(),
+                of_known: Semaphore::new(KNOWN_AT_A_TIME),
+                of_others: Semaphore::new(OTHERS_AT_A_TIME),
+                known: by_token(KNOWN),
+                refused: by_token(REFUSALS),
+                verified,
+            }),
+            flights: Flights::default(),
         }
     }
 
-    /// What a token stands for. Dropping the future gives up; whoever else waits for the same then asks.
+    /// What a token stands for, which says this of itself if it is a JWT. All who ask at the same time get the same answer, also that
+    /// there is none. Cancellation safe.
     pub(crate) async fn ask(
         &self,
         token: &str,
         digest: TokenDigest,
+        claims: Option<&[u8]>,
     ) -> Result<Verified, AuthError> {
-        let question = self.question(digest);
-        let mut known = question.lock().await;
-        if let Some((answer, until)) = &*known
-            && Instant::now() < *until
-        {
-            return answer.clone().map_err(AuthError::Token);
+        let issuer = &self.issuer;
+        if let Some(fault) = issuer.refusal(&digest) {
+            return Err(AuthError::Token(fault));
         }
-        let _place = self.at_a_time.try_acquire().map_err(|_| AWAY)?;
-        let asked = self.ask_server(token).await;
+        issuer
+            .expect_issued(token, claims)
+            .map_err(AuthError::Token)?;
+        let attempt = self.flights.join(digest, || {
+            let (issuer, token) = (Arc::clone(issuer), token.to_owned());
+            async move { issuer.find_out(&token, digest).await }
+        });
+        attempt.await
+    }
+}
+
+impl AskedIssuer {
+    /// Why a token was refused a moment ago, if it was.
+    fn refusal(&self, token: &TokenDigest) -> Option<TokenFault> {
+        let (fault, until) = self.refused.get(token)?;
+        (Instant::now() < until).then_some(fault)
+    }
+
+    /// Checks whether a token can be one that the issuer would call active.
+    fn expect_issued(&self, token: &str, claims: Option<&[u8]>) -> Result<(), TokenFault> {
+        // RFC 6750, 2.1.
+        let text = token.trim_end_matches('=');
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+        if text.is_empty() || !text.bytes().all(allowed) {
+            return Err(TokenFault::Malformed);
+        }
+        claims.map_or(Ok(()), |claims| self.rules.expect_unexpired(claims))
+    }
+
+    async fn find_out(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
+        // Another attempt may have ended after this one's caller looked.
+        if let Some(known) = self.verified.get(&digest, Instant::now()) {
+            return Ok(known);
+        }
+        let _place = self.place(&digest).ok_or(AWAY)?;
+        let asked = self.ask(token).await;
         let outcome = match &asked {
             Ok(_) => AuthServerOutcome::Answered,
             Err(_) => AuthServerOutcome::Failed,
         };
         let security = &metrics().security;
         security.asked_server(AuthServerRequest::Introspection, outcome);
+        let issuer = &self.name;
         let text = asked.map_err(|why| {
-            tracing::warn!(
-                issuer = self.issuer,
-                error = why,
-                "cannot ask about a token"
-            );
+            tracing::warn!(issuer, error = why, "cannot ask about a token");
             AWAY
         })?;
         let answer = match serde_json::from_slice::<Active>(&text) {
             Ok(Active { active: true }) => self.rules.read(&text, Told::ByIssuer),
             Ok(_) => Err(TokenFault::Inactive),
             Err(_) => {
-                tracing::warn!(
-                    issuer = self.issuer,
-                    "the answer about a token cannot be read"
-                );
+                tracing::warn!(issuer, "the answer about a token cannot be read");
                 return Err(AWAY);
             }
         };
-        let until = match &answer {
-            Ok(verified) => verified.until,
-            Err(_) => Instant::now() + REFUSED_FOR,
-        };
-        *known = Some((answer.clone(), until));
-        if answer.is_ok() {
-            // Whoever waits has the question; from now on, those who come know the answer without it.
-            self.questions.lock().remove(&digest);
+        match &answer {
+            Ok(verified) => {
+                self.known.insert(digest, ());
+                self.verified.keep(digest, verified.clone());
+            }
+            Err(fault) => {
+                self.known.remove(&digest);
+                let until = Instant::now() + REFUSED_FOR;
+                self.refused.insert(digest, (*fault, until));
+            }
         }
         answer.map_err(AuthError::Token)
     }
 
-    fn question(&self, digest: TokenDigest) -> Arc<Question> {
-        let mut questions = self.questions.lock();
-        if questions.len() >= REMEMBERED && !questions.contains_key(&digest) {
-            let now = Instant::now();
-            // One that is being asked is held by whoever asks.
-            let open = |question: &Question| {
-                let known = question.try_lock();
-                known.is_ok_and(|known| known.as_ref().is_some_and(|(_, until)| now < *until))
-            };
-            questions.retain(|_, question| Arc::strong_count(question) > 1 || open(question));
-            if questions.len() >= REMEMBERED
-                && let Some(any) = questions.keys().next().copied()
-            {
-                questions.remove(&any);
-            }
-        }
-        questions.entry(digest).or_default().clone()
+    /// A place to ask about a token, if one is free.
+    fn place(&self, token: &TokenDigest) -> Option<SemaphorePermit<'_>> {
+        let of_known = self.known.get(token).map(|()| &self.of_known);
+        let places = of_known.into_iter().chain([&self.of_others]);
+        places.filter_map(|places| places.try_acquire().ok()).next()
     }
 
-    async fn ask_server(&self, token: &str) -> Result<bytes::Bytes, String> {
+    async fn ask(&self, token: &str) -> Result<Bytes, String> {
         let why = |none: NoAnswer| match none {
             NoAnswer::NotFound => "there is nothing at that URL".to_owned(),
             NoAnswer::Failed(why) => why,
         };
-        let url = self
-            .http
-            .url(&self.place().await.map_err(why)?)
-            .map_err(why)?;
+        let endpoint = self.endpoint().await.map_err(why)?;
+        let url = self.http.url(&endpoint).map_err(why)?;
         let secret = self.secret()?;
         let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
         let (client, secret) = (encoded(&self.asked.client_id), encoded(&secret));
@@ -164,20 +206,34 @@ impl Introspector {
         Ok(secret.trim_end_matches(['\r', '\n']).to_owned())
     }
 
-    async fn place(&self) -> Result<String, NoAnswer> {
-        if let Some(place) = &self.asked.endpoint {
-            return Ok(place.clone());
+    async fn endpoint(&self) -> Result<String, NoAnswer> {
+        if let Some(endpoint) = &self.asked.endpoint {
+            return Ok(endpoint.clone());
         }
-        let mut place = self.place.lock().await;
-        if let Some((known, until)) = &*place
-            && Instant::now() < *until
-        {
-            return Ok(known.clone());
+        let known = self.endpoint.lock().clone();
+        if let Some((known, _)) = known.filter(|(_, until)| Instant::now() < *until) {
+            return Ok(known);
         }
-        let found = discover(&self.http, &self.issuer).await?;
-        let none = || NoAnswer::Failed("its metadata names no introspection endpoint".to_owned());
-        let found = found.introspection_endpoint.ok_or_else(none)?;
-        *place = Some((found.clone(), Instant::now() + PLACE_FOR));
+        let finding = self.finding.join((), || {
+            let (http, issuer) = (self.http.clone(), self.name.clone());
+            async move {
+                let found = discover(&http, &issuer).await?.introspection_endpoint;
+                let none = "its metadata names no introspection endpoint";
+                found.ok_or_else(|| NoAnswer::Failed(none.to_owned()))
+            }
+        });
+        let found = finding.await?;
+        *self.endpoint.lock() = Some((found.clone(), Instant::now() + PLACE_FOR));
         Ok(found)
     }
+}
+
+fn by_token<V: Clone>(most: usize) -> ByToken<V> {
+    Cache::with(
+        most,
+        u64::try_from(most).unwrap_or(u64::MAX),
+        UnitWeighter,
+        RandomState::default(),
+        DefaultLifecycle::default(),
+    )
 }

@@ -1,22 +1,61 @@
 //! Which proofs were shown before, for as long as they could be shown again.
+//!
+//! A proof that comes again has the date that it had, since that is signed. So proofs are kept in slices by their dates: each is looked
+//! for in one, and a slice is forgotten as a whole once none of its proofs would be taken any more.
+//!
+//! Principals share the memory. Each may hold a part of what is free. So one alone can have a fifth, and however many want all of it,
+//! there is something left for the next.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
+use foldhash::fast::RandomState as Fast;
 use parking_lot::Mutex;
+use shoal_ports::Principal;
 use tokio::time::Instant;
 
-/// Remembers for at least a time, and for twice that at most.
+/// The dates of one slice.
+pub(crate) const SLICE: Duration = Duration::from_secs(10);
+/// Bytes that a proof takes in a set that has just grown, and a principal in a slice and beside all slices.
+const PROOF: usize = 24;
+const OWNER: usize = 80;
+/// A principal may hold this part of what is free.
+const PART: usize = 4;
+
+/// A proof that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Proof<'a> {
+    /// Of the key that signed it.
+    pub(crate) thumbprint: [u8; 32],
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its date, and for how much longer it would be taken.
+    pub(crate) date: Duration,
+    pub(crate) left: Duration,
+}
+
+/// Remembers proofs.
 pub(crate) struct Replays {
-    remembered_for: Duration,
-    most: usize,
+    most_bytes: usize,
+    /// Two proofs, or two principals, have the same hash by chance only: nobody knows the keys of it.
+    hasher: RandomState,
     seen: Mutex<Seen>,
 }
 
+#[derive(Default)]
 struct Seen {
-    now: HashSet<[u8; 32]>,
-    before: HashSet<[u8; 32]>,
-    turned: Instant,
+    /// By their dates.
+    slices: BTreeMap<u64, Slice>,
+    bytes: usize,
+    bytes_of: HashMap<u64, usize, Fast>,
+}
+
+struct Slice {
+    proofs: HashSet<u64, Fast>,
+    bytes_of: HashMap<u64, usize, Fast>,
+    /// When none of them would be taken any more, by the clock that nobody sets.
+    until: Instant,
 }
 
 /// What becomes of a proof.
@@ -24,44 +63,67 @@ struct Seen {
 pub(crate) enum Shown {
     First,
     Again,
-    /// There is no room to remember it, so that it could be shown again.
+    /// Its principal has shown too many: there is no room to remember it, so that it could be shown again.
     Full,
 }
 
 impl Replays {
-    pub(crate) fn new(remembered_for: Duration, most: usize) -> Self {
+    pub(crate) fn new(most_bytes: usize) -> Self {
         Self {
-            remembered_for,
-            most,
-            seen: Mutex::new(Seen {
-                now: HashSet::new(),
-                before: HashSet::new(),
-                turned: Instant::now(),
-            }),
+            most_bytes,
+            hasher: RandomState::new(),
+            seen: Mutex::default(),
         }
     }
 
-    /// Remembers a proof.
-    pub(crate) fn show(&self, proof: [u8; 32]) -> Shown {
+    /// Remembers a proof of a principal.
+    pub(crate) fn show(&self, principal: &Principal, proof: Proof<'_>) -> Shown {
+        let owner = self.hasher.hash_one(principal);
+        let hash = self.hasher.hash_one((proof.thumbprint, proof.name));
+        let now = Instant::now();
+        let until = now + proof.left;
         let mut seen = self.seen.lock();
-        let age = seen.turned.elapsed();
-        if age >= self.remembered_for {
-            let last = std::mem::take(&mut seen.now);
-            // What was not shown within two turns cannot be shown any more.
-            seen.before = match age < self.remembered_for * 2 {
-                true => last,
-                false => HashSet::new(),
-            };
-            seen.turned = Instant::now();
-        }
-        if seen.now.contains(&proof) || seen.before.contains(&proof) {
+        seen.forget(now);
+        let date = proof.date.as_secs() / SLICE.as_secs();
+        let slice = seen.slices.get(&date);
+        if slice.is_some_and(|slice| slice.proofs.contains(&hash)) {
             return Shown::Again;
         }
-        if seen.now.len() + seen.before.len() >= self.most {
+        let is_known = slice.is_some_and(|slice| slice.bytes_of.contains_key(&owner));
+        let bytes = if is_known { PROOF } else { PROOF + OWNER };
+        let own = seen.bytes_of.get(&owner).copied().unwrap_or_default();
+        if own + bytes > self.most_bytes.saturating_sub(seen.bytes) / PART {
             return Shown::Full;
         }
-        seen.now.insert(proof);
+        seen.bytes += bytes;
+        *seen.bytes_of.entry(owner).or_default() += bytes;
+        let slice = seen.slices.entry(date).or_insert_with(|| Slice {
+            proofs: HashSet::default(),
+            bytes_of: HashMap::default(),
+            until,
+        });
+        slice.until = slice.until.max(until);
+        slice.proofs.insert(hash);
+        *slice.bytes_of.entry(owner).or_default() += bytes;
         Shown::First
+    }
+}
+
+impl Seen {
+    fn forget(&mut self, now: Instant) {
+        while let Some(oldest) = self.slices.first_entry()
+            && oldest.get().until < now
+        {
+            for (owner, bytes) in oldest.remove().bytes_of {
+                self.bytes -= bytes;
+                if let Some(all) = self.bytes_of.get_mut(&owner) {
+                    *all -= bytes;
+                    if *all == 0 {
+                        self.bytes_of.remove(&owner);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -69,21 +131,71 @@ impl Replays {
 mod tests {
     use std::time::Duration;
 
-    use super::{Replays, Shown};
+    use shoal_ports::Principal;
+    use tokio::time::advance;
+
+    use super::{OWNER, PROOF, Proof, Replays, SLICE, Shown};
+
+    const LEFT: Duration = Duration::from_secs(120);
+
+    fn proof(name: &str, date: u64) -> Proof<'_> {
+        Proof {
+            thumbprint: [1; 32],
+            name,
+            date: Duration::from_secs(date),
+            left: LEFT,
+        }
+    }
+
+    /// How many proofs a principal can show.
+    fn show_all(replays: &Replays, principal: &str, date: u64) -> usize {
+        let principal = Principal::new(principal);
+        let name = |number: usize| format!("{principal}{date}-{number}");
+        let mut shown = 0..;
+        let full =
+            |number: &usize| replays.show(&principal, proof(&name(*number), date)) == Shown::Full;
+        shown.find(full).unwrap()
+    }
 
     #[tokio::test(start_paused = true)]
-    async fn a_proof_is_remembered_for_its_time_and_there_are_so_many_at_most() {
-        let replays = Replays::new(Duration::from_secs(10), 3);
-        assert_eq!(replays.show([1; 32]), Shown::First);
-        tokio::time::advance(Duration::from_secs(9)).await;
-        assert_eq!(replays.show([2; 32]), Shown::First);
-        tokio::time::advance(Duration::from_secs(9)).await;
-        // The second is nine seconds old.
-        assert_eq!(replays.show([2; 32]), Shown::Again);
-        assert_eq!(replays.show([3; 32]), Shown::First);
-        assert_eq!(replays.show([4; 32]), Shown::Full);
-        tokio::time::advance(Duration::from_secs(30)).await;
-        assert_eq!(replays.show([4; 32]), Shown::First);
-        assert_eq!(replays.show([1; 32]), Shown::First);
+    async fn a_proof_is_known_for_as_long_as_it_would_be_taken() {
+        let replays = Replays::new(1 << 20);
+        let alice = Principal::new("alice");
+        assert_eq!(replays.show(&alice, proof("a", 1000)), Shown::First);
+        assert_eq!(replays.show(&alice, proof("a", 1000)), Shown::Again);
+        assert_eq!(replays.show(&alice, proof("b", 1000)), Shown::First);
+        advance(LEFT).await;
+        let late = Proof {
+            left: Duration::ZERO,
+            ..proof("a", 1000)
+        };
+        assert_eq!(replays.show(&alice, late), Shown::Again);
+        assert_eq!(replays.show(&alice, proof("c", 1130)), Shown::First);
+        advance(SLICE).await;
+        assert_eq!(replays.show(&alice, proof("c", 1130)), Shown::Again);
+        let seen = replays.seen.lock();
+        assert_eq!((seen.slices.len(), seen.bytes), (1, PROOF + OWNER));
+        assert_eq!(seen.bytes_of.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_shows_most_leaves_room_for_all_others() {
+        let most = 256 << 10;
+        let replays = Replays::new(most);
+        let mut before = usize::MAX;
+        for hostile in 1..=20 {
+            let shown = show_all(&replays, &format!("hostile-{hostile}"), 1000);
+            assert!((1..=before).contains(&shown), "{hostile}: {shown}");
+            before = shown;
+        }
+        assert!(replays.seen.lock().bytes <= most);
+        // Nobody is refused who shows little.
+        for honest in ["one", "two", "three"] {
+            let shown = replays.show(&Principal::new(honest), proof(honest, 1000));
+            assert_eq!(shown, Shown::First);
+        }
+        advance(LEFT * 2).await;
+        let again = show_all(&replays, "hostile-1", 1200);
+        assert!(again > most / PROOF / 6, "{again}");
     }
 }

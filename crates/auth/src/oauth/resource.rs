@@ -68,7 +68,7 @@ impl Resource {
     /// A value of `WWW-Authenticate` for each scheme. Nothing in them comes from the request.
     pub(crate) fn challenges(&self, why: &AuthError) -> Vec<String> {
         let (error, scope) = match why {
-            AuthError::Unavailable { .. } => return Vec::new(),
+            AuthError::Unavailable { .. } | AuthError::TooManyProofs { .. } => return Vec::new(),
             AuthError::Missing => (None, self.required.clone()),
             AuthError::Scope(needed) => (Some("insufficient_scope"), needed.join(" ")),
             AuthError::Proof(_) => (Some("invalid_dpop_proof"), self.required.clone()),

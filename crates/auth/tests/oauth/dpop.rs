@@ -17,15 +17,22 @@ struct Bound {
 
 async fn bound(mode: Dpop) -> Bound {
     let setting = Setting::with(|auth| auth.dpop = mode).await;
-    let client = SigningKey::es256("client");
-    let mut claims = setting.claims();
-    claims["cnf"] = json!({ "jkt": client.thumbprint() });
-    let token = setting.key.token(&claims);
+    let (client, token) = bound_token(&setting, "alice");
     Bound {
         setting,
         client,
         token,
     }
+}
+
+/// A principal's key and token.
+fn bound_token(setting: &Setting, principal: &str) -> (SigningKey, String) {
+    let client = SigningKey::es256("client");
+    let mut claims = setting.claims();
+    claims["sub"] = json!(principal);
+    claims["cnf"] = json!({ "jkt": client.thumbprint() });
+    let token = setting.key.token(&claims);
+    (client, token)
 }
 
 impl Bound {
@@ -127,4 +134,38 @@ async fn the_mode_says_which_tokens_are_taken() {
     let accepted = bound(Dpop::Accepted).await.setting;
     let plain = accepted.key.token(&accepted.claims());
     accepted.show(&plain).await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_shows_too_many_proofs_leaves_room_for_others() {
+    let setting = Setting::with(|auth| {
+        auth.dpop = Dpop::Required;
+        auth.dpop_bytes = 8 << 10;
+    })
+    .await;
+    let show = async |(client, token): &(SigningKey, String)| {
+        let proof = client.proof(&SigningKey::proof_claims("POST", RESOURCE, token));
+        let shown = Credentials {
+            token: Some((Scheme::Dpop, token.as_bytes())),
+            proof: Some(&proof),
+            ..Credentials::none()
+        };
+        setting.oauth.authenticate(shown).await
+    };
+    let (hostile, honest) = (
+        bound_token(&setting, "mallory"),
+        bound_token(&setting, "alice"),
+    );
+    let mut refused = 0;
+    for _ in 0..200 {
+        match show(&hostile).await {
+            Ok(_) => assert_eq!(refused, 0),
+            Err(AuthError::TooManyProofs { .. }) => refused += 1,
+            Err(why) => panic!("{why}"),
+        }
+    }
+    assert!((1..200).contains(&refused), "{refused}");
+    for _ in 0..20 {
+        show(&honest).await.unwrap();
+    }
 }

@@ -2,13 +2,18 @@
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use shoal_auth::config::Introspection;
+use shoal_auth::config::{Auth, Introspection};
 use shoal_auth::fixture::{CLIENT, now};
-use shoal_ports::{AuthError, TokenFault};
+use shoal_ports::{AuthError, Period, TokenFault};
 
-use crate::setting::{RESOURCE, Setting};
+use crate::setting::{RESOURCE, Setting, until};
 
 async fn setting(name: &str) -> Setting {
+    setting_with(name, |_| {}).await
+}
+
+/// A setting whose issuer is asked.
+pub(crate) async fn setting_with(name: &str, set: impl FnOnce(&mut Auth)) -> Setting {
     let file = std::env::temp_dir().join(format!("shoal-{name}-{}", std::process::id()));
     std::fs::write(&file, format!("{}\n", CLIENT.1)).unwrap();
     Setting::with(|auth| {
@@ -17,11 +22,12 @@ async fn setting(name: &str) -> Setting {
             client_secret_file: Some(file),
             endpoint: None,
         });
+        set(auth);
     })
     .await
 }
 
-fn active() -> Value {
+pub(crate) fn active() -> Value {
     json!({ "active": true, "sub": "alice", "aud": RESOURCE, "exp": now() + 600, "scope": "mcp" })
 }
 
@@ -43,7 +49,7 @@ async fn a_token_is_asked_about_once() {
 #[tokio::test]
 async fn what_the_issuer_says_is_checked() {
     let setting = setting("checked").await;
-    for (claim, value, due) in [
+    for (at, (claim, value, due)) in [
         ("active", json!(false), TokenFault::Inactive),
         (
             "aud",
@@ -58,10 +64,13 @@ async fn what_the_issuer_says_is_checked() {
             TokenFault::Issuer,
         ),
         ("sub", Value::Null, TokenFault::Claims),
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let mut answer = active();
         answer[claim] = value.clone();
-        let token = format!("{claim}-{value}").replace('.', "_");
+        let token = format!("token-{at}");
         setting.server.say(&token, answer);
         let asked = setting.server.introspections();
         for _ in 0..3 {
@@ -85,4 +94,63 @@ async fn an_issuer_that_is_away_is_no_refusal() {
     );
     setting.server.set_down(false);
     setting.show("opaque").await.unwrap();
+}
+
+fn is_away<T>(answer: &Result<T, AuthError>) -> bool {
+    matches!(answer, Err(AuthError::Unavailable { .. }))
+}
+
+#[tokio::test]
+async fn all_who_show_a_token_share_one_question_that_is_not_answered() {
+    let second = Period::seconds(1);
+    let setting = setting_with("hangs", |auth| auth.request_timeout = second).await;
+    setting.server.hang_on("opaque");
+    let answers = join_all((0..20).map(|_| setting.show("opaque"))).await;
+    assert!(answers.iter().all(is_away), "{answers:?}");
+    assert_eq!(setting.server.introspections(), 1);
+    // The next who shows it asks again.
+    assert!(is_away(&setting.show("opaque").await));
+    assert_eq!(setting.server.introspections(), 2);
+}
+
+#[tokio::test]
+async fn what_nobody_issued_takes_no_place_of_tokens_that_were_good() {
+    // Each request asks.
+    let setting = setting_with("strangers", |auth| auth.cached_for = Period::seconds(0)).await;
+    setting.server.say("opaque", active());
+    setting.show("opaque").await.unwrap();
+    setting.server.hang_on("garbage");
+    let tokens: Vec<String> = (0..200).map(|number| format!("garbage{number}")).collect();
+    let flood = join_all(tokens.iter().map(|token| setting.show(token)));
+    let honest = async {
+        // As many as there are places for.
+        until(|| setting.server.introspections() > 32).await;
+        for _ in 0..20 {
+            setting.show("opaque").await.unwrap();
+        }
+    };
+    tokio::select! {
+        _ = flood => panic!("the flood is over"),
+        () = honest => {}
+    }
+    assert_eq!(setting.server.introspections(), 1 + 32 + 20);
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_token_is_not_asked_about() {
+    let setting = setting("shape").await;
+    let mut claims = setting.claims();
+    claims["exp"] = json!(now() - 600);
+    let expired = setting.key.token(&claims);
+    for (token, due) in [
+        ("a token", TokenFault::Malformed),
+        ("t\u{f6}ken", TokenFault::Malformed),
+        ("token\"", TokenFault::Malformed),
+        ("=", TokenFault::Malformed),
+        (&expired, TokenFault::Expired),
+    ] {
+        let refused = setting.show(token).await;
+        assert_eq!(refused, Err(AuthError::Token(due)), "{token}");
+    }
+    assert_eq!(setting.server.introspections(), 0);
 }

@@ -76,6 +76,12 @@ pub(super) async fn tokens(page: &mut Page) {
         assert!(told.contains(challenge), "{what}: {told}");
         page.check(what, request()).await;
     }
+    let proofs = server.post(ping()).header("authorization", "Bearer proofs");
+    page.check(
+        "more DPoP proofs of a principal than are remembered",
+        proofs,
+    )
+    .await;
     let later = server.post(ping()).header("authorization", "Bearer later");
     page.check("access token while the authorization server is away", later)
         .await;
@@ -126,6 +132,9 @@ impl Authenticator for Granting {
                 }
                 Some("expired") => AuthError::Token(TokenFault::Expired),
                 Some("replayed") => AuthError::Proof(ProofFault::Replayed),
+                Some("proofs") => AuthError::TooManyProofs {
+                    retry_after: Duration::from_secs(10),
+                },
                 Some("weak") => AuthError::Scope(["read".to_owned(), "write".to_owned()].into()),
                 _ => AuthError::Unavailable {
                     reason: "nobody is there",
