@@ -8,6 +8,7 @@
 //! | `oauth/jws.rs`, `oauth/keys.rs`, `oauth/claims.rs` | a token taken apart, the keys of an issuer, and what a token must say |
 //! | `oauth/key_source.rs`, `oauth/metadata.rs`, `oauth/http.rs` | where the keys come from, and how they are kept |
 //! | `oauth/introspection.rs`, `oauth/flights.rs` | asking the issuer about a token, once for all who show it |
+//! | `oauth/recheck.rs` | asking again while a stream is open |
 //! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has the key that its token is bound to |
 //! | `oauth/scopes.rs`, `oauth/resource.rs` | which scopes a request needs; what callers are told |
 //! | `oauth/cache.rs` | tokens that were verified |

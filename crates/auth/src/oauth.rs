@@ -16,6 +16,7 @@ mod jws;
 mod key_source;
 mod keys;
 mod metadata;
+mod recheck;
 mod replays;
 mod resource;
 mod scopes;
@@ -28,8 +29,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use shoal_outbound::Outbound;
 use shoal_ports::{
-    AuthError, Authenticated, Authenticator, Credentials, Grant, Operation, ResourceMetadata,
-    TokenDigest, TokenFault,
+    AuthError, Authenticated, Authenticator, Credentials, Grant, GrantWatch, Operation,
+    ResourceMetadata, TokenDigest, TokenFault,
 };
 use tokio::time::Instant;
 
@@ -66,6 +67,8 @@ struct AccessTokens {
     issuers: Vec<TrustedIssuer>,
     verified: Arc<VerifiedTokens>,
     scopes: Arc<Scopes>,
+    /// How long an answer of an issuer is believed.
+    believed_for: Duration,
 }
 
 /// An authorization server whose tokens are taken.
@@ -111,6 +114,7 @@ impl OAuth {
                 issuers: issuers.collect::<Result<_, _>>()?,
                 verified,
                 scopes,
+                believed_for: auth.cached_for.get(),
             }),
             token_bytes: auth.token_bytes,
             resource: Resource::new(auth, &resource, path),
@@ -318,6 +322,10 @@ impl Authenticator for OAuth {
 
     fn authorize(&self, grant: &Grant, operation: &Operation<'_>) -> Result<(), AuthError> {
         self.tokens.scopes.expect_for(grant, operation)
+    }
+
+    fn watch(&self, token: &[u8], known: &Authenticated) -> GrantWatch {
+        recheck::watch(&self.tokens, token, known)
     }
 
     fn challenges(&self, why: &AuthError) -> Vec<String> {

@@ -16,8 +16,8 @@ pub struct TokenHash(TokenDigest);
 
 impl TokenHash {
     /// Hashes a token.
-    pub fn of(token: &str) -> Self {
-        Self(Sha256::digest(token.as_bytes()).into())
+    pub fn of(token: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(token).into())
     }
 
     /// Of a token with this digest.

@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use parking_lot::RwLock;
-use shoal_ports::{AuthError, Authenticated, Authenticator, Credentials, Principal, Scheme};
+use futures::stream;
+use shoal_ports::{
+    AuthError, Authenticated, Authenticator, Credentials, GrantNews, GrantWatch, Principal, Scheme,
+};
+use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Auth, Token};
@@ -36,7 +39,7 @@ pub(crate) type Principals = HashMap<TokenHash, Principal>;
 /// Knows callers by fixed bearer tokens. However many there are, a request costs the same.
 pub struct StaticTokens {
     /// Another one when a file of tokens has changed.
-    principals: Arc<RwLock<Arc<Principals>>>,
+    principals: watch::Sender<Arc<Principals>>,
     /// Watches the file, if there is one.
     _watch: Option<AbortOnDropHandle<()>>,
 }
@@ -60,14 +63,14 @@ impl StaticTokens {
     /// Whose each token is. Of entries with the same token, the last counts.
     pub fn new(tokens: impl IntoIterator<Item = (TokenHash, Principal)>) -> Self {
         Self {
-            principals: Arc::new(RwLock::new(Arc::new(tokens.into_iter().collect()))),
+            principals: watch::Sender::new(Arc::new(tokens.into_iter().collect())),
             _watch: None,
         }
     }
 
     /// What replaces all tokens at once.
     #[cfg(test)]
-    pub(crate) fn handle(&self) -> Arc<RwLock<Arc<Principals>>> {
+    pub(crate) fn handle(&self) -> watch::Sender<Arc<Principals>> {
         self.principals.clone()
     }
 }
@@ -78,11 +81,26 @@ impl Authenticator for StaticTokens {
         let Some((Scheme::Bearer, token)) = shown.token else {
             return Err(AuthError::Missing);
         };
-        let known = self.principals.read();
+        let known = self.principals.borrow();
         let principal = known
             .get(&TokenHash::from_digest(shown.digest(token)))
             .cloned();
         principal.map(Authenticated::from).ok_or(AuthError::Invalid)
+    }
+
+    fn watch(&self, token: &[u8], known: &Authenticated) -> GrantWatch {
+        let token = TokenHash::of(token);
+        let principal = known.principal.clone();
+        let changes = self.principals.subscribe();
+        let news = stream::unfold(Some((changes, token, principal)), async |watched| {
+            let (mut changes, token, principal) = watched?;
+            while changes.borrow_and_update().get(&token) == Some(&principal) {
+                // Without an authenticator nothing changes any more.
+                changes.changed().await.ok()?;
+            }
+            Some((GrantNews::Over(AuthError::Invalid), None))
+        });
+        GrantWatch::new(news)
     }
 }
 
@@ -108,6 +126,31 @@ mod tests {
         assert_eq!(shown(&tokens, "Secret").await, Err(AuthError::Invalid));
         let nothing = tokens.authenticate(Credentials::none()).await;
         assert_eq!(nothing, Err(AuthError::Missing));
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_once_the_token_is_gone_or_somebody_elses() {
+        let tokens =
+            StaticTokens::new([entry("a", "alice"), entry("b", "bob"), entry("c", "carol")]);
+        let mut watches = Vec::new();
+        for token in ["a", "b", "c"] {
+            let known = tokens
+                .authenticate(Credentials::bearer(token))
+                .await
+                .unwrap();
+            watches.push(tokio::spawn(tokens.watch(token.as_bytes(), &known).over()));
+        }
+        let change = |entries: Vec<_>| {
+            let changed = entries.into_iter().collect();
+            tokens.handle().send_replace(std::sync::Arc::new(changed));
+        };
+        change(vec![entry("a", "alice"), entry("c", "mallory")]);
+        let [a, b, c] = watches.try_into().unwrap();
+        assert_eq!(b.await.unwrap(), AuthError::Invalid);
+        assert_eq!(c.await.unwrap(), AuthError::Invalid);
+        assert!(!a.is_finished(), "alice still has her token");
+        change(Vec::new());
+        assert_eq!(a.await.unwrap(), AuthError::Invalid);
     }
 
     #[tokio::test]

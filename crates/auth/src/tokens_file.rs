@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::RwLock;
 use serde::Deserialize;
 use shoal_ports::{FileWatch, Principal, read_text};
+use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Token;
@@ -29,14 +29,14 @@ pub(crate) struct TokensFile {
     file: PathBuf,
     /// The tokens of the configuration.
     fixed: Principals,
-    tokens: Arc<RwLock<Arc<Principals>>>,
+    tokens: watch::Sender<Arc<Principals>>,
 }
 
 impl TokensFile {
     pub(crate) fn new(
         file: PathBuf,
         fixed: Principals,
-        tokens: Arc<RwLock<Arc<Principals>>>,
+        tokens: watch::Sender<Arc<Principals>>,
     ) -> Self {
         Self {
             file,
@@ -60,7 +60,7 @@ impl TokensFile {
                 return Err(twice(&self.file, &other, &principal));
             }
         }
-        *self.tokens.write() = Arc::new(all);
+        self.tokens.send_replace(Arc::new(all));
         Ok(count)
     }
 

@@ -13,3 +13,5 @@ mod keys;
 mod setting;
 #[path = "oauth/tokens.rs"]
 mod tokens;
+#[path = "oauth/watches.rs"]
+mod watches;

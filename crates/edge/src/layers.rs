@@ -118,6 +118,7 @@ async fn enter(
     let mount = endpoint.mount();
     mount.expect(head)?;
     let mut places = Places::default();
+    let mut token = None;
     let caller = match head.extensions.get::<Trusted>() {
         Some(Trusted(principal)) => principal.clone().into(),
         None => {
@@ -125,7 +126,8 @@ async fn enter(
             let address = || edge.config.trusted_proxies.address_of(head);
             let from = wants_address.then(address).flatten();
             places = edge.quotas.arrive(from, came).await?;
-            authorize::authenticate(edge, head, from, endpoint.token(&head.headers), came).await?
+            token = endpoint.token(&head.headers)?;
+            authorize::authenticate(edge, head, from, token, came).await?
         }
     };
     let span = measure::span(mount.route, head);
@@ -135,6 +137,7 @@ async fn enter(
         came,
         principal: caller.principal,
         grant: caller.grant,
+        token: token.map(|(_, token)| token),
         trace: span.context().cloned(),
         places,
     };

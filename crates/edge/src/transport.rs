@@ -36,8 +36,11 @@ pub(crate) trait ClientTransport {
 
     /// The token of whoever is calling: that of `Authorization`, unless clients of this transport may have no
     /// say in headers.
-    fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
-        authorize::token(headers)
+    ///
+    /// # Errors
+    /// There are two.
+    fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
+        Ok(authorize::token(headers))
     }
 
     /// Answers a request whose caller is known and welcome.
@@ -100,7 +103,10 @@ macro_rules! transports {
             }
 
             /// The token of whoever is calling.
-            pub(crate) fn token(self, headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
+            pub(crate) fn token(
+                self,
+                headers: &HeaderMap,
+            ) -> Result<Option<(Scheme, &[u8])>, Refusal> {
                 match self {
                     $(Self::$transport(_) => $transport::token(headers),)+
                 }

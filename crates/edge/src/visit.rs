@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::request::Parts;
-use shoal_ports::{ClientInfo, ForwardedHeaders, Grant, Principal};
+use shoal_ports::{Authenticated, ClientInfo, ForwardedHeaders, Grant, GrantWatch, Principal};
 use shoal_protocol::{Body, Message, RawJson, RequestId, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use tokio::time::Instant;
@@ -29,6 +29,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) principal: Principal,
     /// What the caller showed, if that was more than who it is.
     pub(crate) grant: Option<Arc<Grant>>,
+    /// The token by which it was let in, unless it came on a connection that is watched as a whole.
+    pub(crate) token: Option<&'a [u8]>,
     /// The span of the request, or of the message in it: the parent of what is done for it.
     pub(crate) trace: Option<TraceContext>,
     /// What it holds of quotas of its address.
@@ -106,15 +108,16 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Ready when what the caller showed is over.
-    pub(crate) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
-        let until = self.grant.as_ref().and_then(|grant| grant.until);
-        async move {
-            match until {
-                Some(until) => tokio::time::sleep_until(until).await,
-                None => std::future::pending().await,
-            }
-        }
+    /// Watches what the caller showed, for an answer that stays open.
+    pub(crate) fn watch(&self) -> GrantWatch {
+        let Some(token) = self.token else {
+            return GrantWatch::never();
+        };
+        let known = Authenticated {
+            principal: self.principal.clone(),
+            grant: self.grant.clone(),
+        };
+        self.edge.authenticator.watch(token, &known)
     }
 }
 

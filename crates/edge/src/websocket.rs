@@ -29,7 +29,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method as HttpMethod};
 use shoal_ports::Scheme;
 
-use self::handshake::{AUTH, accept, offered};
+use self::handshake::{AUTH, TOKEN_ONCE, accept, named_once};
 use crate::authorize;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -51,9 +51,14 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
-        let offered = || offered(headers).find_map(|protocol| protocol.strip_prefix(AUTH));
-        authorize::token(headers).or_else(|| Some((Scheme::Bearer, offered()?.as_bytes())))
+    /// Of two, another reader could take the other.
+    fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
+        let offered = named_once(headers, AUTH, TOKEN_ONCE)?;
+        let offered = offered.map(|token| (Scheme::Bearer, token.as_bytes()));
+        match (authorize::token(headers), offered) {
+            (Some(_), Some(_)) => Err(Refusal::WebSocketHandshake(TOKEN_ONCE.to_owned())),
+            (said, offered) => Ok(said.or(offered)),
+        }
     }
 
     async fn answer(visit: Visit<'_>, _: HttpBody) -> Result<Response, Refused> {

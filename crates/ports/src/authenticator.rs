@@ -11,7 +11,7 @@ use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
 use crate::last_token::digest_of;
-use crate::{Memo, Principal, TokenDigest};
+use crate::{GrantWatch, Memo, Principal, TokenDigest};
 
 /// Decides who is calling from the credentials of an HTTP request.
 ///
@@ -32,6 +32,12 @@ pub trait Authenticator: Send + Sync + 'static {
     /// [`AuthError::Scope`], with every scope that the request needs.
     fn authorize(&self, _grant: &Grant, _operation: &Operation<'_>) -> Result<(), AuthError> {
         Ok(())
+    }
+
+    /// Watches the token by which a caller was let in, for a stream that stays open. One that is taken back ends the watch within the
+    /// time for which a request with it would still be let in.
+    fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
+        GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
 
     /// What `WWW-Authenticate` says to a caller who was turned away: a value for each scheme.

@@ -74,7 +74,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The digest of a token.
-pub(crate) fn digest_of(token: &[u8]) -> TokenDigest {
+pub fn digest_of(token: &[u8]) -> TokenDigest {
     Sha256::digest(token).into()
 }
 

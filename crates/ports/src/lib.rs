@@ -36,6 +36,7 @@ mod failures;
 mod file_watch;
 mod forwarded;
 mod gateway;
+mod grant_watch;
 mod hint;
 mod identity;
 mod inspector;
@@ -84,6 +85,7 @@ pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
     SessionTransport, StreamItem,
 };
+pub use grant_watch::{GrantNews, GrantWatch};
 pub use hint::{NodeTag, stable_hash};
 pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
 pub use inspector::{
@@ -95,7 +97,7 @@ pub use inspector::{
 pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
 pub use kind::{Kind, Retry};
-pub use last_token::{LastToken, TokenDigest};
+pub use last_token::{LastToken, TokenDigest, digest_of};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use limits::NodeLimits;
 pub use liveness::{Evidence, Liveness};

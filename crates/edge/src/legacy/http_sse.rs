@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use axum::body::Body as HttpBody;
 use axum::response::Response;
 use bytes::Bytes;
-use futures::Stream;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
 use http::Method;
 use http::request::Parts;
-use shoal_ports::{EventStream, OpenSession, SessionId, SessionTransport, StreamItem};
+use shoal_ports::{AuthError, EventStream, OpenSession, SessionId, SessionTransport, StreamItem};
 use shoal_telemetry::metrics::StreamKind;
 use shoal_telemetry::trace::InSpan as _;
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -81,6 +82,7 @@ async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         endpoint: Some(endpoint(edge, id)),
         events,
         drained: Box::pin(stream.end().cancelled_owned()),
+        revoked: visit.watch().revoked().boxed(),
         stream,
         reconnect_after: edge.reconnect_after(),
         ended: false,
@@ -132,6 +134,8 @@ struct SingleStreamFrames {
     stream: SingleStream,
     /// Ready when the node drains, and nothing is under way that the client waits for.
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Ready when the client's token is taken back. Its own end is no reason: each message that the client posts shows another.
+    revoked: BoxFuture<'static, AuthError>,
     reconnect_after: Duration,
     ended: bool,
 }
@@ -154,6 +158,10 @@ impl Stream for SingleStreamFrames {
         }
         if let Some(endpoint) = self.endpoint.take() {
             return Poll::Ready(Some(endpoint));
+        }
+        if self.revoked.as_mut().poll(cx).is_ready() {
+            self.ended = true;
+            return Poll::Ready(None);
         }
         while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             match item {

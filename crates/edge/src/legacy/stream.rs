@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, Stream};
-use shoal_ports::{EventStream, StreamItem};
+use shoal_ports::{AuthError, EventStream, StreamItem};
 
 use crate::backlog::Reader;
 use crate::recorder::{RequestRecord, Unanswered};
@@ -25,7 +25,9 @@ pub(super) struct StreamFrames {
     reader: Reader,
     /// Whether the client will come back for the rest when the connection ends here.
     resumable: bool,
-    /// Ready when the node drains, or what the client showed is over, and it is to go.
+    /// Ready when the client's token is good for this stream no more.
+    over: BoxFuture<'static, AuthError>,
+    /// Ready when the node drains, and the client is to go.
     drained: BoxFuture<'static, ()>,
     /// When the client comes back after a drain.
     after_drain: Duration,
@@ -63,10 +65,10 @@ impl StreamFrames {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
         let drain = edge.drain.clone();
-        // Whoever opens it again shows what is valid then. What a POST has begun runs to its end.
-        let expired = match resumable {
-            true => visit.expired().boxed(),
-            false => std::future::pending().boxed(),
+        // Whoever opens it again shows what is valid then. What a POST has begun runs to its end unless its token is taken back.
+        let over = match resumable {
+            true => visit.watch().over().boxed(),
+            false => visit.watch().revoked().boxed(),
         };
         // Somebody waits for a call's answer, which most often comes within this time.
         let (stays, after_drain) = match kind {
@@ -77,15 +79,10 @@ impl StreamFrames {
             events,
             reader: visit.reader(),
             resumable,
+            over,
             drained: Box::pin(async move {
-                let drained = async {
-                    drain.cancelled().await;
-                    tokio::time::sleep(stays).await;
-                };
-                tokio::select! {
-                    () = drained => {}
-                    () = expired => {}
-                }
+                drain.cancelled().await;
+                tokio::time::sleep(stays).await;
             }),
             after_drain,
             reconnect_after,
@@ -156,6 +153,11 @@ impl Stream for StreamFrames {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.ended {
             return Poll::Ready(None);
+        }
+        // First: what the caller may not read any more is not read out to the end.
+        if self.over.as_mut().poll(cx).is_ready() {
+            self.close();
+            return Poll::Ready(Some(sse::retry(self.reconnect_after)));
         }
         // What waits in the channel is in the log too, but there is no need to make the client fetch it.
         if let Poll::Ready(item) = self.events.items.poll_recv(cx) {

@@ -6,11 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use axum::response::Response;
 use bytes::Bytes;
-use futures::Stream;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
 use http::StatusCode;
-use shoal_ports::{Call, CallId, Caller, Durability, LogFilter};
+use shoal_ports::{AuthError, Call, CallId, Caller, Durability, LogFilter};
 use shoal_protocol::{
-    Method, Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, error_response,
+    Method, Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, code, error_response,
     notification, response,
 };
 use shoal_telemetry::metrics::StreamKind;
@@ -67,6 +68,7 @@ pub(super) async fn serve(
         id,
         reader,
         run,
+        revoked: visit.watch().revoked().boxed(),
         first,
         record: permit.record.clone(),
         ended: false,
@@ -153,14 +155,43 @@ fn not_kept(full: BacklogFull, durability: Durability) -> RpcError {
     }
 }
 
+/// What the client of a call is told whose token is taken back. The call is cancelled, whatever it has done by then.
+fn cut_off(why: AuthError, durability: Durability) -> RpcError {
+    match durability {
+        Durability::Repeatable => Refusal::Unauthenticated(why).error(),
+        Durability::Journaled => RpcError::new(
+            code::OUTCOME_UNKNOWN,
+            format!("the call was cancelled: {why}; check before you repeat it"),
+        ),
+    }
+}
+
 /// A call's stream: no event ids, since a modern stream cannot be resumed. Dropping it cancels the call.
 struct CallFrames {
     id: RequestId,
     reader: Reader,
     run: CallRun,
     first: Option<Step>,
+    /// Ready when the client's token is taken back.
+    revoked: BoxFuture<'static, AuthError>,
     record: Option<RequestRecord>,
     ended: bool,
+}
+
+impl CallFrames {
+    /// The last frame.
+    fn end(&mut self, outcome: &Outcome) -> Poll<Option<Bytes>> {
+        self.ended = true;
+        if let Some(record) = &self.record {
+            record.ended(outcome);
+        }
+        let frame = sse::message(&text_of(&self.id, outcome));
+        let frame = self.reader.keep(frame).unwrap_or_else(|full| {
+            let error = not_kept(full, self.run.durability());
+            sse::message(&error_response(&self.id, &error))
+        });
+        Poll::Ready(Some(frame))
+    }
 }
 
 impl Stream for CallFrames {
@@ -170,28 +201,22 @@ impl Stream for CallFrames {
         if self.ended {
             return Poll::Ready(None);
         }
+        if let Poll::Ready(why) = self.revoked.as_mut().poll(cx) {
+            let error = cut_off(why, self.run.durability());
+            return self.end(&Outcome::Error(error));
+        }
         let step = match self.first.take() {
             Some(first) => first,
             None => ready!(self.run.poll_step(cx)),
         };
-        let ending = match step {
+        match step {
             Step::Notification { method, params } => {
                 let text = notification(method.as_str(), params.as_ref());
                 // Where there is no room for it, the client misses it, but not the answer.
                 let frame = self.reader.keep(sse::message(&text));
-                return Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)));
+                Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)))
             }
-            Step::Ended(ending) => ending,
-        };
-        self.ended = true;
-        if let Some(record) = &self.record {
-            record.ended(&ending.outcome);
+            Step::Ended(ending) => self.end(&ending.outcome),
         }
-        let frame = sse::message(&text_of(&self.id, &ending.outcome));
-        let frame = self.reader.keep(frame).unwrap_or_else(|full| {
-            let error = not_kept(full, self.run.durability());
-            sse::message(&error_response(&self.id, &error))
-        });
-        Poll::Ready(Some(frame))
     }
 }

@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use axum::response::Response;
 use bytes::Bytes;
-use futures::Stream;
 use futures::future::BoxFuture;
-use shoal_ports::{Caller, ServerFacts};
+use futures::{FutureExt as _, Stream};
+use shoal_ports::{AuthError, Caller, ServerFacts};
 use shoal_protocol::{
     Method, RawJson, RawObject, Request, RequestId, SERVER_INFO, SUBSCRIPTION_ID, notification,
     response,
@@ -56,15 +56,8 @@ pub(super) async fn serve(
         id: request.id,
         subscription,
         facts,
-        over: {
-            let (drained, expired) = (edge.drain.clone().cancelled_owned(), visit.expired());
-            Box::pin(async move {
-                tokio::select! {
-                    () = drained => {}
-                    () = expired => {}
-                }
-            })
-        },
+        over: visit.watch().over().boxed(),
+        drained: edge.drain.clone().cancelled_owned().boxed(),
         ended: false,
     };
     let held = (permit, kept, edge.load.open(StreamKind::Subscription));
@@ -78,8 +71,10 @@ struct ListenFrames {
     subscription: Subscription,
     tasks: TaskWatch,
     facts: Arc<ServerFacts>,
-    /// Ready when the node drains, or what the client showed is over.
-    over: BoxFuture<'static, ()>,
+    /// Ready when the client's token is good no more.
+    over: BoxFuture<'static, AuthError>,
+    /// Ready when the node drains.
+    drained: BoxFuture<'static, ()>,
     ended: bool,
 }
 
@@ -92,6 +87,9 @@ impl Stream for ListenFrames {
         }
         if let Some(acknowledgement) = self.acknowledgement.take() {
             return Poll::Ready(self.frame(&acknowledgement));
+        }
+        if self.over.as_mut().poll(cx).is_ready() {
+            return self.close();
         }
         while let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
             let text = match news {
@@ -112,13 +110,18 @@ impl Stream for ListenFrames {
             let text = notify(&Method::TaskChanged, params, &self.id);
             return Poll::Ready(self.frame(&text));
         }
-        ready!(self.over.as_mut().poll(cx));
-        self.ended = true;
-        Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
+        ready!(self.drained.as_mut().poll(cx));
+        self.close()
     }
 }
 
 impl ListenFrames {
+    /// Ends with the result of the request.
+    fn close(&mut self) -> Poll<Option<Bytes>> {
+        self.ended = true;
+        Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
+    }
+
     /// Where there is no room for a message the stream ends without a result: its client subscribes again, and looks.
     fn frame(&mut self, text: &Bytes) -> Option<Bytes> {
         let frame = self.reader.keep(sse::message(text)).ok();

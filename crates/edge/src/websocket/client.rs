@@ -5,11 +5,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::request::Parts;
-use shoal_ports::{EventStream, Grant, Principal, SessionId};
+use parking_lot::Mutex;
+use shoal_ports::{EventStream, Grant, GrantNews, Principal, SessionId};
 use shoal_protocol::{Body, TraceContext};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::closing::{End, TOKEN_OVER};
 use crate::answer;
 use crate::backlog::Reader;
 use crate::legacy::OpenedSession;
@@ -27,8 +29,8 @@ pub(super) struct Client {
     /// The head of the handshake.
     pub(super) head: Parts,
     pub(super) principal: Principal,
-    /// What it showed in the handshake, if that was more than who it is.
-    pub(super) grant: Option<Arc<Grant>>,
+    /// What is granted to it now, if that is more than who it is.
+    pub(super) grant: Mutex<Option<Arc<Grant>>>,
     /// Whether it can come back, since it is told ids.
     pub(super) resumable: bool,
 }
@@ -41,7 +43,8 @@ impl Client {
             head: &self.head,
             came: Instant::now().into(),
             principal: self.principal.clone(),
-            grant: self.grant.clone(),
+            grant: self.grant.lock().clone(),
+            token: None,
             trace,
             places: Places::default(),
         }
@@ -68,6 +71,15 @@ impl Client {
     pub(super) fn refusal(&self, refused: &Refused, began: Instant) -> Bytes {
         refused.count(&self.edge.recorder, began);
         answer::refusal_text(refused)
+    }
+
+    /// Its token was looked at again.
+    pub(super) fn hear_of_grant(&self, news: GrantNews) -> Result<(), End> {
+        match news {
+            GrantNews::Renewed(grant) => *self.grant.lock() = Some(grant),
+            GrantNews::Over(_) => return Err(TOKEN_OVER),
+        }
+        Ok(())
     }
 
     /// Ready when the node drains, and the client is to go: not all at once.

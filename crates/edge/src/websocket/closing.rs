@@ -53,7 +53,7 @@ pub(super) const OVER: End = End::close(
     CloseCode::Normal,
     "the stream ends here: the session is over, or read elsewhere, or was read too slowly",
 );
-pub(super) const EXPIRED: End = End::close(
+pub(super) const TOKEN_OVER: End = End::close(
     CloseCode::Policy,
     "the access token is over; connect again with a new one, and resume the session if you can",
 );

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use shoal_ports::StreamItem;
+use shoal_ports::{GrantWatch, StreamItem};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_tungstenite::WebSocketStream;
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Session};
-use super::closing::{AWAY, EXPIRED, End, NOT_OPENED};
+use super::closing::{AWAY, End, NOT_OPENED};
 use super::sending::PIECE;
 use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
@@ -43,6 +43,8 @@ pub(super) struct Connection {
     pub(super) session: Option<Session>,
     /// Messages that are being handed over. Dropped, they go on.
     pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
+    /// Of the token of the handshake.
+    watch: GrantWatch,
     /// Pings in a row before each of which the client was silent.
     unheard: u32,
 }
@@ -51,6 +53,7 @@ pub(super) struct Connection {
 pub(super) async fn serve(
     client: Arc<Client>,
     session: Option<Session>,
+    watch: GrantWatch,
     _held: (StreamPermit, OpenStream),
     connection: Box<dyn Duplex>,
 ) {
@@ -75,6 +78,7 @@ pub(super) async fn serve(
         socket,
         session,
         handed_over: FuturesUnordered::new(),
+        watch,
         unheard: 0,
     };
     let end = connection.run().await;
@@ -96,7 +100,6 @@ impl Connection {
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
         let mut late = Box::pin(sleep(timing.body));
-        let mut expired = Box::pin(self.client.visit(None).expired());
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
             let reads = self.reads();
@@ -111,7 +114,7 @@ impl Connection {
                 _ = pings.tick() => self.ping().await?,
                 () = &mut sent_away, if resumable || !opened => return Err(AWAY),
                 () = cancelled(quiet) => return Err(AWAY),
-                () = &mut expired => return Err(EXPIRED),
+                news = self.watch.next() => self.client.hear_of_grant(news)?,
                 () = &mut late, if !opened => return Err(NOT_OPENED),
             }
         }

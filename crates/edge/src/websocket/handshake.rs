@@ -7,6 +7,7 @@ use axum::body::Body as HttpBody;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request as HttpRequest, header};
+use parking_lot::Mutex;
 use shoal_ports::SessionId;
 use shoal_protocol::EventId;
 use shoal_telemetry::metrics::StreamKind;
@@ -28,12 +29,27 @@ const PLAIN: &str = "mcp";
 const RESUMABLE: &str = "mcp.resume";
 /// What clients that have no say in headers put among the subprotocols.
 pub(super) const AUTH: &str = "mcp.auth.";
+pub(super) const TOKEN_ONCE: &str = "give the token once";
 const SESSION: &str = "mcp.session.";
 const AFTER: &str = "mcp.after.";
 
-pub(super) fn offered(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn offered(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     lines.flat_map(|line| line.to_str().unwrap_or_default().split(',').map(str::trim))
+}
+
+/// What follows a prefix in the only subprotocol that has it, if one does.
+pub(super) fn named_once<'h>(
+    headers: &'h HeaderMap,
+    prefix: &str,
+    twice: &str,
+) -> Result<Option<&'h str>, Refusal> {
+    let mut all = offered(headers).filter_map(|protocol| protocol.strip_prefix(prefix));
+    let first = all.next();
+    match all.next() {
+        None => Ok(first),
+        Some(_) => Err(Refusal::WebSocketHandshake(twice.to_owned())),
+    }
 }
 
 /// What a client asks for when it connects.
@@ -47,13 +63,8 @@ impl Offer {
     fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
         let refuse = |what: &str| Refusal::WebSocketHandshake(what.to_owned());
         let has = |name| offered(headers).any(|protocol| protocol == name);
-        let named = |prefix, twice| {
-            let mut all = offered(headers).filter_map(|protocol| protocol.strip_prefix(prefix));
-            let first = all.next();
-            all.next().map_or(Ok(first), |_| Err(refuse(twice)))
-        };
+        let named = |prefix, twice| named_once(headers, prefix, twice);
         let (session_once, event_once) = ("name the session once", "name the last event once");
-        named(AUTH, "give the token once")?;
         let resumable = has(RESUMABLE);
         if !resumable && !has(PLAIN) {
             return Err(refuse(
@@ -113,21 +124,22 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
         None => None,
     };
     let mut head = visit.head.clone();
-    let token = offered(&visit.head.headers).find_map(|protocol| protocol.strip_prefix(AUTH));
+    let token = named_once(&visit.head.headers, AUTH, TOKEN_ONCE)?;
     if let Some(token) = token.and_then(|token| format!("Bearer {token}").parse().ok()) {
         // Pools that ask for the client's token get it whichever way it came.
         let said = head.headers.entry(header::AUTHORIZATION);
         said.or_insert(token);
     }
+    let watch = visit.watch();
     let client = Arc::new(Client {
         edge: Arc::clone(edge),
         head,
         principal: visit.principal.clone(),
-        grant: visit.grant.clone(),
+        grant: Mutex::new(visit.grant.clone()),
         resumable: offer.resumable,
     });
     let held = (permit, edge.load.open(StreamKind::WebSocket));
-    let upgrade = Upgrade::to(|connection| serve(client, session, held, connection));
+    let upgrade = Upgrade::to(|connection| serve(client, session, watch, held, connection));
     response.extensions_mut().insert(upgrade);
     Ok(response)
 }

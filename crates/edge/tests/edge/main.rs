@@ -5,6 +5,7 @@ mod crowded;
 mod dispatcher;
 mod drain;
 mod gateway;
+mod grants;
 mod http_sse;
 mod legacy;
 mod legacy_tasks;

@@ -1,18 +1,21 @@
 //! How connections end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use shoal_ports::StreamItem;
+use shoal_ports::{AuthError, StreamItem, TokenFault};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::client::{Client, SOON, server};
+use super::upgrading::start_with;
 use super::{PING, TOLD, told};
 use crate::gateway::{LIVE, event, id};
+use crate::grants::Watching;
 
 #[tokio::test]
 async fn a_drained_client_with_ids_is_sent_away_at_once() {
@@ -25,6 +28,44 @@ async fn a_drained_client_with_ids_is_sent_away_at_once() {
     assert_eq!(idle.closed().await.0, CloseCode::Away);
     stream.closed().await;
     assert!(server.gateway.closed.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn a_client_whose_token_is_over_is_told_so() {
+    for why in [AuthError::Invalid, AuthError::Token(TokenFault::Expired)] {
+        let tokens = Arc::new(Watching::default());
+        let server = start_with(tokens.clone(), |config| config.websocket = true).await;
+        let mut client = Client::opened(&server, &["mcp", "mcp.auth.secret"]).await;
+        tokens.end(why);
+        let (code, reason) = timeout(SOON, client.closed()).await.unwrap();
+        assert_eq!(code, CloseCode::Policy);
+        assert!(reason.contains("token"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_granted_later_counts_for_the_next_message() {
+    let tokens = Arc::new(Watching::default());
+    let server = start_with(tokens.clone(), |config| config.websocket = true).await;
+    let mut client = Client::opened(&server, &["mcp", "mcp.auth.secret"]).await;
+    let call = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo"}}"#;
+    let calls = || server.gateway.delivered.lock().len();
+    client.send(call).await;
+    assert_eq!(client.ask(PING).await["id"], 7);
+    assert_eq!(calls(), 2);
+    tokens.renew(&[]);
+    let refused = async {
+        loop {
+            client.send(call).await;
+            let answer = client.ask(PING).await;
+            if answer["id"] == 8 {
+                return answer;
+            }
+        }
+    };
+    let refused = timeout(SOON, refused).await.unwrap();
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("lacks a scope"), "{refused}");
 }
 
 #[tokio::test]

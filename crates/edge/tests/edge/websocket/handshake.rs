@@ -79,6 +79,11 @@ async fn what_a_client_offers_must_fit_together() {
             &[],
             "give the token once",
         ),
+        (
+            &["mcp", "mcp.auth.one"],
+            &[("authorization", "Bearer one")],
+            "give the token once",
+        ),
         (&["mcp"], &[("sec-websocket-key", "x")], "16 bytes"),
         (
             &["mcp"],

@@ -1,0 +1,118 @@
+//! Looks at the token of an open stream again, whenever a request with it would have it looked at.
+//!
+//! All streams of a token, and requests with it, share one answer of its issuer: what is known of it ends for all at the same time,
+//! and the first who comes then asks for all.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::stream;
+use shoal_ports::{
+    AuthError, Authenticated, Grant, GrantNews, GrantWatch, Principal, TokenDigest, TokenFault,
+    digest_of,
+};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::AccessTokens;
+use super::claims::{Binding, Verified};
+
+/// The time between two looks at least, however short an answer is believed.
+const SELDOM: Duration = Duration::from_secs(1);
+/// When to try again if nobody can tell, at most.
+const RETRY: Duration = Duration::from_secs(5);
+
+struct Watched {
+    tokens: Weak<AccessTokens>,
+    token: Box<[u8]>,
+    digest: TokenDigest,
+    principal: Principal,
+    grant: Arc<Grant>,
+    /// What the token is bound to, once that is known.
+    binding: Option<Option<Binding>>,
+    /// Until when it is believed.
+    until: Instant,
+}
+
+/// Watches the token of a caller who was let in by it.
+pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authenticated) -> GrantWatch {
+    let Some(grant) = &known.grant else {
+        return GrantWatch::never();
+    };
+    let (digest, now) = (digest_of(token), Instant::now());
+    let verified = tokens.verified.get(&digest, now);
+    let watched = Watched {
+        tokens: Arc::downgrade(tokens),
+        token: token.into(),
+        digest,
+        principal: known.principal.clone(),
+        grant: Arc::clone(grant),
+        until: verified.as_ref().map_or(now, |known| known.until),
+        binding: verified.map(|known| known.binding),
+    };
+    GrantWatch::new(stream::unfold(Some(watched), async |watched| {
+        let mut watched = watched?;
+        match watched.next().await? {
+            Ok(grant) => Some((GrantNews::Renewed(grant), Some(watched))),
+            Err(why) => Some((GrantNews::Over(why), None)),
+        }
+    }))
+}
+
+impl Watched {
+    /// The next grant; the reason where there is none; nothing once there is no authenticator.
+    async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
+        loop {
+            sleep_until(self.until).await;
+            match self.look().await? {
+                Ok(grant) if grant == self.grant => {}
+                Ok(grant) => {
+                    self.grant = Arc::clone(&grant);
+                    return Some(Ok(grant));
+                }
+                Err(why) => return Some(Err(why)),
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
+        // While nobody can tell, the stream stays for once as long as an answer counts.
+        let patience = Instant::now() + self.tokens.upgrade()?.believed_for;
+        loop {
+            let now = Instant::now();
+            if self.grant.until.is_some_and(|end| end <= now) {
+                return Some(Err(AuthError::Token(TokenFault::Expired)));
+            }
+            let tokens = self.tokens.upgrade()?;
+            let read = tokens.read(&self.token, self.digest, now).await;
+            match read.and_then(|verified| self.expect_same(&tokens, verified)) {
+                Err(AuthError::Unavailable { .. }) if now < patience => {}
+                read => return Some(read),
+            }
+            drop(tokens);
+            // Those who wait together do not come back together.
+            sleep(RETRY.mul_f64(rand::random_range(0.2..=1.0))).await;
+        }
+    }
+
+    /// Checks that the token still lets the same caller in.
+    fn expect_same(
+        &mut self,
+        tokens: &AccessTokens,
+        verified: Verified,
+    ) -> Result<Arc<Grant>, AuthError> {
+        tokens.scopes.expect_required(&verified.grant)?;
+        if verified.principal != self.principal {
+            return Err(AuthError::Invalid);
+        }
+        // What the stream's caller has shown was for this binding.
+        let binding = self.binding.get_or_insert(verified.binding.clone());
+        if *binding != verified.binding {
+            return Err(AuthError::Token(TokenFault::Binding));
+        }
+        self.until = verified.until.max(Instant::now() + SELDOM);
+        if let Some(end) = verified.grant.until {
+            self.until = self.until.min(end);
+        }
+        Ok(verified.grant)
+    }
+}
