@@ -83,6 +83,8 @@ struct MembersInner {
     view: watch::Sender<Arc<View>>,
     announced: watch::Sender<Vec<NodeInfo>>,
     lease: Mutex<LeaseClock>,
+    /// Why the last heartbeat failed, if it did.
+    failing: Mutex<Option<String>>,
     /// Whether the lease can be taken for granted.
     certainty: Certainty,
     /// Told when others may have claimed.
@@ -115,6 +117,7 @@ impl Members {
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(MembersInner {
             lease: Mutex::new(LeaseClock::new(config.lease)),
+            failing: Mutex::default(),
             config,
             id: me.id.clone(),
             view: watch::Sender::new(Arc::new(View::alone(me.clone()))),
@@ -215,6 +218,17 @@ impl Members {
             remaining_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
             lapses: lease.lapses(),
         }
+    }
+
+    /// Whether this node owns sessions, for which it needs a lease.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.shared.me.lock().session
+    }
+
+    /// Why the store did not take this node's last heartbeat; `None` if it did. Heartbeats are written three times within
+    /// a lease, so they fail when the store refuses writes, although it answers.
+    pub fn heartbeat_failure(&self) -> Option<String> {
+        self.shared.failing.lock().clone()
     }
 
     /// Says that this node, which joined as one that drains, takes sessions from now on. If the store is

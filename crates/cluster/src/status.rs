@@ -13,8 +13,8 @@ pub struct ClusterStatus {
     pub node: String,
     /// All nodes, this one included, by id.
     pub nodes: Vec<NodeStatus>,
-    /// This node's lease.
-    pub lease: LeaseStatus,
+    /// This node's lease; `None` without the session role.
+    pub lease: Option<LeaseStatus>,
     /// The way to the owners.
     pub routing: RoutingStatus,
 }
@@ -34,7 +34,7 @@ pub struct NodeStatus {
 /// This node's lease, by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaseStatus {
-    /// Whether it lives. Nodes without the session role have none.
+    /// Whether it lives.
     pub held: bool,
     /// How long it lives if it is not renewed.
     pub remaining_ms: u64,
@@ -80,7 +80,7 @@ impl ClusterStatus {
         Self {
             node: members.me().to_string(),
             nodes: view.nodes().map(NodeStatus::of).collect(),
-            lease: members.lease(),
+            lease: members.has_lease().then(|| members.lease()),
             routing,
         }
     }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use shoal_edge::{Hosts, ambiguity};
 use shoal_telemetry::metrics;
 
-pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
+pub use answers::{EdgeReport, Readiness, StatusReport, StoreHealth, StoreReport};
 pub use console::{Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 

@@ -62,7 +62,7 @@ impl Code {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Failed => {
-                "something failed that has no code of its own; `status --ready`: the node is not ready, or not there"
+                "something failed that has no code of its own; `status`: the node's store is not available; `status --ready`: the node is not ready, or not there"
             }
             Self::Usage => "what was asked cannot be done: the words typed, or the configuration",
             Self::Tool => {
@@ -99,10 +99,14 @@ impl Failure {
 
     /// What was asked for has been printed, and tells of a failure itself.
     pub fn shown(message: impl Into<String>) -> Self {
-        Self {
-            printed: true,
-            ..Self::new(Code::Tool, message)
-        }
+        Self::new(Code::Tool, message).after_output()
+    }
+
+    /// Standard output has what was asked for: nothing follows it there.
+    #[must_use]
+    pub fn after_output(mut self) -> Self {
+        self.printed = true;
+        self
     }
 
     /// What was asked cannot be done.

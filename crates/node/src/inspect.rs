@@ -48,6 +48,7 @@ impl Inspector for LocalInspector {
         let sessions = self.0.sessions().unwrap_or_default();
         Ok(NodeReport {
             waits_for: self.0.wants().reasons().to_vec(),
+            store_trouble: self.0.store().trouble,
             live_sessions: sessions.live,
             sleeping_sessions: sessions.passive,
             streams: self.0.load.open_streams(),

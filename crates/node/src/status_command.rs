@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cli::{Output, Status};
 use crate::exit::{Code, Failure};
-use crate::print::{json, print};
+use crate::print::{json, plain, print};
 use table::TextTable;
 
 /// How long a node may take to answer.
@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Asks a node's admin port and prints what it says.
 ///
 /// # Errors
-/// When the node cannot be reached or answers something else; with `--ready` also when it is not ready.
+/// When the node cannot be reached or answers something else, and when it says that its store does not serve it; with `--ready`
+/// when it is not ready.
 pub async fn run(command: &Status) -> Result<(), Failure> {
     if command.ready {
         return ready(command).await;
@@ -29,7 +30,19 @@ pub async fn run(command: &Status) -> Result<(), Failure> {
         Output::Json => json(&status)?,
         Output::Text => render(&status),
     };
-    Ok(print(&text)?)
+    print(&text)?;
+    match trouble(&status["store"]) {
+        Some(trouble) => Err(Failure::new(Code::Failed, store_away(trouble)).after_output()),
+        None => Ok(()),
+    }
+}
+
+/// What operators have to know of a store that does not serve the node.
+fn store_away(trouble: &str) -> String {
+    format!(
+        "{}; new sessions and journaled calls get 503 until the store is back",
+        plain(trouble)
+    )
 }
 
 /// What a health check runs where it can run nothing else: an image without a shell has no curl.
@@ -51,7 +64,10 @@ async fn ready(command: &Status) -> Result<(), Failure> {
     }
     let text = match command.output {
         Output::Json => json(&readiness)?,
-        Output::Text => format!("{status}\n"),
+        Output::Text => match readiness["store"]["trouble"].as_str() {
+            Some(trouble) => format!("{status}, but {}\n", store_away(trouble)),
+            None => format!("{status}\n"),
+        },
     };
     Ok(print(&text)?)
 }
@@ -115,7 +131,12 @@ fn render(status: &Value) -> String {
         text.push('\n');
         text.push_str(&nodes(cluster));
         text.push('\n');
-        text.push_str(&lease(&cluster["lease"]));
+        if has_lease(status) {
+            text.push_str(&lease(&cluster["lease"]));
+        }
+    }
+    if status["store"].is_object() {
+        text.push_str(&store(&status["store"]));
     }
     if status["sessions"].is_object() {
         let sessions = &status["sessions"];
@@ -188,6 +209,34 @@ fn nodes(cluster: &Value) -> String {
         ]);
     }
     table.finish()
+}
+
+/// Only nodes with the session role have one. Earlier releases report one for edges too, as not held.
+fn has_lease(status: &Value) -> bool {
+    let roles = status["roles"].as_array();
+    status["cluster"]["lease"].is_object()
+        && roles.is_some_and(|roles| roles.iter().any(|role| role == "session"))
+}
+
+/// Why the store does not serve the node. Earlier releases say only whether there is a connection.
+fn trouble(store: &Value) -> Option<&str> {
+    let outage = || store["redis"]["outage"].as_str();
+    store["trouble"].as_str().or_else(outage)
+}
+
+fn store(store: &Value) -> String {
+    let kind = show(&store["kind"]);
+    let place = store["redis"]["place"].as_str();
+    let place = place
+        .map(|place| format!(" at {place}"))
+        .unwrap_or_default();
+    match trouble(store) {
+        Some(trouble) => format!(
+            "store     {kind}{place}: NOT AVAILABLE: {}\n",
+            plain(trouble)
+        ),
+        None => format!("store     {kind}{place}: available\n"),
+    }
 }
 
 fn lease(lease: &Value) -> String {
@@ -268,6 +317,7 @@ mod tests {
                 ],
                 "lease": {"held": true, "remaining_ms": 4000, "lapses": 0}
             },
+            "store": {"kind": "redis", "trouble": "Redis is away: refused", "redis": {"place": "redis://h:6379"}},
             "sessions": {"live": 2, "passive": 1, "in_flight": 1, "streams": 4, "taken_over": 0, "handed_over": 0},
             "pools": [{"name": "demo", "workers": [
                 {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
@@ -281,11 +331,23 @@ mod tests {
             "draining",
             "c-3   h:3      edge          starting",
             "lease     held, 4000 ms left; lapsed 0 times",
+            "store     redis at redis://h:6379: NOT AVAILABLE: Redis is away: refused",
             "2 live, 1 asleep",
             "demo  demo@w  ready  1        0       64        -",
             "conflict: the resource template \"a\" of pool two is hidden by that of pool one; deny it",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_node_without_sessions_has_no_lease() {
+        let text = render(&json!({
+            "node": "a-1", "version": "1.0", "roles": ["edge"], "uptime_seconds": 7, "draining": false,
+            "cluster": {"node": "a-1", "nodes": [], "lease": {"held": false, "remaining_ms": 0, "lapses": 0}},
+            "store": {"kind": "memory", "trouble": null}, "pools": []
+        }));
+        assert!(!text.contains("lease"), "{text}");
+        assert!(text.contains("store     memory: available"), "{text}");
     }
 }

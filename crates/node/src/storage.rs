@@ -8,7 +8,7 @@ use shoal_ports::{QuotaCells, Store};
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 use shoal_telemetry::metrics::Registration;
 
-use crate::admin::StoreReport;
+use crate::admin::{StoreHealth, StoreReport};
 use crate::config::{MEMORY, Settings};
 use crate::starting::Starting;
 
@@ -70,15 +70,20 @@ impl Storage {
         }
     }
 
-    /// What is wrong with the store, for operators.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        match self {
-            Self::Memory(_) => None,
+    /// Whether the store serves this node, whose last heartbeat it refused for the reason `unwritten`, if it did.
+    pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
+        let (kind, trouble) = match self {
+            Self::Memory(_) => (MEMORY, None),
             Self::Redis(redis) => {
-                let outage = redis.status().outage?;
-                Some(format!("Redis is away: {outage}"))
+                let away = redis
+                    .status()
+                    .outage
+                    .map(|why| format!("Redis is away: {why}"));
+                let refusing = unwritten.map(|why| format!("Redis takes no writes: {why}"));
+                ("redis", away.or(refusing))
             }
-        }
+        };
+        StoreHealth { kind, trouble }
     }
 
     /// Has the store looked at whenever metrics are collected, until the registrations are dropped.
@@ -90,15 +95,15 @@ impl Storage {
     }
 
     /// How the store is.
-    pub(crate) fn report(&self) -> StoreReport {
+    pub(crate) fn report(&self, health: StoreHealth) -> StoreReport {
         match self {
             Self::Memory(memory) => StoreReport {
-                kind: MEMORY,
+                health,
                 event_bytes: Some(memory.event_bytes()),
                 redis: None,
             },
             Self::Redis(redis) => StoreReport {
-                kind: "redis",
+                health,
                 event_bytes: None,
                 redis: Some(redis.status()),
             },

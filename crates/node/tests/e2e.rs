@@ -47,6 +47,8 @@ mod serve;
 mod shutdown;
 #[path = "e2e/stdio.rs"]
 mod stdio;
+#[path = "e2e/store_away.rs"]
+mod store_away;
 #[path = "e2e/tasks.rs"]
 mod tasks;
 #[path = "e2e/telemetry.rs"]

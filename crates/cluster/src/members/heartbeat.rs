@@ -23,6 +23,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
         match renewed.and(announced) {
             Ok(()) => {
                 shared.remember_pools().await;
+                *shared.failing.lock() = None;
                 if std::mem::take(&mut failing) {
                     tracing::info!("the store keeps this node's lease and announcement again");
                 }
@@ -30,6 +31,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
                 next = every;
             }
             Err(error) => {
+                *shared.failing.lock() = Some(error.to_string());
                 if !std::mem::replace(&mut failing, true) {
                     tracing::warn!(%error, "could not renew the lease or announce this node; trying on");
                 }

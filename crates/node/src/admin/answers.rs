@@ -19,6 +19,8 @@ pub struct Readiness {
     conflicts: Vec<Conflict>,
     /// What else is wrong, without keeping the node from traffic.
     notes: Vec<String>,
+    /// Whether the store serves the node; `null` for a process that starts.
+    store: Option<StoreHealth>,
 }
 
 impl Readiness {
@@ -40,6 +42,7 @@ impl Readiness {
             reasons,
             conflicts: status.conflicts,
             notes: Vec::new(),
+            store: None,
         }
     }
 
@@ -50,6 +53,7 @@ impl Readiness {
             reasons: vec![why],
             conflicts: Vec::new(),
             notes: Vec::new(),
+            store: None,
         }
     }
 
@@ -64,6 +68,12 @@ impl Readiness {
     /// Something that operators should know although the node serves.
     pub fn note(&mut self, note: String) {
         self.notes.push(note);
+    }
+
+    /// How the store is. A store that is away is noted and takes no node out of its balancer: it would take all of them.
+    pub fn see_store(&mut self, health: StoreHealth) {
+        self.notes.extend(health.trouble.clone());
+        self.store = Some(health);
     }
 
     /// Ready in spite of its reasons, which become notes.
@@ -144,11 +154,21 @@ pub struct EdgeReport {
     pub websockets: u64,
 }
 
+/// Whether the store serves a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoreHealth {
+    /// Which store.
+    pub kind: &'static str,
+    /// Why it does not; `null` while it does.
+    pub trouble: Option<String>,
+}
+
 /// How the store is.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
-    /// Which store.
-    pub kind: &'static str,
+    /// Whether it serves this node.
+    #[serde(flatten)]
+    pub health: StoreHealth,
     /// The embedded store: bytes of events kept for clients that resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_bytes: Option<usize>,

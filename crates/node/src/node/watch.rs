@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Membership;
-use crate::admin::{EdgeReport, Observed, Readiness, StatusReport};
+use crate::admin::{EdgeReport, Observed, Readiness, StatusReport, StoreHealth};
 use crate::config::{Role, Settings};
 use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
@@ -182,13 +182,18 @@ impl Watch {
                 wants.note(away);
             }
         }
-        if let Some(away) = self.storage.trouble() {
-            wants.note(away);
-        }
+        wants.see_store(self.store());
         if let Some(away) = self.quotas.trouble() {
             wants.note(away);
         }
         wants
+    }
+
+    /// Whether the store serves this node. Asks nobody: the node's own steps and heartbeats tell.
+    pub(crate) fn store(&self) -> StoreHealth {
+        let membership = self.membership.as_ref();
+        let unwritten = membership.and_then(|membership| membership.members.heartbeat_failure());
+        self.storage.health(unwritten)
     }
 
     /// Whether the node is done with learning, where it shares its work with others.
@@ -271,7 +276,7 @@ impl Observed for Watch {
             }),
             issuers: self.issuers(),
             configuration: self.configuration(),
-            store: self.storage.report(),
+            store: self.storage.report(self.store()),
             dispatch: self.dispatch.status(),
         }
     }

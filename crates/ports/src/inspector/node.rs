@@ -20,6 +20,9 @@ pub struct NodeReport {
     pub draining: bool,
     /// What keeps it from traffic; empty when it is ready.
     pub waits_for: Vec<String>,
+    /// Why the store does not serve this node; `None` while it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_trouble: Option<String>,
     /// Sessions in memory.
     pub live_sessions: usize,
     /// Sessions that sleep in the store.

@@ -64,6 +64,7 @@ fn node() -> NodeReport {
         uptime_ms: 10,
         draining: true,
         waits_for: vec!["a pool".to_owned()],
+        store_trouble: Some("away".to_owned()),
         live_sessions: 11,
         sleeping_sessions: 12,
         streams: 13,
