@@ -18,14 +18,28 @@ export class Session {
     }
 
     /** Calls a tool; its response, whether it comes as JSON or on a stream. */
-    async call(id, name, args, meta = {}) {
+    async call(id, name, args, meta = {}, signal = undefined) {
         const params = { name, arguments: args, _meta: meta };
-        const answer = await this.send({ id, method: 'tools/call', params });
+        const answer = await this.send({ id, method: 'tools/call', params }, signal);
         return responseOf(await answer.text());
     }
 
-    send(message) {
-        return send(this.url, message, { 'Mcp-Session-Id': this.id, 'MCP-Protocol-Version': '2025-11-25' });
+    send(message, signal = undefined) {
+        return send(this.url, message, this.headers(), signal);
+    }
+
+    /** Reads the standalone stream, until what is returned is aborted. */
+    async listen() {
+        const reading = new AbortController();
+        const headers = { Accept: 'text/event-stream', ...this.headers() };
+        const answer = await fetch(this.url, { headers, signal: reading.signal });
+        // What nobody reads is closed when it is collected.
+        answer.text().catch(() => undefined);
+        return reading;
+    }
+
+    headers() {
+        return { 'Mcp-Session-Id': this.id, 'MCP-Protocol-Version': '2025-11-25' };
     }
 }
 
@@ -41,9 +55,10 @@ export async function modern(url, id, name, args) {
     return responseOf(await answer.text());
 }
 
-function send(url, message, headers = {}) {
+function send(url, message, headers = {}, signal = undefined) {
     return fetch(url, {
         method: 'POST',
+        signal,
         headers: { 'Content-Type': 'application/json', Accept: ACCEPT, ...headers },
         body: JSON.stringify({ jsonrpc: '2.0', ...message })
     });

@@ -159,10 +159,11 @@ async function withoutToken() {
         await other.call(5, 'echo', { text: 'hello' });
         await openView(page, 'tools');
         const echo = await until('the call is counted', async () =>
-            (await rows(page, 'tools')).find(row => row[0] === 'echo' && Number(row[3]) > 0));
-        expectEqual([echo[1], echo[6]], ['demo', '0 (0 %)'], 'the row');
-        expect(echo[2].startsWith('read-only'), `it says of itself ${echo[2]}`);
-        expect(/ m?s$/.test(echo[5]), `its p95 is ${echo[5]}`);
+            (await rows(page, 'tools')).find(row => row[0] === 'echo' && Number(row[4]) > 0));
+        expect(echo[1].length > 10, `its description is ${echo[1]}`);
+        expectEqual([echo[2], echo[7]], ['demo', '0 (0 %)'], 'the row');
+        expect(echo[3].startsWith('read-only'), `it says of itself ${echo[3]}`);
+        expect(/ m?s$/.test(echo[6]), `its p95 is ${echo[6]}`);
     });
 
     await runner.run('a-tool-is-called-with-a-form', async () => {
@@ -275,6 +276,56 @@ async function withoutToken() {
         expect(/^Requests per second, \d\d:\d\d:\d\d: ok /.test(read), `the arrow reads ${read}`);
     });
 
+    await runner.run('the-overview-counts-what-works', async () => {
+        const figure = name => page.locator('.figures div', { hasText: name }).locator('dd').textContent();
+        const all = (await rows(page, 'workers')).length;
+        await until('all workers count', async () => (await figure('Workers')) === String(all));
+        await answering('**/api/overview', overview => {
+            Object.assign(overview.pools[0].workers[0], { ready: false, detail: 'its server has ended' });
+        });
+        await until('a broken one does not', async () => (await figure('Workers')) === `${all - 1} of ${all}`);
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
+        expect(!(await page.getByRole('heading', { name: 'Names that two pools claim' }).isVisible()), 'an empty section is shown');
+        for (const marks of await page.locator('.canvas').evaluateAll(all => all.map(canvas =>
+            [...canvas.querySelectorAll('.mark')].map(mark => mark.textContent)))) {
+            expectEqual(new Set(marks).size, 2, `different marks among ${marks}`);
+        }
+    });
+
+    await runner.run('every-view-says-that-the-store-is-away', async () => {
+        const banner = page.locator('#store');
+        expect(!(await banner.isVisible()), 'the store is said to be away');
+        await answering('**/status', status => {
+            status.store.trouble = 'Redis is away: connection refused';
+        });
+        await answering('**/api/overview', overview => {
+            overview.nodes[0].store_trouble = 'Redis is away: connection refused';
+        });
+        await until('its node is marked', async () => (await rows(page, 'nodes'))[0]?.[1].startsWith('store away'));
+        for (const view of ['sessions', 'calls', 'tools', 'errors', 'overview']) {
+            await openView(page, view);
+            await until(`${view} says so`, async () => /connection refused.*503/.test(await banner.textContent()));
+            expect(await banner.isVisible(), `${view} hides it`);
+        }
+        await shootEverywhere('store-away');
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
+        await until('it is over', async () => !(await banner.isVisible()));
+    });
+
+    await runner.run('a-session-counts-the-streams-that-its-client-reads', async () => {
+        const reader = await Session.open(values.url, 'reading-client');
+        const before = await streamsOf('reading-client');
+        expectEqual(before, '0', 'streams of a client that reads none');
+        const stop = await reader.listen();
+        await until('the stream counts', async () => (await streamsOf('reading-client')) === '1');
+        const call = reader.call(7, 'long_job', { steps: 30, interval_ms: 500 }, {}, stop.signal).catch(() => undefined);
+        await until('both count', async () => (await streamsOf('reading-client')) === '2');
+        stop.abort();
+        await call;
+        await until('none is read', async () => (await streamsOf('reading-client')) === '0');
+        await openView(page, 'overview');
+    });
+
     await runner.run('the-theme-is-switched', async () => {
         await page.reload();
         await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
@@ -297,6 +348,11 @@ async function withoutToken() {
         for (const view of ['overview', 'sessions', 'calls', 'tools', 'errors']) {
             await openView(page, view);
             await page.setViewportSize(SIZES.narrow);
+            // A table that goes on behind the edge has a shadow there.
+            const cut = await page.locator(`#${view} .scroll:visible`).evaluateAll(all => all
+                .filter(scroll => scroll.scrollWidth > scroll.clientWidth)
+                .every(scroll => getComputedStyle(scroll).backgroundImage.split('linear-gradient').length === 5));
+            expect(cut, `a table of ${view} is cut without a sign`);
             const [inner, scroll] = await page.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
             expect(scroll <= inner, `${view} is ${scroll} px wide in ${inner}`);
             await page.setViewportSize(SIZES.wide);
@@ -317,6 +373,24 @@ async function withoutToken() {
         await page.keyboard.press('Enter');
         await until('it goes on', async () => (await page.locator('#state').textContent()).startsWith('Up to date'));
     });
+}
+
+/** Changes what the page gets from the node. */
+function answering(path, change) {
+    return page.route(path, async route => {
+        const answer = await route.fetch();
+        const body = await answer.json();
+        change(body);
+        await route.fulfill({ response: answer, json: body });
+    });
+}
+
+/** Streams in the row of a client's session. */
+async function streamsOf(client) {
+    await openView(page, 'sessions');
+    const row = await until('its session is shown', async () =>
+        (await rows(page, 'sessions')).find(row => row[0].startsWith(client)));
+    return row[8];
 }
 
 /** Opens a tool by its name. */

@@ -110,6 +110,7 @@ impl Sum {
         ToolSeen {
             name: tool.name,
             title: tool.title,
+            description: tool.description,
             pool: tool.pool,
             annotations: tool.annotations,
             outcomes: calls.outcomes,

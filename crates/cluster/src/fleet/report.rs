@@ -75,6 +75,8 @@ pub struct ToolSeen {
     pub name: String,
     /// Its name for people.
     pub title: Option<String>,
+    /// What it does, shortened.
+    pub description: Option<String>,
     /// The pool that serves it.
     pub pool: String,
     /// What it says of itself.

@@ -8,6 +8,8 @@ use super::{Catalog, OfferedTool};
 
 /// Characters of a tool's title that are shown.
 const LONGEST_TITLE: usize = 160;
+/// The same of its description.
+const LONGEST_DESCRIPTION: usize = 240;
 
 impl Catalog {
     /// The tools whose name, title or pool contains `filter`, in any case and in no order. Nothing is told of their calls.
@@ -37,9 +39,11 @@ impl OfferedTool {
     fn report(&self, name: &str) -> ToolReport {
         let raw = &self.tool.raw;
         let title = raw.member("title").and_then(|title| title.string());
+        let description = raw.member("description").and_then(|text| text.string());
         ToolReport {
             name: name.to_owned(),
             title: title.map(|title| shown(&title, LONGEST_TITLE)),
+            description: description.map(|text| shown(&text, LONGEST_DESCRIPTION)),
             pool: self.pool.to_string(),
             annotations: annotations(raw.member("annotations").as_ref()),
             ..ToolReport::default()

@@ -1,6 +1,6 @@
 // The console: views, their refresh, the theme, and what happens when a node refuses.
 
-import { keepToken } from './api.js';
+import { get, keepToken } from './api.js';
 import { byId, say } from './dom.js';
 import { Calls } from './calls.js';
 import { Errors } from './errors.js';
@@ -31,7 +31,8 @@ async function refresh() {
     turn += 1;
     const mine = turn;
     try {
-        await views[present].refresh();
+        const status = get('../../status');
+        await Promise.all([views[present].refresh(status), status.then(({ store }) => storeTold(store))]);
         if (mine === turn) fine();
     } catch (error) {
         if (mine === turn) trouble(error);
@@ -45,6 +46,13 @@ function fine() {
     // Not read out every two seconds.
     byId('state').setAttribute('aria-live', 'off');
     say(byId('state'), `${paused ? 'Paused, as of' : 'Up to date,'} ${time(Date.now())}`);
+}
+
+/// On every view: without its store the node refuses sessions, and much else still looks well.
+function storeTold(store) {
+    const why = store?.trouble;
+    byId('store').hidden = !why;
+    say(byId('store'), why ? `${why}. New sessions and journaled calls get 503 until the store is back.` : '');
 }
 
 function trouble(error) {

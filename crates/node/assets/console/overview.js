@@ -19,6 +19,7 @@ function nodeState(node) {
     if (!node.present) return tag('gone', 'bad');
     if (node.starting) return tag('starting', 'warn');
     if (node.draining) return tag('draining', 'warn');
+    if (node.store_trouble) return tag('store away', 'bad', node.store_trouble);
     if (node.waits_for.length) return tag('not ready', 'warn', node.waits_for.join('; '));
     return tag('ready', 'good');
 }
@@ -93,10 +94,12 @@ export class Overview {
                 { name: 'sessions', hue: 'accent', of: (point) => point.sessions },
                 { name: 'streams', hue: 'mixed', of: (point) => point.streams },
                 { name: 'calls', hue: 'good', of: (point) => point.calls },
-            ], (number) => count(Math.round(number ?? 0))),
+            ], (number) => count(number ?? 0), { whole: true }),
         ];
         this.figures = Object.fromEntries(['nodes', 'workers', 'sessions', 'streams', 'calls', 'parked'].map((name) => [name, h('dd', {}, '–')]));
         const figure = (title, name) => h('div', {}, h('dt', {}, title), this.figures[name]);
+        this.conflictsPanel = h('div', { class: 'panel', hidden: true },
+            h('header', {}, h('h2', {}, 'Names that two pools claim')), this.conflicts.element);
         this.nodesNote = h('span', { class: 'quiet' });
         this.lost = h('p', { class: 'unseen', role: 'status', hidden: true });
         byId('overview').append(
@@ -107,18 +110,21 @@ export class Overview {
             h('div', { class: 'plots' }, ...this.plots.map((plot) => plot.element)),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Nodes'), this.nodesNote), this.nodes.element),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Pools and workers')), this.workers.element),
-            h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Names that two pools claim')), this.conflicts.element),
+            this.conflictsPanel,
         );
     }
 
-    async refresh() {
-        const [{ me, nodes, pools, rates, lost }, { conflicts }] = await Promise.all([get('overview'), get('../../status')]);
+    /// `status` is what the node that is asked says of itself.
+    async refresh(status) {
+        const [{ me, nodes, pools, rates, lost }, { conflicts }] = await Promise.all([get('overview'), status]);
         const answered = nodes.filter((node) => !node.trouble);
         this.seen = answered.filter((node) => node.roles.some((role) => role !== 'worker')).length || 1;
         const sum = (of) => count(answered.reduce((all, node) => all + of(node), 0));
         const workers = pools.flatMap((pool) => (pool.workers.length ? pool.workers : [null]).map((worker) => ({ pool, worker })));
         say(this.figures.nodes, answered.length === nodes.length ? count(nodes.length) : `${answered.length} of ${nodes.length}`);
-        say(this.figures.workers, count(workers.filter(({ worker }) => worker).length));
+        const all = workers.filter(({ worker }) => worker);
+        const working = all.filter(({ worker }) => worker.ready && worker.reached_by && !worker.avoided_by);
+        say(this.figures.workers, working.length === all.length ? count(all.length) : `${count(working.length)} of ${count(all.length)}`);
         say(this.figures.sessions, sum((node) => node.live_sessions + node.sleeping_sessions));
         say(this.figures.streams, sum((node) => node.streams));
         say(this.figures.calls, sum((node) => node.calls));
@@ -128,6 +134,7 @@ export class Overview {
         this.nodes.update(nodes);
         this.workers.update(workers);
         this.conflicts.update(conflicts ?? []);
+        this.conflictsPanel.hidden = !conflicts?.length;
         this.lost.hidden = lost.length === 0;
         say(this.lost, lossesTold(lost, nodes));
         const losses = lost.filter(({ until }) => until !== null).map(({ until }) => until);

@@ -10,9 +10,10 @@ const LEAST_STEPS = 24;
 const WIDTH = 1000;
 const HEIGHT = 200;
 
-/// series: [{ name, hue, of: point => number | null }]; show: number => text
+/// series: [{ name, hue, of: point => number | null }]; show: number => text; `whole` where only whole numbers make sense
 export class Plot {
-    constructor(id, title, series, show) {
+    constructor(id, title, series, show, { whole = false } = {}) {
+        this.whole = whole;
         this.series = series;
         this.show = show;
         this.title = title;
@@ -62,7 +63,7 @@ export class Plot {
         this.begin = newest - this.span;
         say(this.from, `${Math.round(this.span / 60)} min ago`);
         const values = points.flatMap((point) => this.series.map(({ of }) => of(point) ?? 0));
-        this.top = nice(Math.max(0, ...values));
+        this.top = nice(Math.max(0, ...values), this.whole);
         for (const { mark, part } of this.marks) say(mark, this.show(this.top * part));
         this.lines.replaceChildren(...this.series.flatMap((series) => this.#line(series)));
         const within = losses.filter((at) => at >= this.begin && at <= newest);
@@ -149,9 +150,10 @@ export class Plot {
     }
 }
 
-/// The next of 1, 2, 5, 10, …
-function nice(value) {
-    if (value <= 0) return 1;
+/// The next of 1, 2, 5, 10, …; of those whose half is whole too, where that is asked for: 2, 4, 10, 20, …
+function nice(value, whole) {
+    if (value <= 0) return whole ? 2 : 1;
     const ten = 10 ** Math.floor(Math.log10(value));
-    return [1, 2, 5, 10].map((step) => step * ten).find((step) => step >= value * .999);
+    const steps = whole ? [1, 2, 4, 10] : [1, 2, 5, 10];
+    return steps.map((step) => step * ten).find((step) => step >= value * .999 && (!whole || step % 2 === 0));
 }

@@ -23,7 +23,8 @@ export class Sessions {
             { name: 'State', cell: ({ live }) => h('span', { class: live ? 'tag good' : 'tag' }, live ? 'in memory' : 'asleep') },
             { name: 'Task', extra: true, cell: ({ task }) => (task ? h('span', { class: TASKS[task] ?? 'tag' }, task.replace('_', ' ')) : '–') },
             { name: 'Calls', kind: 'num', cell: ({ in_flight: calls }) => count(calls) },
-            { name: 'Streams', extra: true, kind: 'num', cell: ({ streams }) => count(streams) },
+            { name: 'Streams', extra: true, kind: 'num', cell: ({ streams, streams_read: read }) => (
+                { text: count(read), title: `${count(streams)} open, ${count(read)} of them read by the client` }) },
             { name: 'Used', kind: 'num', cell: ({ idle_ms: idle }) => used(idle) },
         ], {
             id: 'sessions',

@@ -18,6 +18,7 @@ export class Tools {
         this.open = null;
         this.table = new Table([
             { name: 'Tool', kind: 'clip', cell: ({ name, title }) => ({ text: name, title: title ?? name }) },
+            { name: 'Description', extra: true, kind: 'wrap', cell: ({ description }) => firstLine(description) },
             { name: 'Pool', extra: true, cell: ({ pool }) => pool },
             { name: 'Says of itself', extra: true, kind: 'wrap', cell: ({ annotations }) => hints(annotations) },
             { name: 'Calls', kind: 'num', cell: ({ outcomes, rate }) => (rate === null ? 'not counted' : count(calls(outcomes))) },
@@ -102,6 +103,10 @@ export class Tools {
             h('details', {}, h('summary', {}, 'As JSON'), h('pre', { tabindex: '0' }, JSON.stringify(definition, null, 2))),
         ].filter((part) => part !== null);
     }
+}
+
+function firstLine(text) {
+    return text?.trim().split('\n', 1)[0] || '–';
 }
 
 function hints(annotations) {

@@ -26,6 +26,8 @@ pub struct SessionReport {
     pub in_flight: usize,
     /// Streams that are being written.
     pub streams: usize,
+    /// Those of them that a connection reads.
+    pub streams_read: usize,
     /// Milliseconds since it was used.
     pub idle_ms: u64,
     /// The generation of its ownership: how often it has been claimed.

@@ -14,6 +14,8 @@ pub struct ToolReport {
     pub name: String,
     /// Its name for people, shortened.
     pub title: Option<String>,
+    /// What it does, shortened.
+    pub description: Option<String>,
     /// The pool that serves it.
     pub pool: String,
     /// What it says of itself.

@@ -91,6 +91,7 @@ fn session() -> SessionReport {
         task: Some("working".to_owned()),
         in_flight: 1,
         streams: 2,
+        streams_read: 1,
         idle_ms: 3,
         epoch: 4,
     }
@@ -171,6 +172,7 @@ fn tools() -> Listing<ToolReport> {
         items: vec![ToolReport {
             name: "add".to_owned(),
             title: Some("Adds".to_owned()),
+            description: Some("Adds two numbers.".to_owned()),
             pool: "p".to_owned(),
             annotations,
             recent,

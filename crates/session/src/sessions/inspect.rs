@@ -191,6 +191,7 @@ impl<'a> Known<'a> {
             task: self.task().map(str::to_owned),
             in_flight: self.live.map_or(0, in_flight),
             streams: self.live.map_or(0, |live| live.streams.count()),
+            streams_read: self.live.map_or(0, read_streams),
             idle_ms: now.saturating_sub(self.last_used),
             epoch: self.epoch.0,
         }
@@ -229,6 +230,11 @@ impl<'a> Filter<'a> {
             || known.task().is_some_and(|status| status.contains(lower))
             || mark_of(known.principal).contains(lower)
     }
+}
+
+fn read_streams(live: &LiveSession) -> usize {
+    let open = live.streams.open();
+    open.iter().filter(|tail| tail.is_read()).count()
 }
 
 fn stream(tail: &Arc<Tail>) -> StreamReport {

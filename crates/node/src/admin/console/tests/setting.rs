@@ -41,6 +41,7 @@ fn report() -> SessionReport {
         task: None,
         in_flight: 0,
         streams: 0,
+        streams_read: 0,
         idle_ms: 1,
         epoch: 1,
     }
