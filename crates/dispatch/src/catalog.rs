@@ -197,6 +197,18 @@ impl Catalog {
         self.template_pool(|template, _| template.as_str() == reference)
     }
 
+    /// Whether no pool offers anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Lists {
+            tools,
+            resources,
+            templates,
+            prompts,
+        } = &self.lists;
+        let lists = [tools, resources, templates, prompts];
+        lists.iter().all(|list| list.is_none()) && !self.completes
+    }
+
     /// Whether some pool has the capability that a backend method needs.
     pub(crate) fn supports(&self, method: &Method) -> bool {
         match method {

@@ -8,7 +8,6 @@ use shoal_ports::{
 };
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
 
 use crate::catalog::Conflict;
 use crate::config::{Config, PoolConfig};
@@ -89,16 +88,6 @@ impl Dispatch {
     /// whose last worker has gone stays listed: what is unknown is refused as safe to send again meanwhile.
     pub fn expect(&self, pools: &BTreeSet<String>) {
         self.shared.expect(pools);
-    }
-
-    /// Waits until the lists hold every pool that can be known now, within
-    /// [`settle_within`](Config::settle_within). Cancellation safe.
-    pub async fn settled(&self) {
-        let mut changes = self.shared.changes();
-        while let Some(wait) = self.shared.view().unsettled() {
-            // Either way it is looked at again.
-            let _ = timeout(wait, changes.changed()).await;
-        }
     }
 
     /// Tells clients that their lists may have changed, after other [rules](Config::policies) have come into force. Calls and

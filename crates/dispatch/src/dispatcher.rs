@@ -7,7 +7,8 @@ use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
     Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, EdgePlan, Expected, Planning,
-    ResourceUpdated, RunningCall, ServerFacts, SessionId, Starting, WorkerId, at_once, later,
+    ResourceUpdated, RunningCall, ServerFacts, SessionId, SettledFacts, Starting, WorkerId,
+    at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
@@ -27,6 +28,10 @@ use crate::subscriptions::Subscriptions;
 impl Dispatcher for Dispatch {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.shared.facts.subscribe()
+    }
+
+    async fn settled_facts(&self) -> Result<SettledFacts, CallFailure> {
+        self.facts_in_time().await
     }
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {

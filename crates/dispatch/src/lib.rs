@@ -39,6 +39,7 @@ mod plan;
 mod pools;
 mod rounds;
 mod route;
+mod settling;
 mod shape;
 mod shared;
 mod start;

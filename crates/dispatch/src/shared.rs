@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     /// What sessions and listeners have been told.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
-    /// What they are to be told.
-    newest: Arc<Mutex<Arc<ServerFacts>>>,
+    /// The versions of the lists that they are to be told.
+    newest: Arc<Mutex<[u64; 3]>>,
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) checking: Arc<Checking>,
     pub(crate) subscriptions: Subscriptions,
@@ -69,7 +69,7 @@ impl Shared {
             config,
             keys,
             updates: broadcast::Sender::new(UPDATES),
-            newest: Arc::new(Mutex::new(facts.clone())),
+            newest: Arc::new(Mutex::new(NOTHING)),
             facts: watch::Sender::new(facts),
             subscriptions: Subscriptions::default(),
             in_flight: Arc::default(),
@@ -163,35 +163,44 @@ impl Shared {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
+        // Before the view, so that whoever sees a pool there finds its capabilities.
+        let versions = facts.versions;
+        publish(&self.facts, |known| {
+            *known = ServerFacts {
+                versions: known.versions,
+                ..facts
+            };
+        });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        self.tell(facts);
+        self.tell(versions);
     }
 
-    /// Tells sessions and listeners what the server is now; what comes after the first time, only when the
-    /// other nodes have had the time to learn it too.
-    fn tell(&self, facts: ServerFacts) {
-        let facts = Arc::new(facts);
-        let is_first = self.facts.borrow().versions == NOTHING;
+    /// Tells sessions and listeners what the lists are now; what comes after the first time, only when the other nodes have had
+    /// the time to learn it too.
+    fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
-        *self.newest.lock() = facts.clone();
+        *self.newest.lock() = versions;
+        let is_first = self.facts.borrow().versions == NOTHING;
         if is_first || wait.is_zero() {
-            return publish(&self.facts, facts);
+            return publish(&self.facts, |facts| facts.versions = versions);
         }
         let (told, newest) = (self.facts.clone(), self.newest.clone());
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
-            let newest = newest.lock().clone();
-            publish(&told, newest);
+            let versions = *newest.lock();
+            publish(&told, |facts| facts.versions = versions);
         });
     }
 }
 
-fn publish(told: &watch::Sender<Arc<ServerFacts>>, facts: Arc<ServerFacts>) {
+fn publish(told: &watch::Sender<Arc<ServerFacts>>, change: impl FnOnce(&mut ServerFacts)) {
     told.send_if_modified(|known| {
-        let changed = **known != *facts;
+        let mut facts = (**known).clone();
+        change(&mut facts);
+        let changed = **known != facts;
         if changed {
-            *known = facts;
+            *known = Arc::new(facts);
         }
         changed
     });

@@ -1,7 +1,6 @@
 //! Starting a planned call, and going on with one that an earlier owner of its session began.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shoal_ports::{
     Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, Route,
@@ -21,7 +20,6 @@ use crate::bridge::{
 use crate::deadline::{is_askable_task, may_be_parked, worker_deadline};
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
-use crate::picture::{NOT_WHOLE, not_ready};
 use crate::plan::{Found, refuse};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
@@ -46,9 +44,6 @@ pub(crate) enum Resumed {
     Asking(RunningCall),
 }
 
-/// How long a list waits for pools that are on their way.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
-
 /// A page of a list.
 pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
     let Some(pages) = view.catalog.list(&call.method, access) else {
@@ -66,14 +61,10 @@ pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
 impl Dispatch {
     /// A page of a list, once the lists are whole.
     pub(crate) async fn list_in_time(&self, call: &Call) -> CallOutcome {
-        let until = call.deadline.min(Instant::now() + LIST_PATIENCE);
-        if tokio::time::timeout_at(until, self.settled())
-            .await
-            .is_err()
-        {
-            return CallOutcome::Failed(not_ready(NOT_WHOLE.to_owned()));
+        match self.settled_by(call.deadline).await {
+            Ok(()) => list(&self.shared.view(), &self.access(call), call),
+            Err(failure) => CallOutcome::Failed(failure),
         }
-        list(&self.shared.view(), &self.access(call), call)
     }
 
     /// Starts a call as planned.

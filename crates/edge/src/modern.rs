@@ -93,10 +93,11 @@ async fn serve_request(
     }
     match request.method {
         Method::Discover => {
+            let answer = discover::answer(visit.edge, &request.id).await?;
             if let Some(record) = &permit.record {
                 record.answered(b"");
             }
-            Ok(discover::answer(visit.edge, &request.id))
+            Ok(answer)
         }
         Method::Listen => {
             // A subscription is a stream that stays, not a request under way.

@@ -139,6 +139,9 @@ pub(crate) enum Refusal {
         all = Revision::ALL.map(Revision::as_str).join(", ")
     )]
     UnsupportedVersionHeader(String),
+    /// What the node does not know yet.
+    #[error("{0}")]
+    NotReady(CallFailure),
     /// A modern request that never reached the dispatcher.
     #[error("{0}")]
     Modern(RpcError),
@@ -261,6 +264,14 @@ impl Refusal {
             Self::UnsupportedVersionHeader(_) => {
                 row(Status::BAD_REQUEST, INVALID, Reason::Revision)
             }
+            Self::NotReady(why) => Row {
+                retry_after: why.retry_after(),
+                ..row(
+                    Status::SERVICE_UNAVAILABLE,
+                    code::NOT_EXECUTED,
+                    Reason::Unavailable,
+                )
+            },
             Self::Modern(error) => of_modern(error),
             Self::Gateway(error) => of_gateway(error),
         }

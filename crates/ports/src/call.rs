@@ -323,6 +323,16 @@ impl CallFailure {
         }
     }
 
+    /// When to come back, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::NotReady { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
+                Some(*retry_after)
+            }
+            _ => None,
+        }
+    }
+
     /// The JSON-RPC error that the client gets.
     pub fn to_rpc(&self) -> RpcError {
         use shoal_protocol::code;

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use shoal_protocol::{RawJson, RawObject};
 
+use crate::CallFailure;
+
 /// Everything that one pool offers, as its backend described it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolCatalog {
@@ -62,6 +64,15 @@ pub struct ServerFacts {
     pub versions: [u64; 3],
     /// The headers of clients' requests that some pool asks for, in lower case.
     pub headers: Arc<[Arc<str>]>,
+}
+
+/// The server's facts, with the reason why they may not name everything.
+#[derive(Clone, Debug)]
+pub struct SettledFacts {
+    /// What the server says of itself now.
+    pub facts: Arc<ServerFacts>,
+    /// Why the server may offer more than the facts name, and when to ask again; `None` where they name everything.
+    pub lacks: Option<CallFailure>,
 }
 
 /// How a call must be carried.

@@ -9,7 +9,8 @@ use tokio::sync::{broadcast, watch};
 
 use crate::{
     Binding, Call, CallFailure, CallId, CallPlan, Caller, EdgePlan, Expected, Planning,
-    RequestPlan, ResourceUpdated, RunningCall, ServerFacts, SessionId, Starting, WorkerId,
+    RequestPlan, ResourceUpdated, RunningCall, ServerFacts, SessionId, SettledFacts, Starting,
+    WorkerId,
 };
 
 /// Plans calls, and runs what was planned on workers.
@@ -25,6 +26,18 @@ use crate::{
 pub trait Dispatcher: Send + Sync + 'static {
     /// The server's facts now; the receiver tells of changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
+
+    /// Waits for the pools that a node which has just started does not know yet, and returns the server's facts then: for every
+    /// answer by which a client decides what to ask for later. Cancellation safe.
+    ///
+    /// # Errors
+    /// `NotReady` if the pools do not come in time, or if none has come at all.
+    async fn settled_facts(&self) -> Result<SettledFacts, CallFailure> {
+        Ok(SettledFacts {
+            facts: self.facts().borrow().clone(),
+            lacks: None,
+        })
+    }
 
     /// What workers report from now on of the resources that are [subscribed](Self::subscribe) to in this process, in the
     /// order of each worker. A receiver that is told that it has lagged is to assume that all of them have changed.

@@ -30,7 +30,7 @@ pub(crate) use admission::{Admission, Admitted};
 pub(crate) use answers::question_id;
 pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
-pub(crate) use requests::empty_result;
+pub(crate) use requests::{capability_of, empty_result, has_capability};
 pub(crate) use slot::CallSlot;
 pub(crate) use task::{TaskAnswer, TaskTimes, lost_call};
 pub(crate) use updates::News;

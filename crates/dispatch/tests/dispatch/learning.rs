@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallFailure, CallOutcome, WorkerId};
-use shoal_protocol::{Method, Revision};
+use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, RawObjectOrEmpty, WorkerId};
+use shoal_protocol::{Method, RawJson, Revision};
+use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{Setting, call, configured, legacy, modern, setting, tools};
@@ -158,6 +159,84 @@ async fn a_list_that_waited_in_vain_says_when_to_come_back_and_none_waits_for_ev
     };
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(listed(&setting).await, 1);
+}
+
+/// A worker that declares just this.
+fn declaring(pool: &str, capabilities: &'static str) -> FakeWorker {
+    let mut catalog = tools(&[]);
+    catalog.capabilities = RawObjectOrEmpty(RawJson::from_static(capabilities));
+    FakeWorker::new(&format!("{pool}@w"), pool, catalog)
+}
+
+fn tooler(pool: &str) -> FakeWorker {
+    declaring(pool, r#"{"tools":{}}"#)
+}
+
+fn prompter(pool: &str) -> FakeWorker {
+    declaring(pool, r#"{"prompts":{}}"#)
+}
+
+async fn names_prompts(setting: &Setting) -> bool {
+    let settled = setting.dispatch.settled_facts().await.unwrap();
+    settled.facts.capabilities.member("prompts").is_some()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_says_of_itself_waits_as_lists_do() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(tooler("a"));
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        setting.add(prompter("b"));
+    };
+    let (named, ()) = tokio::join!(names_prompts(&setting), late);
+    assert!(named);
+    let settled = setting.dispatch.settled_facts().await.unwrap();
+    assert_eq!(settled.lacks, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn capabilities_are_named_before_others_are_told_of_the_lists() {
+    let setting = configured(Config {
+        announce_after: Duration::from_secs(60),
+        settle_within: Duration::from_secs(15),
+        ..Config::default()
+    });
+    setting.add(tooler("a"));
+    setting.add(prompter("b"));
+    let before = Instant::now();
+    assert!(names_prompts(&setting).await);
+    assert!(before.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_catalog_says_nothing_of_the_server() {
+    for setting in [setting(), starting()] {
+        let failure = setting.dispatch.settled_facts().await.unwrap_err();
+        assert_eq!(failure.to_rpc().code, 50_301, "{failure}");
+        assert!(failure.retry_after().is_some(), "{failure}");
+        let late = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            setting.add(prompter("b"));
+        };
+        let (named, ()) = tokio::join!(names_prompts(&setting), late);
+        assert!(named);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waited_in_vain_is_told_that_more_may_come() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(tooler("a"));
+    let failure = setting.dispatch.settled_facts().await.unwrap_err();
+    assert!(matches!(failure, CallFailure::NotReady { .. }), "{failure}");
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let settled = setting.dispatch.settled_facts().await.unwrap();
+    assert!(settled.facts.capabilities.member("tools").is_some());
+    let lacks = settled.lacks.unwrap();
+    assert!(lacks.to_string().contains("the pool b"), "{lacks}");
 }
 
 #[tokio::test(start_paused = true)]

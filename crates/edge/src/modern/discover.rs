@@ -3,11 +3,13 @@
 use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
+use shoal_ports::SettledFacts;
 use shoal_protocol::task::with_tasks;
 use shoal_protocol::{RawJson, RequestId, SERVER_INFO, response};
 
 use super::check::supported_versions;
 use crate::answer as http_answer;
+use crate::refusal::Refusal;
 use crate::state::EdgeState;
 
 #[derive(Serialize)]
@@ -29,9 +31,16 @@ const fn supported_count() -> usize {
 }
 
 /// Says what the whole server offers, the same to everybody.
-pub(super) fn answer(edge: &EdgeState, id: &RequestId) -> Response {
-    let facts = edge.dispatcher.facts().borrow().clone();
-    let ttl = edge.config.timing.discover_ttl.as_millis();
+///
+/// # Errors
+/// When this node does not know yet.
+pub(super) async fn answer(edge: &EdgeState, id: &RequestId) -> Result<Response, Refusal> {
+    let settled = edge.dispatcher.settled_facts().await;
+    let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
+    let kept = edge.config.timing.discover_ttl;
+    // Nobody keeps an answer for long to which more may be added soon.
+    let again = lacks.map_or(kept, |why| why.retry_after().unwrap_or_default());
+    let ttl = kept.min(again).as_millis();
     let capabilities = match edge.config.tasks.enabled {
         true => with_tasks(&facts.capabilities),
         false => facts.capabilities.clone(),
@@ -45,5 +54,6 @@ pub(super) fn answer(edge: &EdgeState, id: &RequestId) -> Response {
         cache_scope: "public",
         meta: serde_json::json!({ SERVER_INFO: facts.server_info }),
     };
-    http_answer::json(StatusCode::OK, response(id, &RawJson::of(&result)))
+    let text = response(id, &RawJson::of(&result));
+    Ok(http_answer::json(StatusCode::OK, text))
 }

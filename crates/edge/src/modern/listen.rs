@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, Stream};
-use shoal_ports::{AuthError, Caller, ServerFacts};
+use shoal_ports::{AuthError, Caller, ServerFacts, SettledFacts};
 use shoal_protocol::{
     Method, RawJson, RawObject, Request, RequestId, SERVER_INFO, SUBSCRIPTION_ID, notification,
     response,
@@ -40,13 +40,24 @@ pub(super) async fn serve(
         0 => None,
         bytes => Some(reader.hold(bytes).map_err(Refusal::AnswerNotKept)?),
     };
-    let facts = edge.dispatcher.facts().borrow().clone();
-    let mut honoured = asked.supported_by(&facts.capabilities);
+    let settled = edge.dispatcher.settled_facts().await;
+    let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
+    // A list that may come yet is told of once it is there.
+    let mut honoured = match &lacks {
+        Some(_) => asked,
+        None => asked.supported_by(&facts.capabilities),
+    };
+    let resources = honoured.resource_subscriptions.len();
     if !edge.config.tasks.enabled {
         honoured.task_ids.clear();
     }
     let max_updates = limits.updates_per_listener;
     let subscription = edge.hub.join(caller, &mut honoured, max_updates).await;
+    if let Some(why) = lacks
+        && honoured.resource_subscriptions.len() < resources
+    {
+        return Err(Refusal::NotReady(why).into());
+    }
     // After joining, so that no change is missed.
     let tasks = TaskWatch::begin(visit, &mut honoured.task_ids).await;
     let frames = ListenFrames {

@@ -195,10 +195,7 @@ impl CallRun {
 impl Ending {
     fn of(outcome: CallOutcome) -> Self {
         let retry_after = match &outcome {
-            CallOutcome::Failed(
-                CallFailure::Overloaded { retry_after, .. }
-                | CallFailure::NotReady { retry_after, .. },
-            ) => Some(*retry_after),
+            CallOutcome::Failed(failure) => failure.retry_after(),
             _ => None,
         };
         Self {

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
     CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, Durability, LedgerNumber,
-    Planning, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, Starting, WorkerId,
-    answered, at_once, later,
+    Planning, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SettledFacts, Starting,
+    WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -25,6 +25,10 @@ pub(crate) const LARGE: usize = 32 << 20;
 pub(crate) struct FakeDispatcher {
     /// Changes announce themselves.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
+    /// Why nothing is known yet.
+    pub(crate) not_ready: Mutex<Option<CallFailure>>,
+    /// Why the facts may not name everything.
+    pub(crate) lacks: Mutex<Option<CallFailure>>,
     /// What workers report of resources.
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     /// How often each resource is subscribed to.
@@ -121,6 +125,8 @@ impl FakeDispatcher {
         let (running, started) = mpsc::unbounded_channel();
         Arc::new(Self {
             facts: watch::Sender::new(Arc::new(facts)),
+            not_ready: Mutex::default(),
+            lacks: Mutex::default(),
             updates: broadcast::Sender::new(UPDATES),
             subscriptions: watch::Sender::default(),
             calls: Mutex::default(),
@@ -164,6 +170,14 @@ impl FakeDispatcher {
     }
 }
 
+/// What a node says that has just started.
+pub(crate) fn just_started() -> CallFailure {
+    CallFailure::NotReady {
+        reason: "this node has just started".to_owned(),
+        retry_after: Duration::from_millis(2500),
+    }
+}
+
 fn tool(params: Option<&RawJson>) -> String {
     params
         .and_then(RawObject::of)
@@ -187,12 +201,7 @@ fn begin(
             });
         }
         "not-executed" => return Err(CallFailure::NotExecuted { reason }),
-        "not-ready" => {
-            return Err(CallFailure::NotReady {
-                reason: "this node has just started".to_owned(),
-                retry_after,
-            });
-        }
+        "not-ready" => return Err(just_started()),
         _ => {}
     }
     let error = |code| CallOutcome::Error(RpcError::new(code, "as the tool says"));
@@ -245,6 +254,16 @@ fn begin(
 impl Dispatcher for FakeDispatcher {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.facts.subscribe()
+    }
+
+    async fn settled_facts(&self) -> Result<SettledFacts, CallFailure> {
+        if let Some(why) = self.not_ready.lock().clone() {
+            return Err(why);
+        }
+        Ok(SettledFacts {
+            facts: self.facts.borrow().clone(),
+            lacks: self.lacks.lock().clone(),
+        })
     }
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {

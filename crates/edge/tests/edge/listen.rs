@@ -7,7 +7,7 @@ use shoal_ports::{ClusterEvent, ResourceUpdated, SessionId};
 use shoal_protocol::RawJson;
 use tokio::time::timeout;
 
-use crate::dispatcher::UPDATES;
+use crate::dispatcher::{UPDATES, just_started};
 use crate::gateway::TASK;
 use crate::server::Server;
 use crate::sse::Events;
@@ -44,6 +44,18 @@ async fn only_what_can_be_honoured_is_acknowledged() {
     let (_events, honoured) = listen(&server, filter).await;
     let expected = json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]});
     assert_eq!(honoured, expected);
+}
+
+#[tokio::test]
+async fn a_list_that_may_come_yet_is_told_of_once_it_is_there() {
+    let server = Server::start().await;
+    *server.dispatcher.lacks.lock() = Some(just_started());
+    let filter = json!({"promptsListChanged": true, "resourceSubscriptions": ["file:///a"]});
+    let (mut events, honoured) = listen(&server, filter.clone()).await;
+    assert_eq!(honoured, filter);
+    server.dispatcher.change([1, 1, 2]);
+    let told = events.message().await;
+    assert_eq!(told["method"], "notifications/prompts/list_changed");
 }
 
 #[tokio::test]

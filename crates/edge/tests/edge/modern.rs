@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shoal_ports::{CallEventKind, Durability, LogFilter};
 use shoal_protocol::{LogLevel, Method, Revision};
 
+use crate::dispatcher::just_started;
 use crate::server::{Server, header, modern_headers, rpc, with_meta};
 use crate::sse::Events;
 
@@ -157,6 +158,16 @@ async fn a_worker_that_vanishes_leaves_one_honest_error() {
         (&json!(7), &json!(50_002))
     );
     assert_eq!(events.block().await, None);
+}
+
+#[tokio::test]
+async fn what_may_lack_a_pool_is_not_kept_for_long() {
+    let server = Server::start().await;
+    *server.dispatcher.lacks.lock() = Some(just_started());
+    let discover = server.modern("server/discover", json!({}));
+    let text = discover.send().await.unwrap().text().await.unwrap();
+    let body: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(body["result"]["ttlMs"], 2500, "{body}");
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ async fn every_row_is_answered_as_the_page_says() {
     websocket::handshakes(&mut page).await;
     modern::requests(&mut page).await;
     modern::mirrored(&mut page).await;
+    modern::unsettled(&mut page).await;
     modern::outcomes(&mut page).await;
     let untested = page.untested();
     assert!(untested.is_empty(), "{untested:#?}");

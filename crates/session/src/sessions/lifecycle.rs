@@ -30,6 +30,13 @@ impl Node {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
         self.stored.check(&open.principal)?;
+        // What a task is opened with, its client never sees.
+        if open.transport != SessionTransport::Task
+            && let Some(initialize) = &open.initialize
+        {
+            let known = self.knows_enough(&initialize.method).await;
+            known.map_err(|why| self.not_ready(why))?;
+        }
         let place = self.places.take(&open.principal)?;
         self.open_in(place, open).await
     }

@@ -52,11 +52,16 @@ impl SessionState {
                 RpcError::method_not_found(request.method.as_str()),
             );
         }
+        let needed = capability_of(&request.method);
+        if needed.is_some_and(|capability| !has_capability(facts, capability)) {
+            let unknown = RpcError::method_not_found(request.method.as_str());
+            return refuse(&request.id, unknown);
+        }
         match request.method {
             Method::Ping => Effect::Respond(empty_result(&request.id)),
-            Method::SetLevel => self.set_level(&request, facts),
-            Method::ResourcesSubscribe => self.subscribe(request, facts),
-            Method::ResourcesUnsubscribe => self.unsubscribe(request, facts),
+            Method::SetLevel => self.set_level(&request),
+            Method::ResourcesSubscribe => self.subscribe(request),
+            Method::ResourcesUnsubscribe => self.unsubscribe(request),
             _ => self.admit(request, call, repeated, facts),
         }
     }
@@ -107,13 +112,7 @@ impl SessionState {
         has_capability(facts, "logging") && level >= self.record.log_level
     }
 
-    fn set_level(&mut self, request: &Request, facts: &ServerFacts) -> Effect {
-        if !has_capability(facts, "logging") {
-            return refuse(
-                &request.id,
-                RpcError::method_not_found(request.method.as_str()),
-            );
-        }
+    fn set_level(&mut self, request: &Request) -> Effect {
         let level = string_param(request, "level")
             .and_then(|level| level.parse::<LogLevel>().map_err(RpcError::invalid_params));
         match level {
@@ -125,13 +124,7 @@ impl SessionState {
         }
     }
 
-    fn subscribe(&mut self, request: Request, facts: &ServerFacts) -> Effect {
-        if !has_capability(facts, "resources") {
-            return refuse(
-                &request.id,
-                RpcError::method_not_found(request.method.as_str()),
-            );
-        }
+    fn subscribe(&mut self, request: Request) -> Effect {
         let uri = match string_param(&request, "uri") {
             Ok(uri) => uri,
             Err(error) => return refuse(&request.id, error),
@@ -166,13 +159,7 @@ impl SessionState {
         }
     }
 
-    fn unsubscribe(&mut self, request: Request, facts: &ServerFacts) -> Effect {
-        if !has_capability(facts, "resources") {
-            return refuse(
-                &request.id,
-                RpcError::method_not_found(request.method.as_str()),
-            );
-        }
+    fn unsubscribe(&mut self, request: Request) -> Effect {
         let uri = match string_param(&request, "uri") {
             Ok(uri) => uri,
             Err(error) => return refuse(&request.id, error),
@@ -244,6 +231,16 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
         })
 }
 
-fn has_capability(facts: &ServerFacts, name: &str) -> bool {
+/// The capability of the server that a request relies on which its session answers itself.
+pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
+    match method {
+        Method::SetLevel => Some("logging"),
+        Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => Some("resources"),
+        _ => None,
+    }
+}
+
+/// Whether the server has a capability.
+pub(crate) fn has_capability(facts: &ServerFacts, name: &str) -> bool {
     RawObject::of(&facts.capabilities).is_some_and(|capabilities| capabilities.has(name))
 }

@@ -25,8 +25,8 @@ use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
     CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
     OpenSession, Planning, Post, Principal, RequestPlan, ResourceUpdated, Route, RunningCall,
-    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, Starting, StreamItem,
-    WorkerId, answered, at_once, later,
+    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting,
+    StreamItem, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -37,6 +37,10 @@ pub use fate::{Fate, Fated};
 /// Runs a call named `stream-…` as journaled, and lets the test drive it.
 pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
+    /// Why nothing is known yet.
+    pub not_ready: parking_lot::Mutex<Option<CallFailure>>,
+    /// Why the facts may not name everything.
+    pub lacks: parking_lot::Mutex<Option<CallFailure>>,
     /// What workers report of resources.
     pub updates: broadcast::Sender<ResourceUpdated>,
     pub calls: DashMap<String, Arc<Driven>>,
@@ -229,6 +233,8 @@ impl Script {
         };
         Arc::new(Self {
             facts: watch::Sender::new(Arc::new(facts)),
+            not_ready: parking_lot::Mutex::default(),
+            lacks: parking_lot::Mutex::default(),
             updates: broadcast::Sender::new(16),
             calls: DashMap::new(),
             arrived: watch::Sender::new(0),
@@ -322,6 +328,16 @@ impl Script {
         Ok(running)
     }
 
+    /// The server says that it has nothing, as a node does that has just started; nobody can tell whether that is all.
+    pub fn forget_capabilities(&self) {
+        self.facts.send_modify(|facts| {
+            let mut changed = ServerFacts::clone(facts);
+            changed.capabilities = RawJson::from_static("{}");
+            *facts = Arc::new(changed);
+        });
+        *self.lacks.lock() = Some(just_started());
+    }
+
     pub fn change_lists(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = (**facts).clone();
@@ -366,6 +382,16 @@ fn tool(params: Option<&RawJson>) -> String {
 impl Dispatcher for Script {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.facts.subscribe()
+    }
+
+    async fn settled_facts(&self) -> Result<SettledFacts, CallFailure> {
+        if let Some(why) = self.not_ready.lock().clone() {
+            return Err(why);
+        }
+        Ok(SettledFacts {
+            facts: self.facts.borrow().clone(),
+            lacks: self.lacks.lock().clone(),
+        })
     }
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
@@ -582,6 +608,14 @@ impl Bench {
 }
 
 /// The opening of a session of this principal.
+/// What a node says that has just started.
+pub fn just_started() -> CallFailure {
+    CallFailure::NotReady {
+        reason: "this node has just started".to_owned(),
+        retry_after: Duration::from_millis(2500),
+    }
+}
+
 pub fn initialize(principal: &str, version: &str) -> OpenSession {
     let Message::Request(initialize) = Message::parse(&text(&format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#

@@ -8,6 +8,7 @@ use shoal_ports::CallEventKind;
 
 use super::page::Page;
 use super::{initialize, ping};
+use crate::dispatcher::just_started;
 use crate::gateway::LIVE;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 use crate::tasks::declared;
@@ -166,6 +167,27 @@ pub(super) async fn mirrored(page: &mut Page) {
         .await;
     let fits = send("regional", "", &[("mcp-param-region", "eu")]);
     assert_eq!(fits.send().await.unwrap().status(), 200);
+}
+
+/// What a node is asked that does not know every pool yet.
+pub(super) async fn unsettled(page: &mut Page) {
+    let server = Server::start().await;
+    *server.dispatcher.lacks.lock() = Some(just_started());
+    let listen = |filter| server.modern("subscriptions/listen", json!({"notifications": filter}));
+    let unknown = listen(json!({"resourceSubscriptions": ["file:///a", "unknown:b"]}));
+    page.check_id(
+        "subscriptions/listen to a resource that may come yet",
+        unknown,
+    )
+    .await;
+    server.dispatcher.subscribed_to(&[]).await;
+    *server.dispatcher.not_ready.lock() = Some(just_started());
+    let any = listen(json!({"toolsListChanged": true}));
+    page.check_id("subscriptions/listen at a node that knows no pool yet", any)
+        .await;
+    let discover = server.modern("server/discover", json!({}));
+    page.check_id("server/discover at a node that knows no pool yet", discover)
+        .await;
 }
 
 pub(super) async fn outcomes(page: &mut Page) {

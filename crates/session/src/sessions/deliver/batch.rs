@@ -11,7 +11,7 @@ use shoal_protocol::{
 
 use super::super::Node;
 use super::super::repeated::running;
-use super::{input, request_id};
+use super::request_id;
 use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
 use crate::state::{AdmittedCall, Effect};
@@ -97,7 +97,7 @@ impl Node {
             match member {
                 Ok(message) => {
                     let request = request_id(&message).cloned();
-                    match live.apply(input(message))? {
+                    match self.apply_knowing(live, message).await? {
                         Effect::Run(admitted) => calls.push(*admitted),
                         Effect::Overloaded { retry_after } => {
                             let reason = "the session has too many requests in flight".to_owned();

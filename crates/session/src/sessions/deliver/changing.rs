@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Delivered, GatewayError, Grant, SessionRef};
-use shoal_protocol::{Message, Method, Request};
+use shoal_ports::{CallFailure, Delivered, GatewayError, Grant, SessionRef, SettledFacts};
+use shoal_protocol::{Message, Method, Request, error_response};
 
 use super::super::Node;
 use super::{ATTEMPTS, input};
 use crate::actor::{Changed, SessionMsg, Unsent};
 use crate::live::{Closed, LiveSession};
+use crate::state::{Effect, capability_of, has_capability};
 
 impl Node {
     /// Has the actor of a session, which may have to be woken for it, carry out what its client sends. What it has taken it
@@ -46,6 +47,54 @@ impl Node {
         }
     }
 
+    /// Applies a message, or refuses a request that relies on what this node does not know yet.
+    pub(super) async fn apply_knowing(
+        &self,
+        live: &LiveSession,
+        message: Message,
+    ) -> Result<Effect, Closed> {
+        if let Message::Request(request) = &message
+            && let Err(why) = self.knows_enough(&request.method).await
+        {
+            let refusal = error_response(&request.id, &why.to_rpc());
+            return Ok(Effect::Respond(refusal));
+        }
+        live.apply(input(message))
+    }
+
+    /// Checks that this node can tell whether the server has what a method relies on. A node that has just started may have to
+    /// wait for that.
+    ///
+    /// # Errors
+    /// When it cannot tell yet.
+    pub(crate) async fn knows_enough(&self, method: &Method) -> Result<(), CallFailure> {
+        let capability = match method {
+            Method::Initialize => None,
+            _ => match capability_of(method) {
+                Some(capability) => Some(capability),
+                None => return Ok(()),
+            },
+        };
+        let SettledFacts { facts, lacks } = self.driver.dispatcher.settled_facts().await?;
+        match (capability, lacks) {
+            (Some(capability), Some(why)) if !has_capability(&facts, capability) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the client is told whose session cannot be opened yet.
+    pub(crate) fn not_ready(&self, why: CallFailure) -> GatewayError {
+        let retry_after = why.retry_after().unwrap_or(self.config.retry_after);
+        let reason = match why {
+            CallFailure::NotReady { reason, .. } => reason,
+            why => why.to_string(),
+        };
+        GatewayError::Unavailable {
+            reason,
+            retry_after,
+        }
+    }
+
     /// Applies a message and carries out what follows from it. In the session's actor.
     pub(crate) async fn change(
         self: &Arc<Self>,
@@ -54,7 +103,7 @@ impl Node {
         repeated: bool,
         grant: Option<&Arc<Grant>>,
     ) -> Result<Result<Delivered, GatewayError>, Closed> {
-        let effect = live.apply(input(message))?;
+        let effect = self.apply_knowing(live, message).await?;
         let settled = match self.initialized_again(live, effect, repeated).await {
             Ok(Some(effect)) => self.settle(live, effect, grant).await,
             Ok(None) => Ok(None),
