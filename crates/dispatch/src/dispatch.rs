@@ -139,10 +139,10 @@ impl Dispatch {
         self.shared.in_flight.cancel(call, reason)
     }
 
-    /// Tells all calls in flight that belong to no session to stop; how many they are. Their callers see them end as ones
-    /// that were cancelled.
-    pub fn cancel_without_session(&self, reason: &str) -> usize {
-        self.shared.in_flight.cancel_without_session(reason)
+    /// Stops all calls that belong to no session, and each that begins from now on, since this process ends; how many there
+    /// were. Their callers are told so at once, and the tools are told to stop.
+    pub fn stop_without_session(&self) -> usize {
+        self.shared.in_flight.stop_without_session()
     }
 
     /// What an operator can see.

@@ -138,8 +138,8 @@ impl Dispatcher for Dispatch {
         let (dispatch, plan) = (self.clone(), plan.clone());
         later(async move {
             let place = dispatch.shared.in_flight.enter(&plan.call);
-            let running = dispatch.start_planned(plan, &place).await;
-            let running = place.unless_failed(running)?;
+            let running = place.unless_stopped(dispatch.start_planned(plan, &place));
+            let running = place.unless_failed(running.await)?;
             let pool = dispatch.counted(&running);
             Ok(place.follow(running, pool))
         })

@@ -4,20 +4,25 @@
 //! place that knows them all. A call is entered before a worker is looked for, and leaves when whoever reads
 //! its events has seen the last one, or reads no more.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+mod stop;
 
-use futures::StreamExt as _;
+use std::collections::{BTreeMap, HashMap};
+use std::future::poll_fn;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+
+use futures::{StreamExt as _, ready, stream};
 use parking_lot::Mutex;
 use shoal_ports::{
-    Call, CallControl, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, CallReport,
-    CallState, Caller, Durability, Listing, Route, RunningCall, SessionId, WorkerId, mark_of,
-    shown,
+    Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome,
+    CallReport, CallState, Caller, Durability, Listing, Route, RunningCall, SessionId, WorkerId,
+    mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson, TraceContext};
 use shoal_telemetry::metrics::{CountedOutcome, metrics};
 use tokio::time::Instant;
 
+use self::stop::Stop;
 use crate::audit;
 
 /// Characters of a tool's name or a resource's URI that are shown.
@@ -25,7 +30,14 @@ const LONGEST_TARGET: usize = 160;
 
 /// The calls in flight. Ids of calls grow with time, so the oldest comes first.
 #[derive(Default)]
-pub(crate) struct InFlight(Mutex<BTreeMap<Key, Arc<CallEntry>>>);
+pub(crate) struct InFlight(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    calls: BTreeMap<Key, Arc<CallEntry>>,
+    /// Whether calls without a session have been stopped, and so is each that comes later.
+    stopped: bool,
+}
 
 /// A call may be begun anew while the one before is still read: by the next owner of its session, in the
 /// same process.
@@ -44,6 +56,7 @@ struct CallEntry {
     since: Instant,
     trace: Option<TraceContext>,
     state: Mutex<CallEntryState>,
+    stop: Stop,
 }
 
 #[derive(Default)]
@@ -79,11 +92,16 @@ impl InFlight {
                 worker: call.worker.clone(),
                 ..CallEntryState::default()
             }),
+            stop: Stop::default(),
         });
         let mut table = self.0.lock();
-        let latest = table.range((call.id, 0)..=(call.id, u64::MAX)).next_back();
+        if table.stopped && call.caller.session.is_none() {
+            entry.stop();
+        }
+        let calls = &mut table.calls;
+        let latest = calls.range((call.id, 0)..=(call.id, u64::MAX)).next_back();
         let key = (call.id, latest.map_or(0, |((_, turn), _)| turn + 1));
-        table.insert(key, Arc::clone(&entry));
+        calls.insert(key, Arc::clone(&entry));
         drop(table);
         InFlightCall {
             table: Arc::clone(self),
@@ -94,13 +112,13 @@ impl InFlight {
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0.lock().calls.len()
     }
 
     /// How many there are at each worker.
     pub(crate) fn by_worker(&self) -> HashMap<WorkerId, u64> {
         let mut counts = HashMap::new();
-        for entry in self.0.lock().values() {
+        for entry in self.0.lock().calls.values() {
             if let Some(worker) = &entry.state.lock().worker {
                 *counts.entry(worker.clone()).or_default() += 1;
             }
@@ -114,10 +132,10 @@ impl InFlight {
         let of_session =
             |entry: &&Arc<CallEntry>| session.is_none() || entry.caller.session.as_ref() == session;
         let total = match session {
-            None => table.len(),
-            Some(_) => table.values().filter(of_session).count(),
+            None => table.calls.len(),
+            Some(_) => table.calls.values().filter(of_session).count(),
         };
-        let chosen = table.values().filter(of_session).take(limit);
+        let chosen = table.calls.values().filter(of_session).take(limit);
         let chosen: Vec<_> = chosen.cloned().collect();
         drop(table);
         Listing {
@@ -130,7 +148,7 @@ impl InFlight {
     pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
         let found: Vec<_> = {
             let table = self.0.lock();
-            let found = table.range((call, 0)..=(call, u64::MAX));
+            let found = table.calls.range((call, 0)..=(call, u64::MAX));
             found.map(|(_, entry)| Arc::clone(entry)).collect()
         };
         for entry in &found {
@@ -139,22 +157,26 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Tells all calls that belong to no session to stop; how many they are.
-    pub(crate) fn cancel_without_session(&self, reason: &str) -> usize {
+    /// Stops all calls that belong to no session, and each that begins from now on; how many there were. Each ends at once.
+    pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
-            let table = self.0.lock();
-            let all = table.values();
+            let mut table = self.0.lock();
+            table.stopped = true;
+            let all = table.calls.values();
             let found = all.filter(|entry| entry.caller.session.is_none());
             found.cloned().collect()
         };
-        for entry in &found {
-            entry.cancel(reason);
-        }
+        found.iter().for_each(|entry| entry.stop());
         found.len()
     }
 }
 
 impl CallEntry {
+    fn stop(&self) {
+        self.cancel(stop::WHY);
+        self.stop.fire();
+    }
+
     fn cancel(&self, reason: &str) {
         let control = {
             let mut state = self.state.lock();
@@ -239,6 +261,22 @@ impl InFlightCall {
         });
     }
 
+    /// Sees the call started, unless it is stopped before that is done.
+    pub(crate) async fn unless_stopped(
+        &self,
+        starting: impl Future<Output = Result<RunningCall, CallFailure>>,
+    ) -> Result<RunningCall, CallFailure> {
+        let stop = &self.entry.stop;
+        if stop.has_fired() {
+            return Err(stop::before_it_began());
+        }
+        tokio::select! {
+            biased;
+            started = starting => started,
+            () = poll_fn(|cx| stop.poll(cx)) => Err(stop::amid(self.entry.durability)),
+        }
+    }
+
     /// Passes on what came of starting it, which may be its end.
     pub(crate) fn unless_failed<T>(
         &self,
@@ -260,6 +298,8 @@ impl InFlightCall {
     /// The call's end is counted for `pool`, if one is given.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
+        let entry = Arc::clone(&self.entry);
+        let has_session = entry.caller.session.is_some();
         // What the dispatcher answers itself has ended already.
         if running.worker.is_none() {
             running
@@ -281,11 +321,31 @@ impl InFlightCall {
             count(outcome);
             return running;
         }
-        let events = running.events.map(move |event| {
-            if let CallEventKind::Finished(outcome) = &event.kind {
-                count(outcome);
+        let (mut events, mut last, mut is_over) = (running.events, 0, false);
+        let events = stream::poll_fn(move |cx| {
+            if is_over {
+                return Poll::Ready(None);
             }
-            event
+            let event = match events.poll_next_unpin(cx) {
+                Poll::Ready(event) => event,
+                Poll::Pending if has_session => return Poll::Pending,
+                Poll::Pending => {
+                    ready!(entry.stop.poll(cx));
+                    let failure = stop::amid(entry.durability);
+                    Some(CallEvent {
+                        sequence: last + 1,
+                        kind: CallEventKind::Finished(CallOutcome::Failed(failure)),
+                    })
+                }
+            };
+            if let Some(CallEvent { sequence, kind }) = &event {
+                last = *sequence;
+                if let CallEventKind::Finished(outcome) = kind {
+                    is_over = true;
+                    count(outcome);
+                }
+            }
+            Poll::Ready(event)
         });
         RunningCall {
             events: CallEvents::from_stream(events),
@@ -296,7 +356,7 @@ impl InFlightCall {
 
 impl Drop for InFlightCall {
     fn drop(&mut self) {
-        self.table.0.lock().remove(&self.key);
+        self.table.0.lock().calls.remove(&self.key);
         let entry = &self.entry;
         if !entry.state.lock().has_ended {
             audit::left(&entry.subject(), entry.since.elapsed());

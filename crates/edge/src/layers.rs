@@ -14,6 +14,7 @@
 //! | the body: how long, how large, and room for a large one | `body.rs`, `body_budget.rs` | 408, 413, 503, 429 |
 //! | the message and its era | `visit.rs`, `era.rs` | 400 |
 //! | whether what was granted to the caller is enough for the message | `authorize.rs` | 403 |
+//! | whether a call would have the time to end, while the node shuts down | `load.rs` | 503 |
 //! | how much the caller has asked for | `quotas.rs` | 429 |
 //!
 //! A stream is counted after its headers are understood. Before the first of these, a process bounds its connections

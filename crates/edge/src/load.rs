@@ -1,10 +1,12 @@
 //! How much an edge is carrying, and the bounds on it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use shoal_ports::{NodeLimits, Principal};
+use shoal_protocol::{Body, Message};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
+use tokio_util::sync::CancellationToken;
 
 use crate::places::{Place, PrincipalPlaces};
 use crate::refusal::Refusal;
@@ -36,6 +38,10 @@ struct Counts {
     open: [AtomicU64; KINDS.len()],
     streams_of: PrincipalPlaces,
     single_streams: SingleStreams,
+    /// Whether no call is taken any more.
+    closed: AtomicBool,
+    /// Fires when who waits for a task is to wait elsewhere.
+    waits_end: CancellationToken,
 }
 
 impl Load {
@@ -59,6 +65,30 @@ impl Load {
     /// when nothing is under way in its session.
     pub fn single_streams(&self) -> &SingleStreams {
         &self.0.single_streams
+    }
+
+    /// Refuses calls from now on: the node ends before they could. Those under way go on, and other requests are answered.
+    pub fn stop_calls(&self) {
+        self.0.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Sends away who waits here for the end of a task that goes on elsewhere.
+    pub fn end_waits(&self) {
+        self.0.waits_end.cancel();
+    }
+
+    /// Ready when [`end_waits`](Self::end_waits) was called.
+    pub(crate) fn waits_end(&self) -> CancellationToken {
+        self.0.waits_end.clone()
+    }
+
+    /// Refuses a message that begins a call if no call is taken any more.
+    pub(crate) fn expect_open(&self, body: &Body) -> Result<(), Refusal> {
+        let closed = self.0.closed.load(Ordering::Relaxed);
+        match closed && begins_call(body) {
+            true => Err(Refusal::ShuttingDown),
+            false => Ok(()),
+        }
     }
 
     /// Bytes held for large requests, from before they are read until they are answered.
@@ -147,6 +177,17 @@ impl Load {
             permit._place = place;
         }
         Ok(permit)
+    }
+}
+
+fn begins_call(body: &Body) -> bool {
+    let begins = |message: &Message| match message {
+        Message::Request(request) => request.method.runs_on_backend(),
+        _ => false,
+    };
+    match body {
+        Body::Single(message) => begins(message),
+        Body::Batch(messages) => messages.iter().flatten().any(begins),
     }
 }
 

@@ -139,6 +139,10 @@ pub(crate) enum Refusal {
         all = Revision::ALL.map(Revision::as_str).join(", ")
     )]
     UnsupportedVersionHeader(String),
+    #[error(
+        "this node is shutting down and takes no more calls; nothing was executed: send it again, on a new connection"
+    )]
+    ShuttingDown,
     /// What the node does not know yet.
     #[error("{0}")]
     NotReady(CallFailure),
@@ -264,6 +268,14 @@ impl Refusal {
             Self::UnsupportedVersionHeader(_) => {
                 row(Status::BAD_REQUEST, INVALID, Reason::Revision)
             }
+            Self::ShuttingDown => Row {
+                retry_after: Some(SOON),
+                ..row(
+                    Status::SERVICE_UNAVAILABLE,
+                    code::NOT_EXECUTED,
+                    Reason::Unavailable,
+                )
+            },
             Self::NotReady(why) => Row {
                 retry_after: why.retry_after(),
                 ..row(

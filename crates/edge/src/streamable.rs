@@ -54,7 +54,7 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
         Incoming::begin(&mut visit, began, &text, session.as_ref(), &mut permit)?;
     let selected = era::select(version, session.is_some(), &message);
     let serving = async {
-        visit.count(&message, &mut permit).await?;
+        visit.admit(&message, &mut permit).await?;
         match selected {
             Ok(Selected::Legacy) => legacy::post(&visit, session, message, permit).await,
             Ok(Selected::Modern(meta)) => {

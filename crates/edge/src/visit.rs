@@ -96,13 +96,14 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Counts what a message asks for against the caller's quotas, once for each message that a client sends: what Shoal itself
-    /// repeats of it does not come by here.
-    pub(crate) async fn count(
+    /// Lets a message in, once for each that a client sends: what Shoal itself repeats of it does not come by here. A call needs a
+    /// node that lives long enough, and what the message asks for is counted against the caller's quotas.
+    pub(crate) async fn admit(
         &self,
         body: &Body,
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
+        self.edge.load.expect_open(body)?;
         let quotas = &self.edge.quotas;
         permit.places[1] = quotas.admit(&self.principal, body, self.came).await?;
         Ok(())

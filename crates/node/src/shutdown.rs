@@ -67,6 +67,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
             tracing::info!(idle, "waited for connections that idle");
         }
 
+        take_no_more_calls(&node.watch);
         step("let calls finish");
         tokio::join!(
             finish_calls(&node.watch, &deadlines),
@@ -74,6 +75,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         );
         stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await;
     } else {
+        take_no_more_calls(&node.watch);
         step("let calls finish");
         finish_calls(&node.watch, &deadlines).await;
         stop_calls(&node, deadlines.streams.get()).await;
@@ -172,6 +174,12 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
+/// A call that came later would not have the time that calls may take: its client is told at once to go elsewhere.
+fn take_no_more_calls(watch: &Watch) {
+    step("take no more calls");
+    watch.load.stop_calls();
+}
+
 /// Waits for every call to be answered, and says now and then who is still busy.
 pub(crate) async fn finish_calls(watch: &Watch, deadlines: &Shutdown) {
     let deadline = Instant::now() + deadlines.calls.get();
@@ -218,8 +226,8 @@ async fn stop_calls(node: &Node, limit: Duration) {
 
 /// Where other nodes share the store: calls of sessions go on there. Nobody else can answer one without a session.
 async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
-    let why = "its edge was shut down before it ended";
-    let stopped = watch.dispatch.cancel_without_session(why);
+    watch.load.end_waits();
+    let stopped = watch.dispatch.stop_without_session();
     if stopped > 0 {
         tracing::warn!(calls = stopped, "stopping calls that did not end in time");
         answered(watch, limit).await;

@@ -95,3 +95,40 @@ async fn what_ends_at_once_leaves_nothing_behind() {
     setting.failure(nowhere).await;
     assert_eq!(setting.dispatch.in_flight(), 0);
 }
+
+#[tokio::test]
+async fn what_outlasts_its_edge_ends_at_once_and_says_whether_it_may_have_run() {
+    let setting = setting();
+    let worker = FakeWorker::new("a@n", "a", tools(&["t"]));
+    // A tool that does not stop when it is told to.
+    let worker = setting.add(worker.on_call(|_, mut script| async move {
+        script.cancelled().await;
+        std::future::pending::<()>().await;
+    }));
+    let journaled = modern("t", json!({}));
+    let of_session = setting.start(legacy("t", json!({}))).await.unwrap();
+    let mut once = setting.start(journaled.clone()).await.unwrap();
+    let again = modern("t", json!({})).repeatable();
+    let mut again = setting.start(again).await.unwrap();
+    assert_eq!(setting.dispatch.stop_without_session(), 2);
+    let (_, outcome) = finish(&mut once).await;
+    let CallOutcome::Failed(failure @ CallFailure::OutcomeUnknown { .. }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(failure.to_string().contains("shut down"), "{failure}");
+    let (_, outcome) = finish(&mut again).await;
+    let CallOutcome::Failed(CallFailure::NotExecuted { .. }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    // One that was planned before, and begins too late.
+    let failure = setting.failure(modern("t", json!({}))).await;
+    assert!(
+        matches!(failure, CallFailure::NotExecuted { .. }),
+        "{failure:?}"
+    );
+    assert_eq!(worker.calls(), 3);
+    drop((once, again));
+    let left = setting.dispatch.calls(None, 10).items;
+    assert_eq!((left.len(), left[0].state), (1, CallState::Running));
+    drop(of_session);
+}

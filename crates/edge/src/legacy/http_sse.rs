@@ -84,11 +84,13 @@ async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         drained: Box::pin(stream.end().cancelled_owned()),
         revoked: visit.watch().revoked().boxed(),
         stream,
+        session,
+        ending: None,
         reconnect_after: edge.reconnect_after(),
         ended: false,
     };
     let keep_alive = edge.config.timing.keep_alive;
-    let held = (permit, edge.load.open(StreamKind::Session), session);
+    let held = (permit, edge.load.open(StreamKind::Session));
     Ok(sse::response(frames, keep_alive, held))
 }
 
@@ -104,7 +106,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     let text = visit.read(http_body, &mut permit).await?;
     let (incoming, body) = Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
     let delivering = async {
-        visit.count(&body, &mut permit).await?;
+        visit.admit(&body, &mut permit).await?;
         super::deliver(&visit, session, body, permit).await
     };
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
@@ -132,6 +134,9 @@ struct SingleStreamFrames {
     endpoint: Option<Bytes>,
     events: EventStream,
     stream: SingleStream,
+    session: OpenedSession,
+    /// Ready when the session has been ended, and has said what it has to say.
+    ending: Option<BoxFuture<'static, ()>>,
     /// Ready when the node drains, and nothing is under way that the client waits for.
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Ready when the client's token is taken back. Its own end is no reason: each message that the client posts shows another.
@@ -163,6 +168,7 @@ impl Stream for SingleStreamFrames {
             self.ended = true;
             return Poll::Ready(None);
         }
+        let mut over = false;
         while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             match item {
                 // This transport knows no ids to resume from.
@@ -177,10 +183,22 @@ impl Stream for SingleStreamFrames {
                     self.ended = true;
                     return Poll::Ready(Some(sse::retry(after)));
                 }
+                None if self.ending.is_some() => {
+                    over = true;
+                    break;
+                }
                 None | Some(StreamItem::Moved) => return Poll::Ready(None),
             }
         }
-        ready!(self.drained.as_mut().poll(cx));
+        if self.ending.is_none() {
+            ready!(self.drained.as_mut().poll(cx));
+            self.ending = Some(self.session.end());
+        }
+        if let Some(ending) = &mut self.ending
+            && !over
+        {
+            ready!(ending.as_mut().poll(cx));
+        }
         self.ended = true;
         Poll::Ready(Some(sse::retry(self.reconnect_after)))
     }

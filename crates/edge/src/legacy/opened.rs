@@ -1,10 +1,16 @@
 //! A session whose client cannot come back to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use shoal_ports::{SessionGateway, SessionRef};
 
 use crate::state::EdgeState;
+
+/// How long the stream of a session that has been ended stays open for what the session still says.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The end of a client's connection is the session's end.
 pub(crate) struct OpenedSession {
@@ -18,6 +24,19 @@ impl OpenedSession {
             gateway: Arc::clone(&edge.gateway),
             session,
         }
+    }
+
+    /// Ends the session while its stream is read: calls that run are answered there, and say that it was ended. Ready when
+    /// that has had its time.
+    pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
+        let (gateway, session) = (Arc::clone(&self.gateway), self.session.clone());
+        async move {
+            match gateway.close(&session).await {
+                Ok(()) => tokio::time::sleep(LAST_WORDS).await,
+                Err(error) => tracing::debug!(%error, "could not end a session before its stream"),
+            }
+        }
+        .boxed()
     }
 }
 

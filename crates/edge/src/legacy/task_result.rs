@@ -6,6 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use shoal_protocol::task::legacy::{self, Question};
 use shoal_protocol::task::{is_over, no_such_task};
 use shoal_protocol::{EventId, RawJson, RequestId, RpcError, StreamId, code, error_response};
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::plan;
 use crate::subscriptions::{Filter, News, Subscription};
@@ -54,6 +56,7 @@ pub(super) async fn serve(
         asked: HashSet::new(),
         due: VecDeque::new(),
         answered: false,
+        sent_away: Box::pin(visit.edge.load.waits_end().cancelled_owned()),
     };
     match timeout(SOON, waiter.next()).await {
         Ok(Some(Said::Answer(text))) => return Ok(Delivered::Json(text)),
@@ -92,6 +95,8 @@ struct Waiter {
     /// Questions to be sent.
     due: VecDeque<Bytes>,
     answered: bool,
+    /// Ready when the node ends.
+    sent_away: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 /// What goes out on the stream of a waiter.
@@ -111,16 +116,23 @@ impl Waiter {
             if self.answered {
                 return None;
             }
-            let answer = match timeout_at(self.until, self.watched.next()).await {
-                Ok(Some(task)) if is_over(&task) => {
+            let next = timeout_at(self.until, self.watched.next());
+            let next = tokio::select! {
+                biased;
+                next = next => Some(next),
+                () = self.sent_away.as_mut() => None,
+            };
+            let answer = match next {
+                None => error_response(&self.id, &shutting_down()),
+                Some(Ok(Some(task))) if is_over(&task) => {
                     legacy::response_of(&self.id, &self.task, &task)
                 }
-                Ok(Some(task)) => {
+                Some(Ok(Some(task))) => {
                     self.told(&task);
                     continue;
                 }
-                Ok(None) => error_response(&self.id, &no_such_task()),
-                Err(_) => error_response(&self.id, &runs_on(self.limit)),
+                Some(Ok(None)) => error_response(&self.id, &no_such_task()),
+                Some(Err(_)) => error_response(&self.id, &runs_on(self.limit)),
             };
             self.answered = true;
             return Some(Said::Answer(answer));
@@ -139,6 +151,12 @@ impl Waiter {
             }
         }
     }
+}
+
+/// That a task outlasts the node where it is waited for.
+fn shutting_down() -> RpcError {
+    let message = "this node is shutting down; the task goes on, and its result can be asked for again at once";
+    RpcError::new(code::NOT_EXECUTED, message)
 }
 
 /// That a task takes longer than a request may wait.

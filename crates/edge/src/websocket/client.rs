@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::request::Parts;
 use parking_lot::Mutex;
 use shoal_ports::{EventStream, Grant, GrantNews, Principal, SessionId};
@@ -50,8 +51,8 @@ impl Client {
         }
     }
 
-    /// Counts a message against all quotas. There is no request for it that was counted by its address.
-    pub(super) async fn count(
+    /// Lets a message in. There is no request for it that was counted by its address.
+    pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
         body: &Body,
@@ -59,7 +60,7 @@ impl Client {
     ) -> Result<(), Refusal> {
         let from = self.edge.config.trusted_proxies.address_of(&self.head);
         permit.places[0] = self.edge.quotas.arrive(from, visit.came).await?;
-        visit.count(body, permit).await
+        visit.admit(body, permit).await
     }
 
     /// Whoever gets what is written.
@@ -101,5 +102,10 @@ impl Session {
     /// Fires when whoever drains the node sends a client away that cannot come back.
     pub(super) fn sent_away(&self) -> Option<CancellationToken> {
         self.single.as_ref().map(|(single, _)| single.end())
+    }
+
+    /// Ends the session of a client that cannot come back; ready when it has said what it has to say.
+    pub(super) fn end(&self) -> Option<BoxFuture<'static, ()>> {
+        self.single.as_ref().map(|(_, opened)| opened.end())
     }
 }

@@ -100,12 +100,17 @@ impl Connection {
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
         let mut late = Box::pin(sleep(timing.body));
+        // Runs once the client is sent away that cannot come back.
+        let mut ending: Option<BoxFuture<'_, ()>> = None;
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
             let reads = self.reads();
             let quiet = self.session.as_ref().and_then(Session::sent_away);
             tokio::select! {
-                item = next_item(self.session.as_mut()) => self.tell(item).await?,
+                item = next_item(self.session.as_mut()) => match item {
+                    None if ending.is_some() => return Err(AWAY),
+                    item => self.tell(item).await?,
+                },
                 Some(said) = self.handed_over.next() => {
                     let said = said.unwrap_or(Ok(None))?;
                     self.say(said).await?;
@@ -113,7 +118,10 @@ impl Connection {
                 read = self.socket.next(), if reads => self.hear(read).await?,
                 _ = pings.tick() => self.ping().await?,
                 () = &mut sent_away, if resumable || !opened => return Err(AWAY),
-                () = cancelled(quiet) => return Err(AWAY),
+                () = cancelled(quiet), if ending.is_none() => {
+                    ending = self.session.as_ref().and_then(Session::end);
+                }
+                () = ended(ending.as_mut()) => return Err(AWAY),
                 news = self.watch.next() => self.client.hear_of_grant(news)?,
                 () = &mut late, if !opened => return Err(NOT_OPENED),
             }
@@ -141,6 +149,13 @@ impl Connection {
 async fn next_item(session: Option<&mut Session>) -> Option<StreamItem> {
     match session {
         Some(session) => poll_fn(|cx| session.events.items.poll_recv(cx)).await,
+        None => pending().await,
+    }
+}
+
+async fn ended(ending: Option<&mut BoxFuture<'_, ()>>) {
+    match ending {
+        Some(ending) => ending.await,
         None => pending().await,
     }
 }

@@ -180,7 +180,7 @@ async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Ref
     } = message;
     let visit = client.visit(trace);
     let opening = async {
-        client.count(&visit, &body, &mut permit).await?;
+        client.admit(&visit, &body, &mut permit).await?;
         let initialize = match era::select(VersionHeader::Absent, false, &body)? {
             Selected::Modern(meta) => {
                 return Err(Refusal::Modern(modern::not_by_websocket(&meta)).into());
@@ -210,7 +210,7 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
     } = message;
     let visit = client.visit(trace);
     let handing_over = async {
-        client.count(&visit, &body, &mut permit).await?;
+        client.admit(&visit, &body, &mut permit).await?;
         let (handed, delivered) = legacy::hand_over(&visit, session, body).await?;
         let text = match delivered {
             Delivered::Accepted => None,

@@ -122,3 +122,38 @@ async fn requests_are_answered() {
     let answer = server.tool("echo").send().await.unwrap();
     assert_eq!(answer.status(), 200);
 }
+
+/// Whatever begins a call.
+fn calls(server: &Server) -> Vec<reqwest::RequestBuilder> {
+    let call = rpc("tools/call", &json!({"name": "echo"}));
+    let to_stream = server
+        .request(Method::POST, "/messages?sessionId=live")
+        .header("content-type", "application/json");
+    vec![
+        server.tool("echo"),
+        server.modern("resources/read", json!({"uri": "file:///a"})),
+        server.legacy(&call),
+        server.legacy(&json!([call])),
+        to_stream.body(call.to_string()),
+    ]
+}
+
+#[tokio::test]
+async fn a_call_that_comes_too_late_to_end_is_refused_and_nothing_else_is() {
+    let server = Server::start().await;
+    server.load.stop_calls();
+    for call in calls(&server) {
+        let answer = call.send().await.unwrap();
+        assert_eq!(answer.status(), 503);
+        assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
+        let body: serde_json::Value = answer.json().await.unwrap();
+        assert_eq!(body["error"]["code"], 50_301, "{body}");
+    }
+    assert!(server.gateway.delivered.lock().is_empty());
+    assert!(server.dispatcher.calls.lock().is_empty());
+    let list = server.modern("tools/list", json!({})).send().await.unwrap();
+    assert_eq!(list.status(), 200);
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    let answer = server.legacy(&answer).send().await.unwrap();
+    assert_eq!(answer.status(), 202);
+}

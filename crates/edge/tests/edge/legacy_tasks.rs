@@ -259,6 +259,17 @@ async fn a_client_that_goes_away_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn who_waits_is_sent_away_when_the_node_ends() {
+    let server = Server::start().await;
+    is_now(&server, &json!({"status": "working"}));
+    let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
+    assert_eq!(waiting.headers()["content-type"], "text/event-stream");
+    server.load.end_waits();
+    let text = waiting.text().await.unwrap();
+    assert!(text.contains("50301"), "{text}");
+}
+
+#[tokio::test]
 async fn no_wait_is_longer_than_a_call() {
     let limit = std::time::Duration::from_millis(400);
     let server = Server::with(|config| config.timing.call_deadline = limit).await;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shoal_testkit::admin::Admin;
 use shoal_testkit::cluster::Member;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Client, modern_call, post_beside, progress_of, single_stream, text_of};
+use crate::client::{
+    Client, Events, modern_call, post_beside, progress_of, single_stream, text_of,
+};
 use crate::{small, start};
 
 const ORDERLY: Duration = Duration::from_secs(30);
@@ -127,26 +129,10 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
     let cluster = start(small()).await;
     let edges = cluster.edges();
     for posted_at in [0, 1] {
-        let (mut events, messages) = single_stream(edges[0].mcp_url().unwrap()).await;
         let by = edges[posted_at].mcp_url().unwrap();
-        let params = json!({
-            "protocolVersion": "2024-11-05",
-            "capabilities": {},
-            "clientInfo": { "name": "old", "version": "1" }
-        });
-        let opening =
-            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        post_beside(by, &messages, &opening).await;
-        assert_eq!(events.next().await.unwrap()["id"], 0);
-        let opened = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        post_beside(by, &messages, &opened).await;
+        let (mut events, messages) = old_client(edges[0], by).await;
         // Longer than streams that can be resumed have to be told.
-        let params = json!({
-            "name": "steps_once",
-            "arguments": { "nonce": format!("at-{posted_at}"), "count": 50, "ms": 100 },
-            "_meta": { "progressToken": 1 }
-        });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let call = steps_once(&format!("at-{posted_at}"), 50);
         post_beside(by, &messages, &call).await;
         events.next().await.unwrap();
         let (ended, rest) = tokio::join!(edges[0].terminate(ORDERLY), events.rest());
@@ -159,14 +145,63 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
 }
 
 #[tokio::test]
+async fn a_call_that_outlasts_the_drain_of_its_only_stream_is_answered_first() {
+    let cluster = start(small().setting("shutdown.calls", "500ms")).await;
+    let edge = cluster.edges()[0];
+    let url = edge.mcp_url().unwrap();
+    let (mut events, messages) = old_client(edge, url).await;
+    post_beside(url, &messages, &steps_once("long", 6_000)).await;
+    events.next().await.unwrap();
+    let (ended, rest) = tokio::join!(edge.terminate(ORDERLY), events.rest());
+    assert!(ended.unwrap().success());
+    let last = rest.last().unwrap();
+    assert_eq!(
+        (&last["id"], &last["error"]["code"]),
+        (&json!(1), &json!(50_410)),
+        "{last}"
+    );
+    cluster.end().await;
+}
+
+/// Opens a session of 2024-11-05 at an edge, whose messages go by another.
+async fn old_client(edge: &Member, by: &str) -> (Events, String) {
+    let (mut events, messages) = single_stream(edge.mcp_url().unwrap()).await;
+    let params = json!({
+        "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": { "name": "old", "version": "1" }
+    });
+    let opening = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+    post_beside(by, &messages, &opening).await;
+    assert_eq!(events.next().await.unwrap()["id"], 0);
+    let opened = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    post_beside(by, &messages, &opened).await;
+    (events, messages)
+}
+
+/// A call that reports its steps, ten in a second.
+fn steps_once(nonce: &str, count: u32) -> Value {
+    let params = json!({
+        "name": "steps_once",
+        "arguments": { "nonce": nonce, "count": count, "ms": 100 },
+        "_meta": { "progressToken": 1 }
+    });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+}
+
+#[tokio::test]
 async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
     let cluster = start(small().setting("shutdown.calls", "500ms")).await;
     let (edge, node) = (cluster.edges()[0], cluster.sessions()[0].admin());
-    let asked = ask_for_long(edge, node, "steps").await;
-    edge.terminate(ORDERLY).await.unwrap();
-    let told = asked.await.unwrap().unwrap();
-    assert!(told.contains("-32800"), "{told}");
-    node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
+    for (tool, code) in [("steps", "50301"), ("steps_once", "50002")] {
+        let asked = ask_for_long(edge, node, tool).await;
+        edge.terminate(ORDERLY).await.unwrap();
+        let told = asked.await.unwrap().unwrap();
+        assert!(told.contains(code), "{tool}: {told}");
+        assert!(told.contains("its edge was shut down"), "{tool}: {told}");
+        node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
+        edge.start_again().await.unwrap();
+    }
     cluster.end().await;
 }
 

@@ -264,6 +264,11 @@ pub(super) async fn limits(page: &mut Page) {
     page.check("too many streams on the node", full.listen())
         .await;
 
+    let leaving = Server::start().await;
+    leaving.load.stop_calls();
+    page.check_id("call at a node that shuts down", leaving.tool("echo"))
+        .await;
+
     let crowded = Server::with(|config| {
         config.limits.body_bytes = LARGE;
         config.limits.bodies_in_flight_bytes = LARGE;

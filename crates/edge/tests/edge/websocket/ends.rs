@@ -11,11 +11,26 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::client::{Client, SOON, server};
+use super::client::{Client, INITIALIZE, SOON, server};
 use super::upgrading::start_with;
 use super::{PING, TOLD, told};
 use crate::gateway::{LIVE, event, id};
 use crate::grants::Watching;
+
+#[tokio::test]
+async fn a_call_that_comes_too_late_to_end_is_refused_on_an_open_connection() {
+    let server = server(|_| {}).await;
+    let mut client = Client::connect(&server, &["mcp"]).await;
+    client.ask(INITIALIZE).await;
+    server.load.stop_calls();
+    let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo"}}"#;
+    let refused = client.ask(call).await;
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&9.into(), &50_301.into())
+    );
+    assert!(server.gateway.delivered.lock().is_empty());
+}
 
 #[tokio::test]
 async fn a_drained_client_with_ids_is_sent_away_at_once() {
