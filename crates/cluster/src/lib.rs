@@ -39,7 +39,7 @@ pub use fleet::{
     Fleet, Gathered, History, Located, LostNode, NodeSeen, Overview, RatePoint, ToolSeen,
     ToolsSeen, Unseen, WorkerSeen,
 };
-pub use members::{Members, NodeLoad, Ownership, PoolsHere};
+pub use members::{Members, NodeLoad, Ownership, PoolsElsewhere, PoolsHere};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;
 pub use rpc_peers::RpcPeers;

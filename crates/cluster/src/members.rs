@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use self::lease::{Certainty, LeaseClock};
 use self::pools::Memory;
-pub use self::pools::PoolsHere;
+pub use self::pools::{PoolsElsewhere, PoolsHere};
 use crate::config::MembersConfig;
 use crate::peers::Peers;
 use crate::status::LeaseStatus;

@@ -8,6 +8,7 @@ mod facts;
 mod fitting;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
+mod keepers;
 mod key;
 mod lists;
 mod merge;
@@ -33,6 +34,7 @@ pub(crate) use budget::Budget;
 pub(crate) use checker::Verdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
+pub(crate) use keepers::{AgreedNames, Keepers, contested};
 use lists::List;
 pub(crate) use pages::Pages;
 use resource_filter::ResourceFilter;
@@ -195,6 +197,17 @@ impl Catalog {
     /// The template that is written so, and its pool.
     pub(crate) fn template(&self, reference: &str) -> Option<&Arc<str>> {
         self.template_pool(|template, _| template.as_str() == reference)
+    }
+
+    /// The pool whose item is served under this name, or as this URI or template.
+    fn holder(&self, kind: ItemKind, name: &str) -> Option<&str> {
+        let pool = match kind {
+            ItemKind::Tool => &self.tool(name)?.pool,
+            ItemKind::Prompt => &self.prompt(name)?.pool,
+            ItemKind::Resource => self.resources.get(name)?,
+            ItemKind::ResourceTemplate => self.template(name)?,
+        };
+        Some(pool)
     }
 
     /// Whether no pool offers anything.

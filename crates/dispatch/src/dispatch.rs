@@ -9,7 +9,7 @@ use shoal_ports::{
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
 
-use crate::catalog::Conflict;
+use crate::catalog::{Conflict, contested};
 use crate::config::{Config, PoolConfig};
 use crate::shared::Shared;
 use crate::status::Status;
@@ -88,6 +88,17 @@ impl Dispatch {
     /// whose last worker has gone stays listed: what is unknown is refused as safe to send again meanwhile.
     pub fn expect(&self, pools: &BTreeSet<String>) {
         self.shared.expect(pools);
+    }
+
+    /// Goes by what the nodes have agreed on: which pool keeps a name that several offer, by the keys of
+    /// [`contested`](Self::contested).
+    pub fn agree(&self, names: &BTreeMap<String, String>) {
+        self.shared.agree(names);
+    }
+
+    /// The names that several pools offer, each with the pool that keeps it here: for the nodes to agree on.
+    pub fn contested(&self) -> BTreeMap<String, String> {
+        contested(&self.shared.view().catalog.conflicts)
     }
 
     /// Tells clients that their lists may have changed, after other [rules](Config::policies) have come into force. Calls and

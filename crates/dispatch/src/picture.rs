@@ -76,6 +76,11 @@ impl Picture {
         Some((missing.0, *missing.1))
     }
 
+    /// Until when a pool is waited for that others know, unless it is here.
+    pub(crate) fn waits_until(&self, pool: &str) -> Option<Instant> {
+        self.expected.get(pool).copied()
+    }
+
     /// Why something may exist that this node does not know.
     pub(crate) fn why_not(
         &self,

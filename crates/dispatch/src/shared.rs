@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
 use crate::bridge::ParkingLot;
-use crate::catalog::Catalog;
+use crate::catalog::{AgreedNames, Catalog, Keepers};
 use crate::checking::Checking;
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::gauges::{self, Gauges};
@@ -52,7 +52,7 @@ impl Shared {
     pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
         // They change, unlike the rest.
         let settings = Arc::new(PoolSettings::new(std::mem::take(&mut config.pools)));
-        let catalog = Arc::new(Catalog::merge(&[], &config, &settings));
+        let catalog = Arc::new(Catalog::merge(&[], &config, &settings, Keepers::default()));
         let facts = ServerFacts {
             server_info: catalog.server_info.clone(),
             capabilities: RawJson::from_static("{}"),
@@ -121,6 +121,14 @@ impl Shared {
     pub(crate) fn expect(&self, pools: &BTreeSet<String>) {
         let mut registry = self.registry.lock();
         if registry.expect(pools) {
+            self.refresh(&mut registry);
+        }
+    }
+
+    /// Goes by what the nodes have agreed on.
+    pub(crate) fn agree(&self, names: &AgreedNames) {
+        let mut registry = self.registry.lock();
+        if registry.agree(names) {
             self.refresh(&mut registry);
         }
     }

@@ -263,6 +263,7 @@ pub(crate) fn pools_of(dispatch: &Dispatch) -> PoolsHere {
     PoolsHere {
         known: dispatch.known_pools(),
         is_whole: dispatch.is_whole(),
+        contested: dispatch.contested(),
     }
 }
 

@@ -197,7 +197,10 @@ async fn join(
         let (here, waiting) = (dispatch.clone(), dispatch.clone());
         members.share_pools(
             move || cluster::pools_of(&here),
-            move |pools| waiting.expect(pools),
+            move |elsewhere| {
+                waiting.agree(&elsewhere.settled);
+                waiting.expect(&elsewhere.known);
+            },
         );
         let opening = cluster::open_when_ready(members.clone(), dispatch.clone());
         tokio::spawn(opening);

@@ -1,5 +1,6 @@
 //! The seam through which the nodes of a cluster find one another.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,6 +25,19 @@ pub trait Membership: Send + Sync + 'static {
 
     /// The pools that are remembered.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Agrees with the other nodes on which pool keeps each contested name. `contested` are all of them, each with the pool that
+    /// keeps it as this node sees. A name that is settled already stays with its pool, if that is one of `pools`. Others are
+    /// settled as this node sees, and names that are contested no more are forgotten. Returns what is settled, and remembers it for `life`.
+    async fn settle_names(
+        &self,
+        contested: &BTreeMap<String, String>,
+        pools: &[String],
+        life: Duration,
+    ) -> Result<BTreeMap<String, String>, StoreError>;
+
+    /// The names that are settled, each with the pool that keeps it.
+    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError>;
 }
 
 /// What a node says of itself. Unknown members are ignored and missing ones take their defaults, so that

@@ -57,6 +57,11 @@ impl Keys {
         format!("{}:{{nodes}}:pools", self.prefix)
     }
 
+    /// The names that several pools offer, each with the pool that keeps it.
+    pub(crate) fn names(&self) -> String {
+        format!("{}:{{nodes}}:names", self.prefix)
+    }
+
     /// The bucket of a quota. A subject is hashed: it may hold anything, and Redis need not know who calls.
     pub(crate) fn quota(&self, key: &QuotaKey) -> String {
         let subject = match &key.subject {

@@ -1,12 +1,15 @@
 //! The nodes in Redis.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use redis::Value;
 use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
 
 use crate::measure::measured;
-use crate::reply::{parts, unexpected};
+use crate::reply::{fields, parts, unexpected};
 use crate::store::{RedisStore, millis};
 
 #[async_trait]
@@ -70,10 +73,50 @@ impl Membership for RedisStore {
             command.arg(&key);
             let said = self.inner.connections.ask(&key, command).await?;
             Ok(match said {
-                redis::Value::BulkString(what) => serde_json::from_slice(&what).unwrap_or_default(),
+                Value::BulkString(what) => serde_json::from_slice(&what).unwrap_or_default(),
                 _ => Vec::new(),
             })
         })
         .await
     }
+
+    async fn settle_names(
+        &self,
+        contested: &BTreeMap<String, String>,
+        pools: &[String],
+        life: Duration,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        measured("membership.settle_names", async {
+            let key = self.inner.keys.names();
+            let said = self
+                .inner
+                .run(&self.inner.scripts.settle_names, &key, |command| {
+                    command.arg(millis(life)).arg(pools.len()).arg(pools);
+                    for (name, pool) in contested {
+                        command.arg(name).arg(pool);
+                    }
+                });
+            named(said.await?)
+        })
+        .await
+    }
+
+    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        measured("membership.settled_names", async {
+            let key = self.inner.keys.names();
+            let mut command = redis::cmd("HGETALL");
+            command.arg(&key);
+            named(self.inner.connections.ask(&key, command).await?)
+        })
+        .await
+    }
+}
+
+/// Names with their pools, as a script or a hash has them.
+fn named(said: Value) -> Result<BTreeMap<String, String>, StoreError> {
+    let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| unexpected());
+    let names = fields(said)?.into_iter();
+    names
+        .map(|(name, pool)| Ok((text(name)?, text(pool)?)))
+        .collect()
 }

@@ -60,6 +60,7 @@ pub(crate) struct Scripts {
     pub(crate) renew_lease: Arc<Script>,
     pub(crate) contest_lease: Arc<Script>,
     pub(crate) announce: Arc<Script>,
+    pub(crate) settle_names: Arc<Script>,
     pub(crate) nodes: Arc<Script>,
     pub(crate) take_cells: Arc<Script>,
     pub(crate) give_cells_back: Arc<Script>,
@@ -124,6 +125,7 @@ impl Scripts {
             contest_lease: script(SERVES, &[lua!("contest_lease")]),
             announce: script(SERVES, &[lua!("announce")]),
             nodes: script(SERVES, &[lua!("nodes")]),
+            settle_names: script(SERVES, &[lua!("settle_names")]),
             take_cells: script(ADMITS, &[lua!("take_cells")]),
             give_cells_back: script(SERVES, &[lua!("give_cells_back")]),
         }

@@ -2,8 +2,10 @@
 //!
 //! A node that starts knows no pool until workers have dialled it. What the others know tells it what to wait for;
 //! and where none is there to ask, because all have ended at once, what the store remembers.
+//!
+//! Where two pools offer the same thing, the nodes agree in the store on which of them keeps it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -24,10 +26,24 @@ pub struct PoolsHere {
     pub known: BTreeSet<String>,
     /// Whether it waits for none that others know.
     pub is_whole: bool,
+    /// The names that several of them offer, each with the pool that keeps it here.
+    pub contested: Names,
 }
 
-/// Is told which pools the others know.
-type Elsewhere = dyn Fn(&BTreeSet<String>) + Send + Sync;
+/// What is known of pools elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolsElsewhere {
+    /// Those that other nodes know, or that were known before this node started.
+    pub known: BTreeSet<String>,
+    /// The names that several pools offer, each with the pool that keeps it, as the nodes have agreed.
+    pub settled: Names,
+}
+
+/// Names, each with a pool.
+type Names = BTreeMap<String, String>;
+
+/// Is told what is known elsewhere.
+type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 
 /// What is known of pools.
 #[derive(Default)]
@@ -40,15 +56,19 @@ pub(super) struct Memory {
     told: Mutex<BTreeSet<String>>,
     /// What this node has had the store remember, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
+    /// The names that this node last had the nodes agree on, and when.
+    named: Mutex<Option<(Names, Instant)>>,
+    /// What they have agreed on.
+    settled: Mutex<Names>,
 }
 
 impl Members {
-    /// Asks `here` with each announcement which pools this node knows, and tells `elsewhere` which ones the others
+    /// Asks `here` with each announcement which pools this node knows, and tells `elsewhere` what the others
     /// know: now, and whenever the nodes are read. Only the first call counts.
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
-        elsewhere: impl Fn(&BTreeSet<String>) + Send + Sync + 'static,
+        elsewhere: impl Fn(&PoolsElsewhere) + Send + Sync + 'static,
     ) {
         let pools = &self.shared.pools;
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
@@ -85,15 +105,17 @@ impl MembersInner {
         }
     }
 
-    /// The pools that other nodes know, or that were known before this node started.
-    fn pools_elsewhere(&self) -> BTreeSet<String> {
+    fn pools_elsewhere(&self) -> PoolsElsewhere {
         let view = self.view.borrow().clone();
         let others = view
             .nodes()
             .filter(|node| node.is_present() && node.info().id != self.id);
         let told = others.flat_map(|node| &node.info().pools);
         let recalled = self.pools.recalled.get().into_iter().flatten();
-        told.chain(recalled).cloned().collect()
+        PoolsElsewhere {
+            known: told.chain(recalled).cloned().collect(),
+            settled: self.pools.settled.lock().clone(),
+        }
     }
 
     /// Announces the pools when there are others than before: a node that starts now is to know of them. In vain is fine: the
@@ -111,8 +133,13 @@ impl MembersInner {
 
     /// Asks the store what it remembers. In vain is fine: the other nodes know better, and it is asked again.
     pub(super) async fn recall_pools(&self) {
-        match self.in_time(self.membership.remembered_pools()).await {
-            Ok(pools) => {
+        let recalled = async {
+            let pools = self.membership.remembered_pools().await?;
+            Ok((pools, self.membership.settled_names().await?))
+        };
+        match self.in_time(recalled).await {
+            Ok((pools, names)) => {
+                *self.pools.settled.lock() = names;
                 // A node asks once.
                 let _ = self.pools.recalled.set(pools.into_iter().collect());
             }
@@ -128,21 +155,48 @@ impl MembersInner {
             self.tell_elsewhere();
             return;
         }
-        let PoolsHere { known, is_whole } = self.pools_here();
-        if !is_whole || known.is_empty() || self.me.lock().draining {
+        let here = self.pools_here();
+        if !here.is_whole || here.known.is_empty() || self.me.lock().draining {
             return;
         }
-        let is_told =
-            |(before, at): &(BTreeSet<String>, Instant)| *before == known && at.elapsed() < REMIND;
-        if self.pools.written.lock().as_ref().is_some_and(is_told) {
-            return;
+        let pools: Vec<String> = here.known.iter().cloned().collect();
+        if is_due(&self.pools.written, &here.known) {
+            let remembering = self.membership.remember_pools(&pools, REMEMBERED);
+            let remembered = self.in_time(remembering).await;
+            if remembered.is_ok() {
+                *self.pools.written.lock() = Some((here.known, Instant::now()));
+            }
+            warn_of(remembered, "could not have the pools remembered; trying on");
         }
-        let names: Vec<String> = known.iter().cloned().collect();
-        let remembering = self.membership.remember_pools(&names, REMEMBERED);
-        let remembered = self.in_time(remembering).await;
-        if remembered.is_ok() {
-            *self.pools.written.lock() = Some((known, Instant::now()));
-        }
-        warn_of(remembered, "could not have the pools remembered; trying on");
+        self.settle_names(here.contested, &pools).await;
     }
+
+    /// Agrees with the other nodes on which pools keep the names that several offer.
+    async fn settle_names(&self, contested: Names, pools: &[String]) {
+        let settled_before = !self.pools.settled.lock().is_empty();
+        let any = !contested.is_empty() || settled_before;
+        if !any || !is_due(&self.pools.named, &contested) {
+            return;
+        }
+        let settling = (self.membership).settle_names(&contested, pools, REMEMBERED);
+        match self.in_time(settling).await {
+            Ok(settled) => {
+                *self.pools.settled.lock() = settled;
+                *self.pools.named.lock() = Some((contested, Instant::now()));
+                self.tell_elsewhere();
+            }
+            Err(error) => {
+                warn_of(
+                    Err(error),
+                    "could not agree on names that several pools offer; trying on",
+                );
+            }
+        }
+    }
+}
+
+/// Whether the store is to be told: of something else than before, or after a while.
+fn is_due<T: PartialEq>(told: &Mutex<Option<(T, Instant)>>, now: &T) -> bool {
+    let is_told = |(before, at): &(T, Instant)| before == now && at.elapsed() < REMIND;
+    !told.lock().as_ref().is_some_and(is_told)
 }

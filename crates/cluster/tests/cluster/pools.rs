@@ -1,6 +1,6 @@
 //! Which pools there are, where a node that starts has only the store to ask.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use shoal_cluster::PoolsHere;
 use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
 
-use crate::test_cluster::{LEASE, TestCluster};
+use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -44,6 +44,19 @@ impl Membership for Slow {
             _ => self.membership.remembered_pools().await,
         }
     }
+
+    async fn settle_names(
+        &self,
+        contested: &BTreeMap<String, String>,
+        pools: &[String],
+        life: Duration,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        self.membership.settle_names(contested, pools, life).await
+    }
+
+    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        self.membership.settled_names().await
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,10 +77,48 @@ async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_me
         move || PoolsHere {
             is_whole: waiting.lock().is_subset(&known),
             known: known.clone(),
+            contested: BTreeMap::new(),
         },
-        move |pools| told.lock().clone_from(pools),
+        move |elsewhere| told.lock().clone_from(&elsewhere.known),
     );
     tokio::time::sleep(LEASE * 2).await;
     assert_eq!(*expected.lock(), BTreeSet::from(both.clone()));
     assert_eq!(membership.remembered_pools().await.unwrap(), both);
+}
+
+/// A node that knows both pools, which offer the same tool, and sees that this one keeps it; with what the nodes agree on.
+async fn disputed(
+    cluster: &TestCluster,
+    name: &str,
+    keeper: &str,
+) -> (TestNode, Arc<Mutex<String>>) {
+    let edge = cluster.edge(name).await;
+    let settled = Arc::new(Mutex::new(String::new()));
+    let (here, told) = (keeper.to_owned(), settled.clone());
+    edge.members.share_pools(
+        move || PoolsHere {
+            known: ["one", "other"].map(str::to_owned).into(),
+            is_whole: true,
+            contested: [("tool t".to_owned(), here.clone())].into(),
+        },
+        move |elsewhere| {
+            if let Some(pool) = elsewhere.settled.get("tool t") {
+                told.lock().clone_from(pool);
+            }
+        },
+    );
+    (edge, settled)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_agree_on_which_pool_keeps_a_name_and_a_node_that_starts_is_told_at_once() {
+    let cluster = TestCluster::new();
+    let (_a, first) = disputed(&cluster, "a", "other").await;
+    tokio::time::sleep(LEASE).await;
+    let (_b, second) = disputed(&cluster, "b", "one").await;
+    assert_eq!(*second.lock(), "other", "before it has seen any worker");
+    tokio::time::sleep(LEASE).await;
+    for agreed in [first, second] {
+        assert_eq!(*agreed.lock(), "other");
+    }
 }

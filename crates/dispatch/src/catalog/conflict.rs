@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Two pools offer the same thing; the first by name keeps it.
+/// Two pools offer the same thing. The pool that had it first keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// What kind of thing.
@@ -16,7 +16,7 @@ pub struct Conflict {
 }
 
 /// What a pool can offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {
     /// A tool.

@@ -12,19 +12,25 @@ use shoal_protocol::{RawJson, RawObject};
 
 use super::lists::{Item, List};
 use super::{
-    Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pool, ResourceFilter,
-    ResourceRules, Tool, facts,
+    Catalog, Conflict, Degraded, ItemKind, Keepers, Lists, OfferedPrompt, OfferedTool, Pool,
+    ResourceFilter, ResourceRules, Tool, facts,
 };
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
-    /// Merges pools, which come sorted by name. Logs nothing: the caller knows what is new.
-    pub(crate) fn merge(pools: &[Pool], config: &Config, settings: &PoolSettings) -> Self {
+    /// Merges pools, which come sorted by name; `keepers` say which of them has what several offer. Logs nothing: the caller knows
+    /// what is new.
+    pub(crate) fn merge(
+        pools: &[Pool],
+        config: &Config,
+        settings: &PoolSettings,
+        keepers: Keepers,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let server_info = facts::server_info(pools, config);
         let shaping = Arc::new(Shaping::new(&server_info, config));
-        let mut merge = Merge::default();
+        let mut merge = Merge::of(keepers);
         for pool in pools {
             merge.add(pool, settings.of(&pool.name));
         }
@@ -75,6 +81,7 @@ impl Catalog {
 /// A catalog in the making: who has what, and the items in their order.
 #[derive(Default)]
 struct Merge {
+    keepers: Keepers,
     tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
     resources: HashMap<String, Arc<str>>,
@@ -90,6 +97,13 @@ struct Merge {
 }
 
 impl Merge {
+    fn of(keepers: Keepers) -> Self {
+        Self {
+            keepers,
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, pool: &Pool, config: &PoolConfig) {
         let prefix = &config.prefix;
         for (name, reason) in &pool.compiled.left_out {
@@ -105,9 +119,8 @@ impl Merge {
         }
         for (own, raw) in &pool.compiled.prompts {
             let name = format!("{prefix}{}", config.prompts.shown(own));
-            if let Some(kept) = self.prompts.get(&name) {
-                let kept = kept.pool.clone();
-                self.conflict(ItemKind::Prompt, &name, &kept, pool);
+            let there = self.prompts.get(&name).map(|kept| &kept.pool).cloned();
+            if self.is_kept_by_another(ItemKind::Prompt, &name, there, pool) {
                 continue;
             }
             let item = Item::new(&name, pool, renamed(raw, own, &name));
@@ -119,8 +132,8 @@ impl Merge {
             self.prompts.insert(name, offered);
         }
         for (uri, raw) in &pool.compiled.resources {
-            if let Some(kept) = self.resources.get(uri).cloned() {
-                self.conflict(ItemKind::Resource, uri, &kept, pool);
+            let there = self.resources.get(uri).cloned();
+            if self.is_kept_by_another(ItemKind::Resource, uri, there, pool) {
                 continue;
             }
             self.resource_items.push(Item::new(uri, pool, raw.clone()));
@@ -129,8 +142,13 @@ impl Merge {
         for (template, raw) in &pool.compiled.templates {
             let same =
                 |(earlier, _): &&(super::UriTemplate, _)| earlier.as_str() == template.as_str();
-            if let Some((_, kept)) = self.templates.iter().find(same).cloned() {
-                self.conflict(ItemKind::ResourceTemplate, template.as_str(), &kept, pool);
+            let there = self
+                .templates
+                .iter()
+                .find(same)
+                .map(|(_, pool)| pool.clone());
+            let kind = ItemKind::ResourceTemplate;
+            if self.is_kept_by_another(kind, template.as_str(), there, pool) {
                 continue;
             }
             let item = Item::new(template.as_str(), pool, raw.clone());
@@ -140,9 +158,8 @@ impl Merge {
     }
 
     fn add_tool(&mut self, pool: &Pool, name: String, tool: &Arc<Tool>) {
-        if let Some(kept) = self.tools.get(&name) {
-            let kept = kept.pool.clone();
-            self.conflict(ItemKind::Tool, &name, &kept, pool);
+        let there = self.tools.get(&name).map(|kept| &kept.pool).cloned();
+        if self.is_kept_by_another(ItemKind::Tool, &name, there, pool) {
             return;
         }
         let mut degraded = |reason: String| {
@@ -175,13 +192,25 @@ impl Merge {
         self.tools.insert(name, offered);
     }
 
-    fn conflict(&mut self, kind: ItemKind, name: &str, kept: &Arc<str>, hidden: &Pool) {
+    /// Whether a pool's item is hidden by another: that of the pool that keeps the name, or one of its own that is `there`.
+    fn is_kept_by_another(
+        &mut self,
+        kind: ItemKind,
+        name: &str,
+        there: Option<Arc<str>>,
+        pool: &Pool,
+    ) -> bool {
+        let keeper = self.keepers.instead_of(&pool.name, kind, name).cloned();
+        let Some(kept) = keeper.or(there) else {
+            return false;
+        };
         self.conflicts.push(Conflict {
             kind,
             name: name.to_owned(),
             kept: kept.to_string(),
-            hidden: hidden.name.to_string(),
+            hidden: pool.name.to_string(),
         });
+        true
     }
 
     /// What the lists say, as numbers.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::departed::Departed;
 use super::rollout::{Versions, same};
 use super::{Circuit, Member, PoolView, View, affinity};
-use crate::catalog::{Catalog, CompiledPool, Pool};
+use crate::catalog::{AgreedNames, Catalog, CompiledPool, Keepers, Pool};
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::picture::Picture;
 
@@ -24,6 +24,12 @@ pub(crate) struct Registry {
     announced: [u64; 3],
     settings: Arc<PoolSettings>,
     picture: Picture,
+    /// Which pools keep the names that several offer, as the nodes have agreed.
+    agreed: AgreedNames,
+    /// Until when some of these names are kept for pools that have yet to join.
+    reserved_until: Option<Instant>,
+    /// Whether what is offered is to be merged anew, though no pool has changed.
+    merges: bool,
     departed: Departed,
 }
 
@@ -66,13 +72,29 @@ impl Registry {
             announced: [0; 3],
             settings,
             picture,
+            agreed: AgreedNames::default(),
+            reserved_until: None,
+            merges: false,
             departed: Departed::default(),
         }
     }
 
-    /// Notes which pools others know; whether that is news.
+    /// Notes which pools others know; whether that is news. A name is kept for a pool only as long as that is waited for.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
-        self.picture.expect(pools, &self.settings)
+        let is_news = self.picture.expect(pools, &self.settings);
+        let ends = |until| is_news || Instant::now() >= until;
+        self.merges |= self.reserved_until.is_some_and(ends);
+        is_news || self.merges
+    }
+
+    /// Notes what the nodes have agreed on; whether that is news.
+    pub(crate) fn agree(&mut self, names: &AgreedNames) -> bool {
+        let is_news = self.agreed != *names;
+        if is_news {
+            self.agreed.clone_from(names);
+            self.merges = true;
+        }
+        is_news
     }
 
     /// Takes other settings of these pools over; none where a pool is not named any more.
@@ -179,7 +201,7 @@ impl Registry {
     /// The view of what is registered now, with the server's facts.
     pub(crate) fn view(&mut self, config: &Config, before: &View) -> (View, ServerFacts) {
         let removed = self.removed();
-        let changed = self.update(&removed, Instant::now());
+        let changed = self.update(&removed, Instant::now()) | std::mem::take(&mut self.merges);
         self.forget_left();
         let mut pools: BTreeMap<Arc<str>, PoolView> = BTreeMap::new();
         for (name, listed) in &self.pools {
@@ -331,7 +353,7 @@ impl Registry {
         names.into_iter().cloned().collect()
     }
 
-    fn merge(&self, config: &Config, before: &Catalog) -> Arc<Catalog> {
+    fn merge(&mut self, config: &Config, before: &Catalog) -> Arc<Catalog> {
         let compiled = |(name, listed): (&Arc<str>, &Listed)| {
             Some(Pool {
                 name: name.clone(),
@@ -339,7 +361,15 @@ impl Registry {
             })
         };
         let pools: Vec<Pool> = self.pools.iter().filter_map(compiled).collect();
-        let catalog = Catalog::merge(&pools, config, &self.settings);
+        let now = Instant::now();
+        let missing = |name: &str| match pools.iter().any(|pool| *pool.name == *name) {
+            true => None,
+            false => self.picture.waits_until(name).filter(|until| now < *until),
+        };
+        let is_missing = |name: &str| missing(name).is_some();
+        let keepers = Keepers::of(&pools, &self.settings, before, &self.agreed, &is_missing);
+        self.reserved_until = self.agreed.values().filter_map(|name| missing(name)).min();
+        let catalog = Catalog::merge(&pools, config, &self.settings, keepers);
         for conflict in &catalog.conflicts {
             if !before.conflicts.contains(conflict) {
                 tracing::error!(%conflict, "two pools offer the same thing");

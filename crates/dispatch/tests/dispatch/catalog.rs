@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_dispatch::{Config, ItemKind, PoolConfig};
-use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog, WorkerId};
+use shoal_dispatch::{Config, PoolConfig};
+use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -19,31 +19,6 @@ fn prefixed(pool: &str, prefix: &str) -> Config {
         pools: [(pool.to_owned(), settings)].into(),
         ..Config::default()
     }
-}
-
-#[tokio::test]
-async fn of_two_pools_with_one_name_the_first_keeps_it() {
-    let settings = PoolConfig {
-        linger: Duration::ZERO,
-        ..PoolConfig::default()
-    };
-    let setting = configured(Config {
-        pools: [("a".to_owned(), settings)].into(),
-        ..Config::default()
-    });
-    let second = setting.add(FakeWorker::new("w2", "b", tools(&["same", "other"])));
-    let first = setting.add(FakeWorker::new("w1", "a", tools(&["same"])));
-    let conflicts = setting.dispatch.conflicts();
-    assert_eq!(conflicts.len(), 1);
-    assert_eq!(
-        (conflicts[0].kind, conflicts[0].kept.as_str()),
-        (ItemKind::Tool, "a")
-    );
-    setting.result(legacy("same", json!({}))).await;
-    setting.result(legacy("other", json!({}))).await;
-    assert_eq!((first.calls(), second.calls()), (1, 1));
-    assert!(setting.dispatch.remove_worker(&WorkerId::new("w1")));
-    assert!(setting.dispatch.conflicts().is_empty());
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod configuring;
 mod costly_schemas;
 mod fake_worker;
 mod in_flight;
+mod incumbents;
 mod learning;
 mod legacy_bridge;
 mod lingering;

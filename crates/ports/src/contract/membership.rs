@@ -4,6 +4,7 @@
     reason = "a failed step of the suite is the report"
 )]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{LONG, node};
@@ -67,6 +68,37 @@ pub(super) async fn remembered_pools(store: &Store) {
     tokio::time::sleep(brief * 3).await;
     assert!(
         membership.remembered_pools().await.unwrap().is_empty(),
+        "for so long only"
+    );
+}
+
+pub(super) async fn settled_names(store: &Store) {
+    let membership = &store.membership;
+    let names = |kept: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let owned = |(name, pool): &(&str, &str)| ((*name).to_owned(), (*pool).to_owned());
+        kept.iter().map(owned).collect()
+    };
+    let both = ["one", "other"].map(str::to_owned);
+    assert!(membership.settled_names().await.unwrap().is_empty());
+    let first = names(&[("tool a", "one"), ("tool b", "other")]);
+    let settled = membership.settle_names(&first, &both, LONG).await.unwrap();
+    assert_eq!(settled, first);
+    let second = names(&[("tool a", "other"), ("tool c", "one")]);
+    let settled = membership.settle_names(&second, &both, LONG).await.unwrap();
+    let due = names(&[("tool a", "one"), ("tool c", "one")]);
+    assert_eq!(settled, due, "who has it keeps it, and b is free");
+    assert_eq!(membership.settled_names().await.unwrap(), due);
+    let last = &both[1..];
+    let settled = membership.settle_names(&second, last, LONG).await.unwrap();
+    assert_eq!(settled["tool a"], "other", "the pool has left for good");
+    let none = membership.settle_names(&names(&[]), &both, LONG).await;
+    assert!(none.unwrap().is_empty());
+    assert!(membership.settled_names().await.unwrap().is_empty());
+    let brief = Duration::from_millis(30);
+    membership.settle_names(&first, &both, brief).await.unwrap();
+    tokio::time::sleep(brief * 3).await;
+    assert!(
+        membership.settled_names().await.unwrap().is_empty(),
         "for so long only"
     );
 }

@@ -41,6 +41,8 @@ pub(super) struct Data {
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
     /// The pools that are remembered, and until when.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
+    /// The pools that keep contested names, and until when that is remembered.
+    pub(super) names: Mutex<Option<(BTreeMap<String, String>, Instant)>>,
     bytes: AtomicUsize,
 }
 
@@ -148,6 +150,7 @@ impl Data {
             leases: DashMap::new(),
             nodes: DashMap::new(),
             pools: Mutex::default(),
+            names: Mutex::default(),
             bytes: AtomicUsize::new(0),
         }
     }

@@ -1,5 +1,6 @@
 //! The nodes in memory: useful where several share one process.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,5 +44,33 @@ impl Membership for MemoryStore {
         Ok(pools
             .as_ref()
             .map_or(Vec::new(), |(pools, _)| pools.clone()))
+    }
+
+    async fn settle_names(
+        &self,
+        contested: &BTreeMap<String, String>,
+        pools: &[String],
+        life: Duration,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let now = Instant::now();
+        let mut names = self.data.names.lock();
+        let before = names.take().filter(|(_, until)| *until > now);
+        let before = before.map(|(names, _)| names).unwrap_or_default();
+        let settled: BTreeMap<_, _> = contested
+            .iter()
+            .map(|(name, pool)| {
+                let kept = before.get(name).filter(|pool| pools.contains(pool));
+                (name.clone(), kept.unwrap_or(pool).clone())
+            })
+            .collect();
+        *names = Some((settled.clone(), now + life));
+        Ok(settled)
+    }
+
+    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let now = Instant::now();
+        let names = self.data.names.lock();
+        let living = names.as_ref().filter(|(_, until)| *until > now);
+        Ok(living.map(|(names, _)| names.clone()).unwrap_or_default())
     }
 }

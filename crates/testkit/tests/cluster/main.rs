@@ -15,6 +15,7 @@ mod forgotten;
 mod hang_up;
 mod hint;
 mod hold;
+mod incumbents;
 mod learning;
 mod legacy_tasks;
 mod lists;

@@ -1,5 +1,6 @@
 //! One node's access to the store, which can be taken away.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -184,6 +185,22 @@ impl Membership for StoreAccess {
 
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
         self.here()?.membership.remembered_pools().await
+    }
+
+    async fn settle_names(
+        &self,
+        contested: &BTreeMap<String, String>,
+        pools: &[String],
+        life: Duration,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        self.here()?
+            .membership
+            .settle_names(contested, pools, life)
+            .await
+    }
+
+    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        self.here()?.membership.settled_names().await
     }
 }
 

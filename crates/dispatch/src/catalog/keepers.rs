@@ -1,0 +1,97 @@
+//! Which pool keeps what several offer under the same name.
+//!
+//! The pool that has the name keeps it until it offers it no more, or leaves for good, whoever comes up with it later. The
+//! nodes of a cluster agree on that in their store, so that a node which starts neither decides anew nor serves another
+//! pool's item while the keeper has yet to join.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::{Catalog, Conflict, ItemKind, Pool};
+use crate::config::PoolSettings;
+
+/// Names that nodes agree on, at most: beyond it each goes by what it has seen.
+const MOST_NAMES: usize = 1_000;
+
+/// What the nodes have agreed on: the pool that keeps a name, by [`key`].
+pub(crate) type AgreedNames = BTreeMap<String, String>;
+
+/// The pool that keeps each contested name.
+#[derive(Default)]
+pub(crate) struct Keepers(HashMap<(ItemKind, String), Arc<str>>);
+
+impl Keepers {
+    /// Decides for these pools. `before` is the catalog that is replaced, and `is_missing` says whether a pool has yet to join
+    /// that other nodes know.
+    pub(crate) fn of(
+        pools: &[Pool],
+        settings: &PoolSettings,
+        before: &Catalog,
+        agreed: &AgreedNames,
+        is_missing: &dyn Fn(&str) -> bool,
+    ) -> Self {
+        let mut offers: HashMap<(ItemKind, String), Vec<&Arc<str>>> = HashMap::new();
+        for pool in pools {
+            for offer in offered(pool, settings) {
+                let by = offers.entry(offer).or_default();
+                if by.last() != Some(&&pool.name) {
+                    by.push(&pool.name);
+                }
+            }
+        }
+        let keeper = |((kind, name), by): ((ItemKind, String), Vec<&Arc<str>>)| {
+            let agreed = agreed.get(&key(kind, &name));
+            let keeper = match agreed {
+                Some(pool) if is_missing(pool) => Arc::from(pool.as_str()),
+                _ if by.len() < 2 => return None,
+                agreed => {
+                    let offers = |pool: &str| by.iter().copied().find(|by| ***by == *pool);
+                    let holder = || offers(before.holder(kind, &name)?);
+                    let agreed = agreed.and_then(|pool| offers(pool));
+                    Arc::clone(agreed.or_else(holder).unwrap_or(by[0]))
+                }
+            };
+            Some(((kind, name), keeper))
+        };
+        Self(offers.into_iter().filter_map(keeper).collect())
+    }
+
+    /// The pool that keeps what `pool` offers too; `None` if that is its own.
+    pub(super) fn instead_of(&self, pool: &str, kind: ItemKind, name: &str) -> Option<&Arc<str>> {
+        // Nearly always nothing is contested.
+        if self.0.is_empty() {
+            return None;
+        }
+        let keeper = self.0.get(&(kind, name.to_owned()))?;
+        (**keeper != *pool).then_some(keeper)
+    }
+}
+
+/// What a pool offers, by the names that clients use.
+fn offered(pool: &Pool, settings: &PoolSettings) -> impl Iterator<Item = (ItemKind, String)> {
+    let config = settings.of(&pool.name);
+    let named = move |shown: &str| format!("{}{shown}", config.prefix);
+    let compiled = &pool.compiled;
+    let tools = compiled.tools.iter();
+    let tools = tools.map(move |tool| (ItemKind::Tool, named(config.tools.shown(&tool.name))));
+    let prompts = compiled.prompts.iter();
+    let prompts = prompts.map(move |(own, _)| (ItemKind::Prompt, named(config.prompts.shown(own))));
+    let resources = compiled.resources.iter();
+    let resources = resources.map(|(uri, _)| (ItemKind::Resource, uri.clone()));
+    let templates = compiled.templates.iter();
+    let templates = templates.map(|(it, _)| (ItemKind::ResourceTemplate, it.as_str().to_owned()));
+    tools.chain(prompts).chain(resources).chain(templates)
+}
+
+/// How nodes name an item to one another.
+fn key(kind: ItemKind, name: &str) -> String {
+    format!("{kind}: {name}")
+}
+
+/// The contested names with the pools that keep them, for the nodes to agree on.
+pub(crate) fn contested(conflicts: &[Conflict]) -> AgreedNames {
+    let between_pools = conflicts.iter().filter(|it| it.kept != it.hidden);
+    let named = between_pools.map(|it| (key(it.kind, &it.name), it.kept.clone()));
+    let all: AgreedNames = named.collect();
+    all.into_iter().take(MOST_NAMES).collect()
+}
