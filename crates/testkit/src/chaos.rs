@@ -131,6 +131,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
     };
     let watch = Watch::run(&cluster, over.cancelled());
     let ((injected, took, histories), counters) = tokio::join!(course, watch);
+    let histories = [histories.as_slice(), injector.histories()].concat();
     let mut verdict = judge(&cluster, options, &injector, &histories)?;
     if let Err(error) = injected {
         verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
@@ -183,6 +184,9 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("tasks.after", "50ms");
     if fault.needs_proxies() {
         builder = builder.fault_proxies();
+    }
+    if fault.needs_short_drains() {
+        builder = builder.setting("shutdown.calls", "2s");
     }
     if fault.needs_wrong_clocks() {
         builder = builder.wrong_clocks(WrongClock::find()?);

@@ -6,6 +6,7 @@
 //! request whose connection broke before any event id came only if the tool is safe to repeat.
 
 mod call;
+mod listener;
 mod modern;
 mod reply;
 mod session;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
+pub use self::listener::Listener;
 pub use self::modern::ModernClient;
 pub(crate) use self::reply::reply_to;
 use self::session::Session;

@@ -50,6 +50,10 @@ async fn survives(fault: Fault) {
         let shows = injected.any(|injected| injected.deeds.iter().any(refused));
         assert!(shows, "nothing was refused: {report}");
     }
+    if fault == Fault::DrainingEdges {
+        let refused = report.verdict.counts.refused.get(&503);
+        assert!(refused.is_some(), "nothing came too late: {report}");
+    }
     if cuts.contains(&fault) {
         assert!(report.disturbed > 0, "nothing was cut: {report}");
     }
@@ -124,6 +128,8 @@ survives! {
     a_redis_without_disk: FullDisk,
     failovers_by_sentinel: Sentinel,
     failovers_in_a_redis_cluster: RedisCluster,
+    listeners_at_starting_edges: StartingEdges,
+    calls_at_draining_edges: DrainingEdges,
     a_rollout: Rolling,
     a_bit_of_everything: Mixed,
 }

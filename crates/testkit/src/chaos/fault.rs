@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 
 use self::Trait::{
-    KeepsOwners, LatePings, LosesWrites, Mixes, Proxies, Refuses, Reruns, ShortCalls, SplitPools,
-    Unknown, WrongClocks,
+    KeepsOwners, LatePings, LosesWrites, Mixes, Proxies, Refuses, Reruns, ShortCalls, ShortDrains,
+    SplitPools, Unknown, WrongClocks,
 };
 use crate::check::Rules;
 
@@ -69,6 +69,10 @@ pub enum Fault {
     Sentinel,
     /// In a Redis Cluster, a replica takes its master's place, who agrees or was killed.
     RedisCluster,
+    /// An edge is killed, and comes back under clients that listen there from its first moment. Then a list changes.
+    StartingEdges,
+    /// An edge is restarted in order, under clients that call it all through its drain.
+    DrainingEdges,
     /// Every member is restarted in order, one after the other.
     Rolling,
     /// Any of these, but for the loss of data, on one Redis.
@@ -92,6 +96,8 @@ enum Trait {
     Refuses,
     /// Most calls are to be short.
     ShortCalls,
+    /// Calls are to outlast drains.
+    ShortDrains,
     /// Workers are to bear silent connections for longer than a lease.
     LatePings,
     /// Every node lives and is reached: no session may change its owner.
@@ -103,7 +109,7 @@ enum Trait {
 }
 
 /// Every kind of run with faults, the mixed one last.
-const KINDS: [(Fault, &[Trait]); 30] = [
+const KINDS: [(Fault, &[Trait]); 32] = [
     (Fault::Edge, &[Refuses, Mixes]),
     (Fault::Session, &[Refuses, Reruns, Mixes]),
     (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
@@ -149,6 +155,8 @@ const KINDS: [(Fault, &[Trait]); 30] = [
     (Fault::FullDisk, &[Refuses, Reruns, Mixes]),
     (Fault::Sentinel, &[Refuses, Reruns, LosesWrites]),
     (Fault::RedisCluster, &[Refuses, Reruns, LosesWrites]),
+    (Fault::StartingEdges, &[Refuses, Mixes]),
+    (Fault::DrainingEdges, &[Refuses, Unknown, ShortDrains]),
     (Fault::Rolling, &[Mixes]),
     (Fault::Mixed, &[Refuses, Reruns, Unknown, Proxies]),
 ];
@@ -187,6 +195,10 @@ impl Fault {
 
     pub(super) fn needs_short_calls(self) -> bool {
         self.has(ShortCalls)
+    }
+
+    pub(super) fn needs_short_drains(self) -> bool {
+        self.has(ShortDrains)
     }
 
     pub(super) fn needs_late_pings(self) -> bool {

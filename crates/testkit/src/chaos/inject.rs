@@ -2,6 +2,7 @@
 
 mod clocks;
 mod descriptors;
+mod draining;
 mod failover;
 mod full;
 mod kill;
@@ -10,6 +11,7 @@ mod pause;
 mod redis;
 mod refuse;
 mod roll;
+mod starting;
 mod stderr;
 
 use std::collections::HashMap;
@@ -26,6 +28,7 @@ use super::store::Store;
 use super::{Fault, Options};
 use crate::check::Outage;
 use crate::cluster::{Cluster, Member, Role};
+use crate::history::History;
 use crate::process::SOON;
 use crate::redis::Redis;
 
@@ -40,6 +43,8 @@ pub(super) struct Injector<'a> {
     began: Instant,
     dice: StdRng,
     injected: Vec<Injected>,
+    /// What clients saw that belong to a fault.
+    histories: Vec<History>,
     /// How often there was each kind.
     turns: HashMap<Fault, usize>,
 }
@@ -59,6 +64,7 @@ impl<'a> Injector<'a> {
             began,
             dice,
             injected: Vec::new(),
+            histories: Vec::new(),
             turns: HashMap::new(),
         }
     }
@@ -96,6 +102,11 @@ impl<'a> Injector<'a> {
 
     pub(super) fn injected(&self) -> &[Injected] {
         &self.injected
+    }
+
+    /// What clients saw that belong to a fault.
+    pub(super) fn histories(&self) -> &[History] {
+        &self.histories
     }
 
     /// When which member was killed.
@@ -164,6 +175,8 @@ impl<'a> Injector<'a> {
             Fault::FullDisk => self.fill_disk().await?,
             Fault::Sentinel => self.fail_over_by_sentinel(turn).await?,
             Fault::RedisCluster => self.fail_over_in_cluster(turn).await?,
+            Fault::StartingEdges => self.listen_at_a_starting_edge(turn).await?,
+            Fault::DrainingEdges => self.call_a_draining_edge(turn).await?,
             Fault::Rolling => self.roll(turn).await?,
             Fault::Mixed => {
                 let one = Fault::mixed().choose(&mut self.dice).copied();

@@ -52,17 +52,28 @@ impl Load {
         began: Instant,
         dice: &mut StdRng,
     ) -> anyhow::Result<Self> {
-        let clients = (0..options.sessions)
-            .map(|number| Client::new(cluster.url(), Recorder::new(number, began)))
+        Self::at(cluster.url(), 0, options, began, dice)
+    }
+
+    /// Sets clients to work at a URL, with numbers from `first`.
+    pub(super) fn at(
+        url: &str,
+        first: usize,
+        options: &Options,
+        began: Instant,
+        dice: &mut StdRng,
+    ) -> anyhow::Result<Self> {
+        let mut recorders = (first..).map(|number| Recorder::new(number, began));
+        let mut recorders = |count: usize| recorders.by_ref().take(count).collect::<Vec<_>>();
+        let clients = recorders(options.sessions).into_iter();
+        let clients = clients
+            .map(|recorder| Client::new(url, recorder))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let mut modern = (options.sessions..options.sessions + options.modern)
-            .map(|number| ModernClient::new(cluster.url(), Recorder::new(number, began)))
-            .collect::<anyhow::Result<Vec<_>>>()?;
-        let first = options.sessions + options.modern;
-        for number in first..first + options.tasks {
-            let recorder = Recorder::new(number, began);
-            modern.push(ModernClient::with_tasks(cluster.url(), recorder)?);
-        }
+        let modern = recorders(options.modern).into_iter();
+        let modern = modern.map(|recorder| ModernClient::new(url, recorder));
+        let tasks = recorders(options.tasks).into_iter();
+        let tasks = tasks.map(|recorder| ModernClient::with_tasks(url, recorder));
+        let modern = modern.chain(tasks).collect::<anyhow::Result<Vec<_>>>()?;
         let legacy = clients.iter().cloned().map(Caller::Legacy);
         let callers = legacy
             .flat_map(|caller| std::iter::repeat_n(caller, LANES))

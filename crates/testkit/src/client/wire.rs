@@ -126,6 +126,13 @@ impl Wire {
         }
         let outcome = match request.header(TAG, &tag).send().await {
             Ok(response) => Outcome::of(response).await,
+            // Nothing has left: the same as where a balancer finds nobody.
+            Err(error) if error.is_connect() => Outcome::Refused(Refusal {
+                status: StatusCode::BAD_GATEWAY,
+                code: None,
+                message: describe(&error),
+                retry_after: None,
+            }),
             Err(error) => Outcome::Broken(describe(&error)),
         };
         Exchange { tag, outcome }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use super::{Deed, Injector, bring_back};
 
 /// How long an orderly end may take.
-const ORDERLY_END: Duration = Duration::from_secs(40);
+pub(super) const ORDERLY_END: Duration = Duration::from_secs(40);
 
 impl Injector<'_> {
     /// Restarts the next member: sessions first, then edges, then workers.

@@ -1,0 +1,51 @@
+//! Calls that are sent to an edge all through its drain: each gets one answer, or a refusal that says that it did not run.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use tokio::time::sleep;
+
+use super::roll::ORDERLY_END;
+use super::{Deed, Injector, bring_back};
+use crate::chaos::Options;
+use crate::chaos::load::Load;
+
+/// The clients of one drain, of each kind.
+const CLIENTS: usize = 6;
+/// For how long a client thinks between two calls, at most: some call is always open.
+const THINKING: Duration = Duration::from_millis(200);
+/// How long they call before the drain.
+const BEFORE: Duration = Duration::from_secs(1);
+/// The number of the first client, above those of all others.
+const FIRST: usize = 100_000;
+
+impl Injector<'_> {
+    pub(super) async fn call_a_draining_edge(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
+        let edge = self.one_of(&self.cluster.edges())?;
+        let url = edge.mcp_url().context("an edge has a URL")?;
+        let options = Options {
+            sessions: CLIENTS,
+            modern: CLIENTS,
+            tasks: CLIENTS,
+            thinking: THINKING,
+            ..self.options.clone()
+        };
+        let mut dice = StdRng::seed_from_u64(self.dice.random());
+        let first = FIRST + turn * 3 * CLIENTS;
+        let load = Load::at(url, first, &options, self.began, &mut dice)?;
+        sleep(BEFORE).await;
+        let status = edge.terminate(ORDERLY_END).await?;
+        if !status.success() {
+            bail!(
+                "{} ended with {status} when it was asked to end",
+                edge.name()
+            );
+        }
+        bring_back(edge).await?;
+        let histories = load.settle(self.options.settle, None).await;
+        self.histories.extend(histories);
+        Ok(vec![Deed::Restarted(edge.name().to_owned())])
+    }
+}

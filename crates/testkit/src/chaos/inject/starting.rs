@@ -1,0 +1,50 @@
+//! Listeners at an edge that starts: whatever it knew when it acknowledged them, each hears of the next change.
+
+use anyhow::{Context as _, ensure};
+use futures::future::try_join_all;
+
+use super::roll::ORDERLY_END;
+use super::{Deed, Injector, bring_back, killed};
+use crate::client::Listener;
+use crate::process::SOON;
+
+/// Clients that listen at the edge.
+const LISTENERS: usize = 12;
+
+impl Injector<'_> {
+    pub(super) async fn listen_at_a_starting_edge(
+        &mut self,
+        turn: usize,
+    ) -> anyhow::Result<Vec<Deed>> {
+        let edge = self.one_of(&self.cluster.edges())?;
+        let worker = self.one_of(&self.cluster.workers())?;
+        let url = edge.mcp_url().context("an edge has a URL")?;
+        edge.kill().await?;
+        // They knock before it is there.
+        let listening = try_join_all((0..LISTENERS).map(|_| Listener::open(url, SOON)));
+        let (started, listeners) = tokio::join!(edge.start_again(), listening);
+        started?;
+        let mut listeners = listeners?;
+        edge.wait_until_ready(SOON).await?;
+        let before: Vec<usize> = listeners.iter().map(Listener::changes).collect();
+        // One more pool changes the lists.
+        worker.set(&format!("pools.extra{turn}.backend"), "conformance");
+        worker.set(
+            &format!("pools.extra{turn}.prefix"),
+            &format!("extra{turn}_"),
+        );
+        let ended = worker.terminate(ORDERLY_END).await?;
+        ensure!(ended.success(), "{} ended with {ended}", worker.name());
+        bring_back(worker).await?;
+        for (listener, before) in listeners.iter_mut().zip(before) {
+            let heard = listener.hear_more_than(before, SOON).await;
+            heard.with_context(|| {
+                format!("a listener at {}, which had just started", edge.name())
+            })?;
+        }
+        Ok(vec![
+            killed(edge),
+            Deed::Restarted(worker.name().to_owned()),
+        ])
+    }
+}

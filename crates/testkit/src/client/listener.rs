@@ -1,0 +1,116 @@
+//! A client of `subscriptions/listen`, which counts the changes that it hears of.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use futures::StreamExt as _;
+use http::StatusCode;
+use serde_json::{Value, json};
+use sse_stream::SseStream;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::modern::REVISION;
+use crate::check::code;
+
+/// How soon a client knocks again where nobody is there, or it was told to come back.
+const KNOCKS_EVERY: Duration = Duration::from_millis(10);
+
+/// A client that has been acknowledged, until it is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    changes: watch::Receiver<usize>,
+    _reading: AbortOnDropHandle<()>,
+}
+
+impl Listener {
+    /// Asks for changes of the tools' list, again and again until it is acknowledged.
+    ///
+    /// # Errors
+    /// When it is acknowledged without that, refused for good, or not acknowledged in time.
+    pub async fn open(url: &str, within: Duration) -> anyhow::Result<Self> {
+        let opening = async {
+            let http = reqwest::Client::builder().no_proxy().build()?;
+            loop {
+                match Self::knock(&http, url).await? {
+                    Some(listener) => return Ok(listener),
+                    None => sleep(KNOCKS_EVERY).await,
+                }
+            }
+        };
+        timeout(within, opening)
+            .await
+            .context("nobody listened to a listener")?
+    }
+
+    /// How many changes it has heard of.
+    #[must_use]
+    pub fn changes(&self) -> usize {
+        *self.changes.borrow()
+    }
+
+    /// Waits until it has heard of more changes.
+    ///
+    /// # Errors
+    /// When it does not in time, or its stream ends.
+    pub async fn hear_more_than(&mut self, before: usize, within: Duration) -> anyhow::Result<()> {
+        let more = self.changes.wait_for(|changes| *changes > before);
+        let heard = timeout(within, more)
+            .await
+            .context("did not hear of a change")?;
+        heard.context("the stream ended before the change")?;
+        Ok(())
+    }
+
+    async fn knock(http: &reqwest::Client, url: &str) -> anyhow::Result<Option<Self>> {
+        let method = "subscriptions/listen";
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let post = http
+            .post(url)
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", REVISION)
+            .header("mcp-method", method)
+            .body(request.to_string());
+        // Nobody is there yet.
+        let Ok(answer) = post.send().await else {
+            return Ok(None);
+        };
+        if answer.status() != StatusCode::OK {
+            let status = answer.status();
+            let body: Value = answer.json().await.context("a refusal that is no JSON")?;
+            let passes = body["error"]["code"] == code::NOT_EXECUTED;
+            ensure!(
+                status == StatusCode::SERVICE_UNAVAILABLE && passes,
+                "{status}: {body}"
+            );
+            return Ok(None);
+        }
+        let mut messages = SseStream::from_bytes_stream(answer.bytes_stream())
+            .filter_map(async |event| event.ok()?.data)
+            .filter_map(async |data| serde_json::from_str::<Value>(&data).ok())
+            .boxed();
+        let first = messages.next().await.unwrap_or_default();
+        if first["params"]["notifications"]["toolsListChanged"] != true {
+            bail!("a listener was acknowledged so: {first}");
+        }
+        let (count, changes) = watch::channel(0);
+        let reading = tokio::spawn(async move {
+            while let Some(message) = messages.next().await {
+                if message["method"] == "notifications/tools/list_changed" {
+                    count.send_modify(|count| *count += 1);
+                }
+            }
+        });
+        Ok(Some(Self {
+            changes,
+            _reading: AbortOnDropHandle::new(reading),
+        }))
+    }
+}
