@@ -150,7 +150,7 @@ impl Member {
         } else if !self.has(wanted.tool) {
             "its version does not have the tool"
         } else if self.circuit_of(wanted) == CircuitState::Open {
-            "your calls of this tool failed too often in a row there"
+            "your calls like this one failed too often in a row there"
         } else {
             return None;
         };

@@ -125,6 +125,7 @@ impl StdioBackend {
         let want = Want {
             alone: self.is_askable(call),
             apart: None,
+            may_share: true,
             principal: call.caller.principal.clone(),
             session: call.caller.session.clone(),
         };

@@ -17,8 +17,9 @@ use crate::upstream::STABLE;
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// Callers and tools that are remembered of a process after their calls, besides those that run.
 const RECENT: usize = 64;
-/// How often a call that runs beside others' may see its process end before it runs apart.
-const PATIENCE: u32 = 3;
+/// How often a call that runs beside others' may see its process end before it runs apart. A call that is safe to repeat is
+/// tried once more often.
+const PATIENCE: u32 = 2;
 /// Calls that must succeed apart, at most.
 const MOST_OWED: u32 = 1024;
 
@@ -48,8 +49,8 @@ struct Suspicion {
 pub(super) enum Admission {
     /// Wherever there is room.
     Shared,
-    /// Apart from other callers' calls.
-    Apart,
+    /// Apart from other callers' calls; beside them where it is not `certain` whose calls end processes, and there is no room.
+    Apart { certain: bool },
     /// Nowhere for this time: its like have ended so many processes.
     Later(Duration, u32),
 }
@@ -81,7 +82,9 @@ impl Crashes {
         let pause = held.not_before.map(|at| at.saturating_duration_since(now));
         match pause.filter(|pause| !pause.is_zero() && !key.is_anybodys()) {
             Some(pause) => Admission::Later(pause, held.alone),
-            None if held.owed > 0 => Admission::Apart,
+            None if held.owed > 0 => Admission::Apart {
+                certain: held.alone > 0 && !key.is_anybodys(),
+            },
             None => Admission::Shared,
         }
     }
@@ -177,6 +180,7 @@ mod tests {
 
     const FIRST: Duration = Duration::from_millis(100);
     const LONGEST: Duration = Duration::from_secs(30);
+    const SUSPECTED: Admission = Admission::Apart { certain: false };
 
     fn key(principal: Principal, session: Option<&str>) -> FailureKey {
         let caller = Caller {
@@ -214,7 +218,8 @@ mod tests {
             assert_eq!(crashes.admit(&mallory), Admission::Later(pause, ended));
             assert_eq!(crashes.admit(&named("alice")), Admission::Shared);
             advance(pause).await;
-            assert_eq!(crashes.admit(&mallory), Admission::Apart);
+            let certain = true;
+            assert_eq!(crashes.admit(&mallory), Admission::Apart { certain });
         }
         for _ in 0..20 {
             crashes.ended(&running(&[mallory]));
@@ -233,21 +238,21 @@ mod tests {
             assert_eq!(crashes.admit(&alice), Admission::Shared);
             crashes.ended(&running(&[mallory, alice]));
         }
-        assert_eq!(crashes.admit(&alice), Admission::Apart);
+        assert_eq!(crashes.admit(&alice), SUSPECTED);
         crashes.succeeded_apart(&alice);
         assert_eq!(crashes.admit(&alice), Admission::Shared);
-        assert_eq!(crashes.admit(&mallory), Admission::Apart);
+        assert_eq!(crashes.admit(&mallory), SUSPECTED);
         // A caller that succeeds in between has to succeed more often each time.
         for owed in [2, 4, 8] {
             crashes.succeeded_apart(&mallory);
-            while crashes.admit(&mallory) == Admission::Apart {
+            while crashes.admit(&mallory) == SUSPECTED {
                 crashes.succeeded_apart(&mallory);
             }
             crashes.ended(&running(&[mallory, named("bob")]));
             for _ in 1..owed {
                 crashes.succeeded_apart(&mallory);
             }
-            assert_eq!(crashes.admit(&mallory), Admission::Apart);
+            assert_eq!(crashes.admit(&mallory), SUSPECTED);
         }
     }
 
@@ -281,6 +286,6 @@ mod tests {
             crashes.admit(&anonymous(Some("another"))),
             Admission::Shared
         );
-        assert_eq!(crashes.admit(&anonymous(None)), Admission::Apart);
+        assert_eq!(crashes.admit(&anonymous(None)), SUSPECTED);
     }
 }

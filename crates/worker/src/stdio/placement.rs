@@ -34,6 +34,8 @@ pub(super) struct Want {
     pub(super) alone: bool,
     /// To be apart from calls of other callers than this one, because it may end the process.
     pub(super) apart: Option<FailureKey>,
+    /// Whether it may run beside other callers' calls where there is no process for it apart.
+    pub(super) may_share: bool,
     /// Whose call it is.
     pub(super) principal: Principal,
     /// Its session.
@@ -193,7 +195,10 @@ impl Placement {
         let asking = self.slots.iter().filter(|slot| slot.questions > 0).count();
         let most = self.limit + asking + usize::from(self.has_apart());
         let room = most.saturating_sub(1 + others + self.starting);
-        for (waiter, want) in std::mem::take(&mut self.waiting) {
+        for (waiter, mut want) in std::mem::take(&mut self.waiting) {
+            if want.may_share {
+                want.apart = want.apart.filter(|key| self.has_room_apart(key, most));
+            }
             // Processes that empty themselves for those who wait longer take nobody else.
             let reserved = self.emptiest(lonely);
             if let Some(slot) = self.find(&want, &reserved, most) {
@@ -233,6 +238,15 @@ impl Placement {
         self.slots.iter().any(|slot| slot.apart.is_some()) || waits()
     }
 
+    /// Whether calls of this caller may have a process apart, of `most` that there may be: one is left to the others.
+    fn has_room_apart(&self, key: &FailureKey, most: usize) -> bool {
+        let mut callers = Vec::new();
+        let apart = self.slots.iter().filter_map(|slot| slot.apart.as_ref());
+        apart.for_each(|key| add_caller(&mut callers, key));
+        add_caller(&mut callers, key);
+        callers.len() < most
+    }
+
     /// Puts those who must be alone in an order in which no principal comes second before each has come first. One that has
     /// processes has come already.
     fn take_turns(&mut self) {
@@ -259,12 +273,10 @@ impl Placement {
 
     /// The process that takes a call, of `most` that there may be.
     fn find(&mut self, want: &Want, reserved: &[SlotId], most: usize) -> Option<&mut ProcessSlot> {
-        let apart = self.slots.iter().filter(|slot| slot.apart.is_some());
-        let leaves_one = apart.count() + 1 < most;
-        let fits = |slot: &&mut ProcessSlot| {
-            let is_open = want.apart.is_none() || slot.apart.is_some() || leaves_one;
-            slot.fits(want) && is_open && !reserved.contains(&slot.id)
-        };
+        let has_room = |key: &FailureKey| self.has_room_apart(key, most);
+        let is_open = want.apart.as_ref().is_none_or(has_room);
+        let fits =
+            |slot: &&mut ProcessSlot| slot.fits(want) && is_open && !reserved.contains(&slot.id);
         let fitting = self.slots.iter_mut().filter(fits);
         if want.alone {
             // The last one, so that the first is left for those who share.

@@ -123,23 +123,25 @@ impl ProcessPool {
         context: &CallContext,
     ) -> Result<Lease, CallFailure> {
         let admission = self.state.lock().crashes.admit(&key);
-        let apart = match admission {
-            Admission::Shared => false,
-            Admission::Apart => true,
+        let (apart, certain) = match admission {
+            Admission::Shared => (false, false),
+            Admission::Apart { certain } => (true, certain),
             Admission::Later(pause, _) if pause <= SHORT_PAUSE => {
                 let paused = async {
                     sleep(pause).await;
                     Ok(())
                 };
                 context.wait(BUSY, paused).await?;
-                true
+                (true, true)
             }
             Admission::Later(pause, ended) => {
-                let reason = format!("calls of this tool have ended the server {ended} times");
+                let reason =
+                    format!("your calls like this one have ended the server {ended} times");
                 return Err(CallFailure::overloaded(reason, pause));
             }
         };
         want.apart = apart.then_some(key);
+        want.may_share = !certain;
         let (sender, mut granted) = oneshot::channel();
         let id = {
             let mut state = self.state.lock();

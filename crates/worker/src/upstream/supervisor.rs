@@ -87,7 +87,10 @@ impl Supervisor {
 
     /// Runs until the backend shuts down.
     pub(crate) async fn run(mut self) {
-        let mut restart_delay = RestartDelay::of(&self.launcher.settings);
+        let settings = &self.launcher.settings;
+        // Apart, so that a server that callers end again and again may fail to start once.
+        let [mut starting, mut running] = [(); 2].map(|()| RestartDelay::of(settings));
+        let starts_it = self.launcher.transport.has_servers_of_their_own();
         let closing = self.launcher.closing.clone();
         while !closing.is_cancelled() {
             let began = Instant::now();
@@ -99,17 +102,18 @@ impl Supervisor {
             if closing.is_cancelled() {
                 break;
             }
-            let starts_it = self.launcher.transport.has_servers_of_their_own();
-            if was_ready && !starts_it {
-                restart_delay.reset();
+            if was_ready {
+                starting.reset();
             }
             let on_demand = was_ready && starts_it;
-            let pause = restart_delay.after_failure(began);
-            self.publish_failure(
-                &reason,
-                prospect,
-                if on_demand { Duration::ZERO } else { pause },
-            );
+            let delay = if on_demand {
+                &mut running
+            } else {
+                &mut starting
+            };
+            let pause = delay.after_failure(began);
+            let wait = if on_demand { Duration::ZERO } else { pause };
+            self.publish_failure(&reason, prospect, wait);
             tracing::warn!(target: "shoal::upstream", reason, ?pause, on_demand, "the server is tried again");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}

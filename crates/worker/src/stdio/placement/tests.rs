@@ -13,6 +13,7 @@ fn shared() -> Want {
     Want {
         alone: false,
         apart: None,
+        may_share: false,
         principal: Principal::anonymous(),
         session: None,
     }
@@ -22,6 +23,7 @@ fn alone(session: &str) -> Want {
     Want {
         alone: true,
         apart: None,
+        may_share: false,
         principal: Principal::new(session),
         session: Some(SessionId::new(session)),
     }
@@ -238,4 +240,21 @@ fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait
         // The process that was allowed for it goes with it.
         assert_eq!(plan(&mut placement).retired, [C]);
     }
+}
+
+#[test]
+fn a_suspect_without_a_process_apart_shares() {
+    let mut placement = Placement::new(1);
+    placement.join(A, true, true);
+    placement.join(B, false, true);
+    placement.wait(WaiterId(1), apart("mallory"));
+    assert_eq!(granted(&mut placement), [(1, B)]);
+    for (waiter, may_share) in [(2, false), (3, true)] {
+        let want = Want {
+            may_share,
+            ..apart("alice")
+        };
+        placement.wait(WaiterId(waiter), want);
+    }
+    assert_eq!(granted(&mut placement), [(3, A)]);
 }
