@@ -71,6 +71,16 @@ impl Honest {
         worked
     }
 
+    /// Calls a tool, which has a result.
+    pub(crate) async fn is_answered(&self, tool: &str, arguments: &Value) -> Result<(), String> {
+        let request = modern_call(&self.http, &self.url, HONEST, tool, arguments, &json!({}));
+        let said = answer(request).await?;
+        match said["result"]["content"].is_array() {
+            true => Ok(()),
+            false => Err(format!("{said}")),
+        }
+    }
+
     async fn modern(&self, text: &str) -> Result<Duration, String> {
         let began = Instant::now();
         let request = modern_call(

@@ -15,6 +15,8 @@ use crate::server::HOSTILE;
 
 /// Connections that work at the same time.
 const AT_ONCE: usize = 150;
+/// Calls at the same time of a caller that keeps to a small quota.
+const AT_A_TIME: u32 = 4;
 /// Bytes of what is too long, and yet fits into a message.
 const LONG: usize = 3 << 20;
 /// Between attempts, so that it is the server's bounds that are tested and not the machine's processors.
@@ -92,6 +94,28 @@ impl Hostile {
             let _ = hostile.post(session.as_deref(), call.to_string()).await;
         })
         .await;
+    }
+
+    /// Calls that end the process that they run in, of the kind that callers share and of the session's own.
+    pub(crate) async fn crashes(self) {
+        self.repeat(4, async |hostile| {
+            for tool in ["crash", "own_crash"] {
+                let _ = hostile.call(tool, &json!({}), &json!({})).await;
+            }
+        })
+        .await;
+    }
+
+    /// The same call over and over, a few at a time, in turns, with this pause between two of each.
+    pub(crate) async fn call_again(&self, tool: &str, arguments: &Value, pause: Duration) {
+        let one = async |turn: u32| {
+            sleep(pause * turn / AT_A_TIME).await;
+            loop {
+                let _ = self.call(tool, arguments, &json!({})).await;
+                sleep(pause).await;
+            }
+        };
+        join_all((0..AT_A_TIME).map(one)).await;
     }
 
     /// Every kind of text that is kept or repeated, as long as a message may be.

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 #![expect(clippy::print_stdout, reason = "what was measured is the result")]
 
+mod health;
 mod honest;
 mod hostile;
 mod server;
@@ -145,6 +146,7 @@ survives! {
     unanswered_questions: unanswered_questions,
     unanswered_questions_of_processes: unanswered_processes,
     sessions_that_keep_processes: idle_processes,
+    calls_that_end_their_process: crashes,
     long_strings: long_strings,
     sessions_that_store_what_they_may: stored_bytes,
     answers_that_nobody_reads: unread_answers,

@@ -1,10 +1,11 @@
-"""A stdio server of the legacy era with three tools.
+"""A stdio server of the legacy era with four tools.
 
 Two have ordinary schemas: an expression tree, recursive and with alternatives, and a rule for passwords. The third asks its client,
-and waits for the answer. An argument comes before their names.
+and waits for the answer. The fourth ends the process. An argument comes before their names.
 """
 
 import json
+import os
 import sys
 
 LEAF = {"type": "object", "properties": {"value": {"type": "number"}}, "required": ["value"], "additionalProperties": False}
@@ -25,6 +26,7 @@ PREFIX = "".join(sys.argv[1:])
 EVALUATE = {"name": f"{PREFIX}evaluate", "description": "Evaluates.", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
 CONFIRM = {"name": f"{PREFIX}confirm", "description": "Asks.", "inputSchema": {"type": "object"}}
 QUESTION = {"message": "Really?", "requestedSchema": {"type": "object", "properties": {}}}
+CRASH = {"name": f"{PREFIX}crash", "description": "Ends the process.", "inputSchema": {"type": "object"}}
 PASSWORD = {"type": "string", "pattern": "(?=.*[A-Z])(?=.*[0-9]).{8,}"}
 SIGN_UP = {
     "name": f"{PREFIX}sign_up",
@@ -46,7 +48,7 @@ def answer(method):
             "serverInfo": {"name": "schema", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [EVALUATE, CONFIRM, SIGN_UP]}
+        return {"tools": [EVALUATE, CONFIRM, SIGN_UP, CRASH]}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": "0"}]}
     return {}
@@ -59,6 +61,8 @@ def say(message):
 asking = []
 for line in sys.stdin:
     message = json.loads(line)
+    if message.get("method") == "tools/call" and message["params"]["name"] == CRASH["name"]:
+        os._exit(3)
     if message.get("method") == "tools/call" and message["params"]["name"] == CONFIRM["name"]:
         asking.append(message["id"])
         say({"id": f"question-{message['id']}", "method": "elicitation/create", "params": QUESTION})

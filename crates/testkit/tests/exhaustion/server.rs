@@ -47,6 +47,11 @@ const TOKENS: &str = r#"[
 
 impl Server {
     pub(crate) async fn start(form: Form) -> Self {
+        Self::with_pools(form, &[]).await
+    }
+
+    /// One with more pools, each with what its tools' names begin with and its backend.
+    pub(crate) async fn with_pools(form: Form, more: &[(&str, &str, String)]) -> Self {
         let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exhaustion/schema.py");
         let stdio = |prefix| {
             format!(
@@ -71,6 +76,12 @@ impl Server {
             .setting("limits.answers_waiting_bytes_per_principal", &bytes(16))
             .setting("limits.stored_bytes_per_principal", &bytes(16))
             .setting("server.write_timeout", "\"500ms\"");
+        // Edges have to know the prefix.
+        for (pool, prefix, backend) in more {
+            builder = builder
+                .setting(&format!("pools.{pool}.backend"), backend)
+                .setting(&format!("pools.{pool}.prefix"), &format!("{prefix:?}"));
+        }
         if matches!(form, Form::OneProcess) {
             builder = builder.one_process();
         }
