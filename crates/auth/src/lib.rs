@@ -12,12 +12,14 @@
 //! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has the key that its token is bound to |
 //! | `oauth/scopes.rs`, `oauth/resource.rs` | which scopes a request needs; what callers are told |
 //! | `oauth/cache.rs` | tokens that were verified |
+//! | `refused.rs` | what the log says of callers who are refused |
 //! | `fixture.rs` | an authorization server for tests |
 
 pub mod config;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 mod oauth;
+mod refused;
 mod token_hash;
 mod tokens;
 mod tokens_file;

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use shoal_outbound::Outbound;
 use shoal_ports::{
     AuthError, Authenticated, Authenticator, Credentials, Grant, GrantWatch, Operation,
@@ -44,6 +45,7 @@ use self::key_source::{KeyConfig, KeySource, Known, NoKeys};
 use self::resource::Resource;
 use self::scopes::Scopes;
 use crate::config::{Auth, Issuer, SigningAlgorithm, public_url};
+use crate::refused;
 
 /// Nobody can tell now.
 const AWAY: AuthError = AuthError::Unavailable {
@@ -184,7 +186,17 @@ impl AccessTokens {
         let named: Named = jws.read().ok_or(fault(TokenFault::Malformed))?;
         let mut issuers = self.issuers.iter();
         let issuer = issuers.find(|issuer| issuer.name == named.iss);
-        let issuer = issuer.ok_or(fault(TokenFault::Issuer))?;
+        let issuer = issuer.ok_or_else(|| {
+            let names = self.issuers.iter().map(|issuer| issuer.name.as_str());
+            let names: Vec<&str> = names.collect();
+            let came = Value::String(named.iss.clone());
+            fault(refused::claim(
+                TokenFault::Issuer,
+                "iss",
+                Some(&came),
+                &names.join(", "),
+            ))
+        })?;
         let (keys, rules) = match &issuer.check {
             Check::Keys(keys, rules) => (keys, rules),
             Check::Introspection(asked) => {
@@ -192,7 +204,16 @@ impl AccessTokens {
             }
         };
         let algorithm = jws.algorithm(&issuer.algorithms);
-        let algorithm = algorithm.ok_or(fault(TokenFault::Algorithm))?;
+        let algorithm = algorithm.ok_or_else(|| {
+            let came = Value::String(jws.header.alg.clone());
+            let known = format!("{:?}", issuer.algorithms);
+            fault(refused::claim(
+                TokenFault::Algorithm,
+                "alg",
+                Some(&came),
+                &known,
+            ))
+        })?;
         if !jws.is_of_type(&TYPES) || jws.header.crit.is_some() {
             return Err(fault(TokenFault::Malformed));
         }
@@ -215,10 +236,20 @@ async fn expect_signature(
     source: &KeySource,
 ) -> Result<(), AuthError> {
     let kid = jws.header.kid.as_deref();
+    let unknown = || {
+        let came = kid.map(|kid| Value::String(kid.to_owned()));
+        let expected = "a key of the issuer's that is for this algorithm";
+        AuthError::Token(refused::claim(
+            TokenFault::Key,
+            "kid",
+            came.as_ref(),
+            expected,
+        ))
+    };
     let (mut keys, seen) = source.keys().await.map_err(|_| AWAY)?;
     if keys.candidates(kid, algorithm).next().is_none() {
         keys = source.newer(seen).await.map_err(|none| match none {
-            NoKeys::Unknown => AuthError::Token(TokenFault::Key),
+            NoKeys::Unknown => unknown(),
             NoKeys::Away => AWAY,
         })?;
     }
@@ -229,10 +260,10 @@ async fn expect_signature(
             return Ok(());
         }
     }
-    Err(AuthError::Token(match known {
-        true => TokenFault::Signature,
-        false => TokenFault::Key,
-    }))
+    Err(match known {
+        true => AuthError::Token(TokenFault::Signature),
+        false => unknown(),
+    })
 }
 
 impl TrustedIssuer {
@@ -302,18 +333,7 @@ impl TrustedIssuer {
 #[async_trait]
 impl Authenticator for OAuth {
     async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError> {
-        let (_, token) = shown.token.ok_or(AuthError::Missing)?;
-        if token.len() > self.token_bytes {
-            return Err(AuthError::Token(TokenFault::TooLong));
-        }
-        let digest = shown.digest(token);
-        let verified = self.tokens.read(token, digest, shown.came).await?;
-        self.possession.check(&verified, &digest, &shown)?;
-        self.tokens.scopes.expect_required(&verified.grant)?;
-        Ok(Authenticated {
-            principal: verified.principal,
-            grant: Some(verified.grant),
-        })
+        self.known(shown).await.inspect_err(refused::caller)
     }
 
     fn method(&self) -> &'static str {
@@ -334,5 +354,22 @@ impl Authenticator for OAuth {
 
     fn resource_metadata(&self) -> Option<ResourceMetadata> {
         Some(self.resource.metadata())
+    }
+}
+
+impl OAuth {
+    async fn known(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError> {
+        let (_, token) = shown.token.ok_or(AuthError::Missing)?;
+        if token.len() > self.token_bytes {
+            return Err(AuthError::Token(TokenFault::TooLong));
+        }
+        let digest = shown.digest(token);
+        let verified = self.tokens.read(token, digest, shown.came).await?;
+        self.possession.check(&verified, &digest, &shown)?;
+        self.tokens.scopes.expect_required(&verified.grant)?;
+        Ok(Authenticated {
+            principal: verified.principal,
+            grant: Some(verified.grant),
+        })
     }
 }

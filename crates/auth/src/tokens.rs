@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Auth, Token};
+use crate::refused;
 use crate::token_hash::TokenHash;
 use crate::tokens_file::TokensFile;
 
@@ -85,7 +86,8 @@ impl Authenticator for StaticTokens {
         let principal = known
             .get(&TokenHash::from_digest(shown.digest(token)))
             .cloned();
-        principal.map(Authenticated::from).ok_or(AuthError::Invalid)
+        let known = principal.map(Authenticated::from);
+        known.ok_or(AuthError::Invalid).inspect_err(refused::caller)
     }
 
     fn watch(&self, token: &[u8], known: &Authenticated) -> GrantWatch {

@@ -52,7 +52,8 @@ pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
     let status = why.status();
     let error = why.error();
     if status.is_server_error() {
-        tracing::warn!(status = status.as_u16(), error = %why, "refused a request");
+        let kind = why.reason().as_str();
+        tracing::warn!(refusal = kind, status = status.as_u16(), error = %why, "refused a request");
     } else {
         tracing::debug!(status = status.as_u16(), error = %why, "refused a request");
     }

@@ -89,7 +89,7 @@ impl Telemetry {
     }
 
     pub(crate) fn limits_repeats(&self) -> bool {
-        self.enabled && self.logs.repeats > 0
+        self.logs.repeats > 0
     }
 }
 
@@ -188,7 +188,8 @@ settings! {
         /// Whether they are sent to the endpoint as well.
         pub otlp: bool = false,
         /// Lines with the same message from the same place that are logged in `repeats_per`, standard error
-        /// included; the rest is counted and told in one line. 0 lets all pass.
+        /// included; the rest is counted and told in one line. Of lines that tell of a refused request, one of each kind is
+        /// logged. 0 lets all pass.
         pub repeats: u32 = 100,
         /// The time for `repeats`.
         pub repeats_per: Period = Period::seconds(10),

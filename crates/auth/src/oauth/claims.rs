@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::config::Issuer;
 use crate::oauth::scopes::Scopes;
 use crate::oauth::unique::Unique;
+use crate::refused;
 
 /// The longest name of a principal, in bytes.
 const PRINCIPAL: usize = 512;
@@ -19,6 +20,9 @@ const PRINCIPAL: usize = 512;
 pub(crate) const CLAIMS: usize = 16 << 10;
 /// Beyond this, a token does not expire: a clock need not count so far.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// What a date of a token is.
+const DATE: &str = "a number of seconds since 1970";
 
 /// What a token stands for.
 #[derive(Clone, Debug)]
@@ -114,10 +118,15 @@ impl ClaimRules {
         match claims.get("iss") {
             Some(Value::String(issuer)) if *issuer == self.issuer => {}
             None if told == Told::ByIssuer => {}
-            _ => return Err(TokenFault::Issuer),
+            came => {
+                let wrong = TokenFault::Issuer;
+                return Err(refused::claim(wrong, "iss", came, &self.issuer));
+            }
         }
-        if !self.is_for_us(claims.get("aud")) {
-            return Err(TokenFault::Audience);
+        let audience = claims.get("aud");
+        if !self.is_for_us(audience) {
+            let (wrong, ours) = (TokenFault::Audience, self.audience.join(", "));
+            return Err(refused::claim(wrong, "aud", audience, &ours));
         }
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
@@ -167,32 +176,50 @@ impl ClaimRules {
         now: Duration,
     ) -> Result<Option<Instant>, TokenFault> {
         if let Some(from) = claims.get("nbf")
-            && seconds(from)? > now.saturating_add(self.skew)
+            && date("nbf", from)? > now.saturating_add(self.skew)
         {
-            return Err(TokenFault::NotYet);
+            let expected = format!("at most {}, the time here", now.as_secs());
+            return Err(refused::claim(
+                TokenFault::NotYet,
+                "nbf",
+                Some(from),
+                &expected,
+            ));
         }
         let Some(end) = claims.get("exp") else {
             return match told {
                 Told::ByIssuer => Ok(None),
-                Told::ByToken => Err(TokenFault::Claims),
+                Told::ByToken => Err(refused::claim(TokenFault::Claims, "exp", None, DATE)),
             };
         };
         // To the fraction of a second: what is left is counted from now on by a clock that has one.
-        let left = seconds(end)?.saturating_add(self.skew).saturating_sub(now);
+        let left = date("exp", end)?
+            .saturating_add(self.skew)
+            .saturating_sub(now);
         if left.is_zero() {
-            return Err(TokenFault::Expired);
+            let expected = format!("more than {}, the time here", now.as_secs());
+            return Err(refused::claim(
+                TokenFault::Expired,
+                "exp",
+                Some(end),
+                &expected,
+            ));
         }
         Ok(Some(Instant::now() + left.min(FOREVER)))
     }
 
     fn principal(&self, claims: &Map<String, Value>) -> Result<Principal, TokenFault> {
-        let name = claims.get(&self.principal_claim).and_then(Value::as_str);
-        let name = name.ok_or(TokenFault::Claims)?;
+        let came = claims.get(&self.principal_claim);
+        let wrong = || {
+            let expected = "a text that can name a principal";
+            refused::claim(TokenFault::Claims, &self.principal_claim, came, expected)
+        };
+        let name = came.and_then(Value::as_str).ok_or_else(wrong)?;
         let fits = (1..=PRINCIPAL).contains(&name.len()) && !name.chars().any(char::is_control);
         let principal = Principal::new(format!("{}{name}", self.qualifier));
         match fits && !principal.is_reserved() {
             true => Ok(principal),
-            false => Err(TokenFault::Claims),
+            false => Err(wrong()),
         }
     }
 
@@ -217,9 +244,9 @@ fn since_epoch() -> Duration {
 }
 
 /// A date of a claim, which may have a fraction (RFC 7519, 2).
-fn seconds(claim: &Value) -> Result<Duration, TokenFault> {
-    let whole = claim.as_u64();
-    let date = claim
+fn date(name: &str, came: &Value) -> Result<Duration, TokenFault> {
+    let whole = came.as_u64();
+    let date = came
         .as_f64()
         .filter(|date| date.is_finite() && *date >= 0.0);
     #[allow(
@@ -230,7 +257,7 @@ fn seconds(claim: &Value) -> Result<Duration, TokenFault> {
     whole
         .or(date.map(|date| date as u64))
         .map(Duration::from_secs)
-        .ok_or(TokenFault::Claims)
+        .ok_or_else(|| refused::claim(TokenFault::Claims, name, Some(came), DATE))
 }
 
 /// What a token is bound to. A binding that cannot be checked is as good as a wrong one, and so are two.

@@ -1,5 +1,6 @@
 //! Who may call, over the wire.
 
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::client::{Session, call, initialize, modern_call, post, post_modern, response, text};
@@ -8,6 +9,10 @@ use crate::process::{SOON, Server};
 
 /// A server that knows Alice and Bob by tokens hashed with `shoal config hash-token`.
 async fn server() -> Server {
+    server_with(&[]).await
+}
+
+async fn server_with(more: &[(&str, &str)]) -> Server {
     let hash = async |token: &str| {
         let hashed = output(&["config", "hash-token"], token).await;
         hashed.stdout.trim().to_owned()
@@ -19,6 +24,7 @@ async fn server() -> Server {
         ("SHOAL_AUTH__MODE", "tokens"),
         ("SHOAL_AUTH__TOKENS", tokens.as_str()),
     ];
+    let environment = [&environment, more].concat();
     Server::start_with(&["--demo"], &environment).await
 }
 
@@ -38,6 +44,30 @@ async fn nobody_calls_without_a_token() {
     let answer = post_modern(&server.mcp, &echo).bearer_auth("alice's token");
     let answer = response(answer.send().await.unwrap()).await;
     assert_eq!(text(&answer), "hello");
+}
+
+/// Everybody can cause such lines.
+#[tokio::test]
+async fn of_many_guesses_one_is_told_and_none_of_what_was_guessed() {
+    let mut server = server_with(&[("SHOAL_TELEMETRY__LOGS__REPEATS_PER", "1h")]).await;
+    let echo = modern_call(1, "echo", json!({ "text": "hello" }));
+    for guess in 0..50 {
+        let guess = post_modern(&server.mcp, &echo).bearer_auth(format!("guess-{guess}"));
+        assert_eq!(guess.send().await.unwrap().status(), 401);
+    }
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.exit_code().await, 0);
+    server.said("suppressed=49").await;
+    let log = server.log();
+    let told = log.lines().filter(|line| line.contains("refused a caller"));
+    let told: Vec<&str> = told.filter(|line| line.contains(" INFO ")).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    let expected = "the bearer token is not valid";
+    assert!(
+        told[0].contains(expected) && told[0].contains("refusal=\"unknown\""),
+        "{log}"
+    );
+    assert!(!log.contains("guess-"), "{log}");
 }
 
 #[tokio::test]

@@ -111,6 +111,9 @@ async fn a_token_for_somebody_else_is_refused_and_a_weak_one_can_be_made_stronge
     let refused = refused.send().await.unwrap();
     assert_eq!(refused.status(), 401);
     assert!(challenge(&refused).contains("error=\"invalid_token\""));
+    let claim = "claim=\"aud\" came=\"https://other.example.com/mcp\"";
+    let told = format!("refusal=\"audience\" {claim} expected=\"{RESOURCE}\"");
+    server.said(&told).await;
 
     claims["aud"] = json!(RESOURCE);
     claims["scope"] = json!("other");

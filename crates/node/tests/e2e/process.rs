@@ -132,6 +132,11 @@ impl Server {
         reached.unwrap_or_else(|_| panic!("not {running} calls: {}", self.log.text()));
     }
 
+    /// Waits until this is on its standard error.
+    pub(crate) async fn said(&self, words: &str) {
+        self.log.said(words).await;
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         send(&self.child, signal);
     }
@@ -160,6 +165,16 @@ impl Log {
             }
         });
         log
+    }
+
+    async fn said(&self, words: &str) {
+        let said = async {
+            while !self.text().contains(words) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let said = timeout(SOON, said).await;
+        said.unwrap_or_else(|_| panic!("not said: {words}: {}", self.text()));
     }
 
     pub(crate) fn text(&self) -> String {
@@ -205,14 +220,7 @@ impl Bridge {
 
     /// Waits until this is on its standard error.
     pub(crate) async fn said(&self, words: &str) {
-        let said = async {
-            while !self.log().contains(words) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        timeout(SOON, said)
-            .await
-            .unwrap_or_else(|_| panic!("not said: {words}: {}", self.log()));
+        self.log.said(words).await;
     }
 
     /// Writes a line.

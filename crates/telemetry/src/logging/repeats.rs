@@ -24,7 +24,11 @@ const MOST: usize = 1_024;
 /// Characters of the message that are repeated in the line which says how many.
 const SHOWN: usize = 160;
 
-/// Same place in the code, same message.
+/// The field by which a line names the kind of refusal that it tells of. Callers cause such lines, as many as they like: one of
+/// each kind passes in an interval, whatever else it says.
+const REFUSAL: &str = "refusal";
+
+/// Same place in the code; same message, or same kind of refusal.
 type Key = (Identifier, u64);
 
 /// Counts repeats.
@@ -56,6 +60,7 @@ struct LeftOut {
     level: Level,
     target: &'static str,
     message: String,
+    refusal: Option<String>,
 }
 
 impl Repeats {
@@ -73,7 +78,11 @@ impl Repeats {
         if metadata.target() == TARGET {
             return true;
         }
-        let mut key = (metadata.callsite(), hash(event));
+        let (kind, limit) = match is_refusal(event) {
+            true => (hash(event, REFUSAL), 1),
+            false => (hash(event, MESSAGE), self.limit),
+        };
+        let mut key = (metadata.callsite(), kind);
         let mut counted = self.counted.lock();
         if counted.windows.len() >= MOST && !counted.windows.contains_key(&key) {
             let interval = self.interval;
@@ -94,7 +103,7 @@ impl Repeats {
             window.since = now;
             window.passed = 0;
         }
-        if window.passed < self.limit {
+        if window.passed < limit {
             window.passed += 1;
             return true;
         }
@@ -102,7 +111,8 @@ impl Repeats {
             count: 0,
             level: *metadata.level(),
             target: metadata.target(),
-            message: message(event),
+            message: text(event, MESSAGE),
+            refusal: is_refusal(event).then(|| text(event, REFUSAL)),
         });
         left_out.count += 1;
         let start = !std::mem::replace(&mut counted.is_reporting, true);
@@ -171,6 +181,7 @@ fn say(due: Vec<LeftOut>) {
         level,
         target,
         message,
+        refusal,
     } in due
     {
         // As loud as what was left out, and loud enough to be noticed.
@@ -180,6 +191,7 @@ fn say(due: Vec<LeftOut>) {
                 suppressed = count,
                 from = target,
                 line = message,
+                kind = refusal,
                 "lines that repeat were left out"
             );
         } else {
@@ -188,6 +200,7 @@ fn say(due: Vec<LeftOut>) {
                 suppressed = count,
                 from = target,
                 line = message,
+                kind = refusal,
                 "lines that repeat were left out"
             );
         }
@@ -204,19 +217,30 @@ impl<S: Subscriber> Layer<S> for Gate {
     }
 }
 
-/// Hands the message's text to a writer, piece by piece.
-struct Message<W>(W);
+/// The field that has the message.
+const MESSAGE: &str = "message";
 
-impl<W: fmt::Write> Visit for Message<W> {
+fn is_refusal(event: &Event<'_>) -> bool {
+    event.metadata().fields().field(REFUSAL).is_some()
+}
+
+/// Hands the text of a field to a writer, piece by piece.
+struct Text<W>(&'static str, W);
+
+impl<W: fmt::Write> Visit for Text<W> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
+        if field.name() == self.0 {
             // A text that is cut off is enough.
-            let _ = write!(self.0, "{value:?}");
+            let _ = write!(self.1, "{value:?}");
         }
     }
 }
 
-fn hash(event: &Event<'_>) -> u64 {
+fn hash(event: &Event<'_>, field: &'static str) -> u64 {
     struct Hashing(DefaultHasher);
 
     impl fmt::Write for Hashing {
@@ -226,12 +250,12 @@ fn hash(event: &Event<'_>) -> u64 {
         }
     }
 
-    let mut visitor = Message(Hashing(DefaultHasher::new()));
+    let mut visitor = Text(field, Hashing(DefaultHasher::new()));
     event.record(&mut visitor);
-    visitor.0.0.finish()
+    visitor.1.0.finish()
 }
 
-fn message(event: &Event<'_>) -> String {
+fn text(event: &Event<'_>, field: &'static str) -> String {
     struct Cut(String);
 
     impl fmt::Write for Cut {
@@ -242,7 +266,7 @@ fn message(event: &Event<'_>) -> String {
         }
     }
 
-    let mut visitor = Message(Cut(String::new()));
+    let mut visitor = Text(field, Cut(String::new()));
     event.record(&mut visitor);
-    visitor.0.0
+    visitor.1.0
 }

@@ -208,3 +208,31 @@ fn of_many_kinds_are_limited_by_their_place() {
     // 1024 messages are told apart; of all others 2 pass.
     assert_eq!(said[0]["suppressed"], 3_000 - 1_024 - 2);
 }
+
+/// Callers cause such lines, and each says something else.
+#[test]
+fn of_refused_requests_are_one_of_each_kind() {
+    let output = alone("logs::of_refused_requests_are_one_of_each_kind", || {
+        let mut telemetry = Telemetry::default();
+        telemetry.logs.repeats_per = Duration::from_secs(3_600).into();
+        let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
+        for number in 0..101 {
+            tracing::warn!(refusal = "store", "refused request {number}");
+        }
+        tracing::warn!(refusal = "overload", "refused another one");
+        guard.shutdown(LONG);
+    });
+    let Some(output) = output else { return };
+    let lines = lines(&output);
+    let refused: Vec<&Value> = lines
+        .iter()
+        .filter(|it| it["refusal"].is_string())
+        .collect();
+    assert_eq!(refused.len(), 2, "{lines:?}");
+    let said = find(&lines, "lines that repeat were left out");
+    assert_eq!(said.len(), 1, "{lines:?}");
+    assert_eq!(
+        (&said[0]["suppressed"], &said[0]["kind"]),
+        (&100.into(), &"store".into())
+    );
+}

@@ -1,0 +1,52 @@
+//! What the log says of callers who are refused: which check failed, and not what they showed. Of each kind one line passes now and
+//! then (`telemetry.logs.repeats`), since everybody can cause it.
+
+use serde_json::Value;
+use shoal_ports::{AuthError, TokenFault, shown};
+
+/// Characters of a value that are told.
+const SHOWN: usize = 200;
+
+/// A token says something else than it must. Returns the fault.
+pub(crate) fn claim(
+    check: TokenFault,
+    claim: &str,
+    came: Option<&Value>,
+    expected: &str,
+) -> TokenFault {
+    let came = came.map(|came| match came {
+        Value::String(text) => shown(text, SHOWN),
+        other => shown(&other.to_string(), SHOWN),
+    });
+    let expected = shown(expected, SHOWN);
+    tracing::info!(
+        refusal = check.label(),
+        claim,
+        came,
+        expected,
+        "refused an access token: {check}"
+    );
+    check
+}
+
+/// A caller is refused for this reason, unless [`claim`] has said why.
+pub(crate) fn caller(why: &AuthError) {
+    let kind = match why {
+        AuthError::Token(fault) => match fault {
+            TokenFault::Issuer
+            | TokenFault::Audience
+            | TokenFault::Algorithm
+            | TokenFault::Key
+            | TokenFault::Claims
+            | TokenFault::NotYet
+            | TokenFault::Expired => return,
+            other => other.label(),
+        },
+        AuthError::Proof(fault) => fault.label(),
+        AuthError::Invalid => "unknown",
+        AuthError::Scope(_) => "scope",
+        // The first is how clients find out that a token is needed; the other is told where it is answered.
+        AuthError::Missing | AuthError::Unavailable { .. } => return,
+    };
+    tracing::info!(refusal = kind, "refused a caller: {why}");
+}
