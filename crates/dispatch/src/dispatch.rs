@@ -39,7 +39,11 @@ impl Dispatch {
         let updates = worker.resource_updates();
         let said = announcements.borrow_and_update().clone();
         let (id, pool) = (said.worker.clone(), said.pool.clone());
-        tracing::info!(worker = %id, %pool, "a worker joined");
+        match worker.here() {
+            // It came with the process, and is no news.
+            Some(_) => tracing::debug!(worker = %id, %pool, "a worker joined"),
+            None => tracing::info!(worker = %id, %pool, "a worker joined"),
+        }
         let ready = said.catalog.is_some();
         // Registered before it is followed, so that no announcement is heard of a stranger.
         self.shared.add(worker.clone(), said);

@@ -16,25 +16,24 @@ const CHILD: usize = 4;
 /// However much is kept, clients have this share of all.
 const LEAST_SHARE: usize = 4;
 
-/// Raises the process's limit as far as it may, and returns how many client connections it leaves room for.
-///
-/// Warns where that is less than configured.
-pub(crate) fn connections(settings: &Settings, admin: usize) -> usize {
+/// Raises the process's limit as far as it may, and returns how many client connections it leaves room for, and a warning where
+/// that is less than configured.
+pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<String>) {
     let configured = settings.limits.connections;
     let Some(files) = raise() else {
-        return configured;
+        return (configured, None);
     };
     let kept = kept(settings, admin);
     let taken = for_clients(configured, files, kept);
-    if taken < configured {
-        tracing::warn!(
+    let warning = (taken < configured).then(|| {
+        format!(
             "limits.connections is {configured}, but the process may open only {files} files: it takes {taken} \
              connections and keeps the rest for the admin port, other processes and tools; raise the limit to {} \
              (ulimit -n, LimitNOFILE), or lower limits.connections",
             configured.saturating_add(kept)
-        );
-    }
-    taken
+        )
+    });
+    (taken, warning)
 }
 
 fn for_clients(configured: usize, files: usize, kept: usize) -> usize {

@@ -21,6 +21,8 @@ pub struct Failure {
     error: anyhow::Error,
     /// Whether standard output has what was asked for: then nothing follows it there.
     printed: bool,
+    /// Whether standard error has it.
+    told: bool,
 }
 
 /// The exit codes of a process that could not.
@@ -94,6 +96,7 @@ impl Failure {
             code,
             error: anyhow::Error::msg(message.into()),
             printed: false,
+            told: false,
         }
     }
 
@@ -119,16 +122,29 @@ impl Failure {
         self.code as u8
     }
 
+    /// Prints why now, before what is left to do: [`report`](Self::report) does not say it again.
+    pub(crate) fn tell(&mut self) {
+        self.told = true;
+        shoal_telemetry::logging::tell(&self.line());
+    }
+
+    fn line(&self) -> String {
+        // Others may have chosen a part of it: a server, a file.
+        print::plain_lines(&format!("shoal: {:#}\n", self.error))
+    }
+
     /// Prints why, with every cause, to standard error; and as JSON to standard output where that is asked for and nothing was
     /// printed there.
     pub fn report(&self, output: Output) -> ExitCode {
-        let line = format!("shoal: {:#}\n", self.error);
+        let line = (!self.told).then(|| self.line());
         let object = json!({ "error": { "exit_code": self.code(), "message": self.to_string() } });
         let prints_json = output == Output::Json && !self.printed;
         let (done, written) = mpsc::channel();
         thread::spawn(move || {
-            // Nobody is left to tell when a stream is closed.
-            let _ = std::io::stderr().write_all(line.as_bytes());
+            if let Some(line) = line {
+                // Nobody is left to tell when a stream is closed.
+                let _ = std::io::stderr().write_all(line.as_bytes());
+            }
             if prints_json {
                 let _ = print::json(&object).and_then(|text| print::print(&text));
             }
@@ -155,6 +171,7 @@ impl From<config::Error> for Failure {
             code: Code::Usage,
             error: error.into(),
             printed: false,
+            told: false,
         }
     }
 }
@@ -170,6 +187,7 @@ impl From<anyhow::Error> for Failure {
             code,
             error,
             printed: false,
+            told: false,
         }
     }
 }

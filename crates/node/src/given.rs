@@ -10,6 +10,7 @@ use shoal_worker::{BackendState, StdioConfig, WorkerRuntime};
 use crate::cli::Pools;
 use crate::config::{Backend, Settings};
 use crate::exit::{Code, Failure};
+use crate::print::plain;
 
 /// How names end that a server most likely wants.
 const WANTED: [&str; 7] = [
@@ -56,13 +57,19 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
 
 /// Waits until the server that was typed turns out not to start, and says why; for ever where it does.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
-    let stdio = (!pools.server.is_empty()).then(|| (Pools::SERVER, pools.server.join(" ")));
-    let openapi = pools
-        .openapi
-        .clone()
-        .map(|document| (Pools::OPENAPI, document));
+    let stdio = pools.command().map(|server| Typed {
+        pool: Pools::SERVER,
+        server,
+        code: Code::Failed,
+    });
+    let openapi = pools.openapi.clone().map(|document| Typed {
+        pool: Pools::OPENAPI,
+        server: document,
+        // Nothing is wrong but the document.
+        code: Code::Usage,
+    });
     let typed = stdio.into_iter().chain(openapi);
-    let failures = typed.map(|(pool, server)| Box::pin(fails(pool, server, &workers)));
+    let failures = typed.map(|typed| Box::pin(fails(typed, &workers)));
     let failures: Vec<_> = failures.collect();
     match failures.is_empty() {
         true => std::future::pending().await,
@@ -70,13 +77,21 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     }
 }
 
-/// Waits until the server of this pool turns out not to start.
-async fn fails(pool: &str, server: String, workers: &[Arc<WorkerRuntime>]) -> Failure {
-    let announcements = workers.iter().map(|worker| worker.announcement());
-    let mut announcements = announcements.filter(|said| *said.borrow().pool == *pool);
-    let Some(mut said) = announcements.next() else {
+/// A server that was typed.
+struct Typed {
+    pool: &'static str,
+    server: String,
+    /// How the process ends when it cannot be started.
+    code: Code,
+}
+
+/// Waits until the server turns out not to start.
+async fn fails(typed: Typed, workers: &[Arc<WorkerRuntime>]) -> Failure {
+    let runs = |worker: &&Arc<WorkerRuntime>| *worker.announcement().borrow().pool == *typed.pool;
+    let Some(worker) = workers.iter().find(runs) else {
         return std::future::pending().await;
     };
+    let mut said = worker.announcement();
     let fails = |said: &Announcement| {
         let reason = said.detail.as_deref()?;
         reason
@@ -90,9 +105,17 @@ async fn fails(pool: &str, server: String, workers: &[Arc<WorkerRuntime>]) -> Fa
     let Some(reason) = reason else {
         return std::future::pending().await;
     };
-    let message =
-        format!("cannot start the server `{server}`: {reason}; what it said of it is above");
-    Failure::new(Code::Failed, message)
+    let reason = plain(&reason);
+    let mut message = format!("cannot start the server `{}`: {reason}", typed.server);
+    let last_words = worker.last_words();
+    if !last_words.is_empty() {
+        message.push_str("\nthe last that it wrote to standard error:");
+    }
+    for line in last_words {
+        message.push_str("\n    ");
+        message.push_str(&line);
+    }
+    Failure::new(typed.code, message)
 }
 
 /// Says which variables of Shoal's own environment no server gets although one may want them.

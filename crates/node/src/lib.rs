@@ -7,7 +7,7 @@
 //! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`], [`worker_check`] | what can be typed |
 //! | `given.rs`, `print.rs`, `terminal.rs` | the server that is typed after `--`; standard output; whoever sits at the terminal |
 //! | [`config`] | every setting, and where it came from |
-//! | [`serve`] | settings to a serving node, and to its end |
+//! | [`serve`], `narrator.rs` | settings to a serving node, and to its end; what is told of that |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
 //! | `pools.rs`, [`reload`] | the pools of this process, and reading the configuration again |
 //! | [`cluster`] | the other processes |
@@ -34,6 +34,7 @@ mod given;
 pub mod http;
 mod inspect;
 pub mod install;
+mod narrator;
 pub mod node;
 mod policies;
 pub mod policy_command;

@@ -1,21 +1,31 @@
 //! Standard output, for commands that print and end.
 
+use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
-/// Prints a text as it is. Whoever has read enough (`… | head`) is no failure.
+/// Prints a text, without what a terminal would obey: servers, workers and files of others have chosen parts of it. Whoever has read enough (`… | head`) is no failure.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
+    let text = plain_lines(text);
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
+}
+
+/// Says something to whoever sits at the terminal, on standard error.
+pub(crate) fn err(text: &str) {
+    let mut terminal = io::stderr().lock();
+    let written = terminal.write_all(text.as_bytes());
+    // A terminal that is gone shows nothing.
+    let _ = written.and_then(|()| terminal.flush());
 }
 
 /// A value as JSON for people and programs.
@@ -24,11 +34,77 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// When it cannot be written so.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
-    Ok(text + "\n")
+    Ok(escaped(&text) + "\n")
+}
+
+/// JSON without what a terminal would obey. Such letters stand in its strings only, where an escape is the same letter; line breaks
+/// stand between them only.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '\n' => text.push(letter),
+            letter if is_obeyed(letter) => {
+                let _ = write!(text, "\\u{:04x}", u32::from(letter));
+            }
+            letter => text.push(letter),
+        }
+    }
+    text
 }
 
 /// A text of somebody else on one line, without what a terminal would obey.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |letter: char| if letter.is_control() { ' ' } else { letter };
-    text.chars().map(shown).collect()
+    text.chars().map(|letter| shown(letter, false)).collect()
+}
+
+/// The same of a text with lines and columns.
+pub(crate) fn plain_lines(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    text.chars().map(|letter| shown(letter, true)).collect()
+}
+
+fn shown(letter: char, has_lines: bool) -> char {
+    match letter {
+        '\n' | '\t' if has_lines => letter,
+        letter if is_obeyed(letter) => ' ',
+        letter => letter,
+    }
+}
+
+/// Whether a terminal does something at this letter, or may: control characters begin its commands, and some of the others turn
+/// the direction of the text after them.
+fn is_obeyed(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{json, plain, plain_lines};
+
+    /// Moves a cursor, rings, begins a command in one letter, turns a text around.
+    const OBEYED: &str = "a\u{1b}[2Jb\u{7}c\u{9b}31md\u{7f}e\u{202e}f\rg";
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_obeys() {
+        let shown = "a [2Jb c 31md e f g";
+        assert_eq!(plain(OBEYED), shown);
+        assert_eq!(plain("a\tb\nc"), "a b c");
+        assert_eq!(plain_lines(OBEYED), shown);
+        assert_eq!(plain_lines("a\tb\r\nc\n"), "a\tb\nc\n");
+    }
+
+    #[test]
+    fn json_has_every_letter_and_shows_none_of_them() {
+        let value = json!({ "text": OBEYED, OBEYED: "ä\n" });
+        let text = json(&value).unwrap();
+        let obeyed = text
+            .chars()
+            .filter(|letter| letter.is_control() || *letter == '\u{202e}');
+        assert_eq!(obeyed.filter(|letter| *letter != '\n').count(), 0, "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 }

@@ -1,8 +1,9 @@
 //! `shoal serve`: from settings to a serving node, and to its end.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -17,6 +18,7 @@ use crate::config::{
 };
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
+use crate::narrator::{Addresses, Narrator};
 use crate::node::Node;
 use crate::program::{PoolHandler, Program};
 use crate::reload::{ConfigReader, Reloads};
@@ -80,12 +82,8 @@ pub async fn run(
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let hang_ups = HangUps::take().context("cannot listen to signals")?;
     let settings = loaded.settings.clone();
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        configuration = ?loaded.sources,
-        pools = ?settings.pools.keys().collect::<Vec<_>>(),
-        "starting"
-    );
+    let narrator = Narrator::new(&settings);
+    narrator.starting(&loaded, &serve.pools);
     for warning in config::warnings(&settings) {
         tracing::warn!("{warning}");
     }
@@ -154,17 +152,20 @@ pub async fn run(
     );
     let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
     front.open(admin);
+    let endpoint = |bound: &Bound| format!("{}{}", bound.origin(), node.settings.server.path);
     let addresses = Addresses {
-        clients: clients
-            .as_ref()
-            .map(|bound| (bound.address(), bound.origin())),
-        cluster: node.cluster_address(),
+        clients: clients.as_ref().map(endpoint),
+        cluster: node.cluster_address().map(|address| address.to_string()),
         admin: admin_origin,
     };
+    let hint = hint_for(&node.settings, clients.as_ref());
     let served = clients.zip(edge);
     let sockets = Sockets {
         clients: served.map(|(clients, edge)| {
-            let connections = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
+            let (connections, less) = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
+            if let Some(less) = less {
+                narrator.advice(&less);
+            }
             let limits = HttpLimits {
                 connections,
                 ..limits
@@ -177,18 +178,29 @@ pub async fn run(
     let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration)
         .with_quotas(&node.watch.quotas);
     let reloading = reloads.run(hang_ups);
-    announce(&node.settings, &addresses)?;
+    announce(&addresses, &narrator)?;
 
+    let telling = async {
+        narrator.ready(&node.watch, &addresses).await;
+        shoal_telemetry::logging::tell(&hint);
+        std::future::pending().await
+    };
     let ended = tokio::select! {
         signal = signals.next() => {
-            tracing::info!(signal, "shutting down; a second signal exits at once");
+            narrator.stopping(signal);
             Ok(())
         }
-        failure = given::cannot_start(&serve.pools, node.pools.workers()) => Err(failure),
+        mut failure = given::cannot_start(&serve.pools, node.pools.workers()) => {
+            narrator.failed(&mut failure);
+            Err(failure)
+        }
+        () = telling => Ok(()),
     };
     drop(reloading);
     signals.next_one_exits();
+    let began = Instant::now();
     shut_down(node, sockets).await;
+    narrator.stopped(began.elapsed());
     ended
 }
 
@@ -236,36 +248,32 @@ fn http_limits(settings: &Settings) -> HttpLimits {
     }
 }
 
-/// Where the node can be reached.
-struct Addresses {
-    /// The address, and the beginning of the URL.
-    clients: Option<(SocketAddr, String)>,
-    cluster: Option<SocketAddr>,
-    admin: String,
-}
-
-/// Tells on standard output where the node serves: scripts and tests wait for these lines.
-fn announce(settings: &Settings, addresses: &Addresses) -> anyhow::Result<()> {
-    let path = &settings.server.path;
-    let clients = addresses.clients.as_ref();
+/// Tells on standard output where the node listens: scripts and tests wait for these lines. A person is told once it is ready.
+fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if narrator.is_at_terminal() && out.is_terminal() {
+        return Ok(());
+    }
+    let line = |what: &str, address: &str| format!("shoal: {what} on {address}\n");
+    let (clients, cluster) = (&addresses.clients, &addresses.cluster);
     let lines = [
-        clients.map(|(_, origin)| format!("shoal: serving MCP on {origin}{path}\n")),
-        addresses
-            .cluster
-            .map(|address| format!("shoal: cluster on {address}\n")),
-        Some(format!("shoal: admin on {}\n", addresses.admin)),
+        clients.as_ref().map(|url| line("serving MCP", url)),
+        cluster.as_ref().map(|address| line("cluster", address)),
+        Some(line("admin", &addresses.admin)),
     ];
     let lines: String = lines.into_iter().flatten().collect();
-    let mut out = io::stdout().lock();
     out.write_all(lines.as_bytes())
         .and_then(|()| out.flush())
-        .context("cannot write to standard output")?;
+        .context("cannot write to standard output")
+}
+
+/// How to try what is served, where that is nothing but the demo tools.
+fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
     let plain = settings.server.tls.certificate.is_none();
-    if let Some((clients, _)) = clients.filter(|_| plain && is_demo(settings)) {
-        // Standard error, so that scripts read nothing but the lines above.
-        let _ = io::stderr().write_all(hint(*clients, path, settings.auth.mode).as_bytes());
-    }
-    Ok(())
+    let clients = clients.filter(|_| plain && is_demo(settings));
+    clients.map_or_else(String::new, |bound| {
+        hint(bound.address(), &settings.server.path, settings.auth.mode)
+    })
 }
 
 /// Where this machine reaches what is bound to an address, which may stand for all addresses.

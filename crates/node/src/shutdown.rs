@@ -37,7 +37,6 @@ pub(crate) struct Sockets {
 
 /// Ends a node that serves on sockets.
 pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
-    let began = Instant::now();
     let deadlines = node.settings.shutdown.clone();
 
     // Nothing is changed any more.
@@ -64,7 +63,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         if let Some(clients) = &sockets.clients {
             step("wait for connections that idle");
             let idle = clients.let_idle_go(deadlines.connections.get()).await;
-            tracing::info!(idle, "waited for connections that idle");
+            tracing::debug!(idle, "waited for connections that idle");
         }
 
         take_no_more_calls(&node.watch);
@@ -102,7 +101,6 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
 
     // Operators can watch to the end.
     sockets.operators.close(Duration::ZERO).await;
-    tracing::info!(took = ?began.elapsed(), "shut down");
 }
 
 /// The other nodes place nothing new here.
@@ -284,5 +282,5 @@ fn millis(time: Duration) -> f64 {
 }
 
 fn step(what: &str) {
-    tracing::info!("shutting down: {what}");
+    tracing::debug!("shutting down: {what}");
 }

@@ -25,6 +25,8 @@ mod granted;
 mod install;
 #[path = "e2e/legacy_tasks.rs"]
 mod legacy_tasks;
+#[path = "e2e/narration.rs"]
+mod narration;
 #[path = "e2e/oauth.rs"]
 mod oauth;
 #[path = "e2e/one_text.rs"]

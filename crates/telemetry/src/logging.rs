@@ -26,7 +26,7 @@ use bridge::Bridge;
 use ids::WithIds;
 use repeats::Gate;
 pub(crate) use repeats::Repeats;
-pub use stderr::flush;
+pub use stderr::{flush, tell};
 
 /// What is logged when nobody says otherwise: rmcp reports every request at `info`, and ractor has a span around each
 /// of its actors that is entered whenever the actor does anything.
@@ -55,6 +55,18 @@ settings! {
         /// comma-separated list of levels and `module=level`, such as `info,shoal_edge=debug`.
         pub level: String = DEFAULT_FILTER.to_owned(),
     }
+}
+
+impl Logging {
+    /// Whether a person reads it as it comes, and no collector.
+    pub fn is_read_at_a_terminal(&self) -> bool {
+        self.format == Format::Pretty && std::io::stderr().is_terminal()
+    }
+}
+
+/// Whether colours are wanted at a terminal (<https://no-color.org>).
+fn colours_are_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
 
 /// Why logging could not be set up.
@@ -104,7 +116,7 @@ pub(crate) fn install(
     let lines = fmt::layer().with_writer(stderr::Stderr::start().map_err(Error::Output)?);
     let lines = match logging.format {
         Format::Pretty => {
-            let is_coloured = std::io::stderr().is_terminal();
+            let is_coloured = logging.is_read_at_a_terminal() && colours_are_wanted();
             lines
                 .with_ansi(is_coloured)
                 .map_event_format(|it| WithIds::new(it.with_ansi(is_coloured), logging.format))

@@ -43,6 +43,12 @@ pub trait Backend: Send + Sync + 'static {
         0
     }
 
+    /// What a server that failed wrote last for its operators, line by line. It may hold secrets: it is for logs, and for the
+    /// terminal of whoever started the server.
+    fn last_words(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What carries its messages, for metrics.
     fn transport(&self) -> Transport {
         Transport::Pipe

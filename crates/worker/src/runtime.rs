@@ -140,6 +140,11 @@ impl WorkerRuntime {
         });
     }
 
+    /// What the server that runs the calls wrote last for its operators before it failed, line by line.
+    pub fn last_words(&self) -> Vec<String> {
+        self.forms.read().current().backend.last_words()
+    }
+
     fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }

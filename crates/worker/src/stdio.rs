@@ -176,6 +176,10 @@ impl Backend for StdioBackend {
         }
     }
 
+    fn last_words(&self) -> Vec<String> {
+        self.server.last_words()
+    }
+
     fn restarts(&self) -> u64 {
         self.server.restarts()
     }

@@ -9,6 +9,7 @@
 //! | `binding`, `era`, `params` | for whom a connection is; the opening; a call's parameters |
 //! | `link`, `pending`, `router` | requests in flight; whom a message from the server concerns |
 //! | `outgoing`, `lines` | messages to and from the server, bounded |
+//! | `last_words` | what the server wrote for its operators before it failed |
 //! | `carry` | one call, from its queue to its outcome |
 //! | `sessions` | connections that belong to a session or a principal |
 //! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
@@ -21,6 +22,7 @@ mod era;
 mod error;
 #[cfg(test)]
 pub(crate) mod harness;
+mod last_words;
 mod launcher;
 mod lines;
 mod link;

@@ -62,6 +62,17 @@ impl Pools {
     /// The pool of the service that is given by its OpenAPI document.
     pub const OPENAPI: &str = "openapi";
 
+    /// The server after `--`, as it was typed.
+    pub fn command(&self) -> Option<String> {
+        (!self.server.is_empty()).then(|| self.server.join(" "))
+    }
+
+    /// What is to be served, as it was typed.
+    pub fn typed(&self) -> Option<String> {
+        let urls = (!self.urls.is_empty()).then(|| self.urls.join(" "));
+        self.command().or(urls).or_else(|| self.openapi.clone())
+    }
+
     /// The pools that the flags make.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = Vec::new();

@@ -191,6 +191,7 @@ async fn a_bare_shoal_serves_the_demo_and_says_how_to_call_it() {
         .ask(&call(1, "echo", json!({ "text": "bare" })))
         .await;
     assert_eq!(text(&answer), "bare");
+    server.said("All settings:").await;
     let log = server.log();
     let hint = log.split("Try it:\n").nth(1).unwrap();
     let hint = hint.split("\n\nPut your own").next().unwrap();
@@ -291,6 +292,7 @@ async fn a_log_that_nobody_reads_stops_nothing() {
     command
         .args(["--", "python3", FIXTURE])
         .env("SHOAL_TELEMETRY__LOGS__REPEATS", "0")
+        .env("SHOAL_LOGGING__LEVEL", "info,shoal::stdio=debug")
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -215,7 +215,10 @@ async fn a_signal_ends_it_although_the_input_is_open() {
 /// A server that never answers, and a bridge that has started it.
 async fn waiting_for_a_silent_server() -> Bridge {
     let server = "import sys, time; print('here', file=sys.stderr, flush=True); time.sleep(600)";
-    let environment = [("SHOAL_SHUTDOWN__CALLS", "1s")];
+    let environment = [
+        ("SHOAL_SHUTDOWN__CALLS", "1s"),
+        ("SHOAL_LOGGING__LEVEL", "info,shoal::stdio=debug"),
+    ];
     let bridge = Bridge::start_with(&["--", "python3", "-c", server], &environment);
     bridge.said("here").await;
     bridge

@@ -32,6 +32,17 @@ pub fn flush(within: Duration) {
     }
 }
 
+/// Writes lines that are for a person at the terminal, after those that were logged so far and without what a collector wants. Each
+/// ends in a line break.
+pub fn tell(lines: &str) {
+    match PROCESS.get() {
+        // What finds no room is nothing that somebody still reads.
+        Some(process) => drop(process.push(lines.as_bytes())),
+        // Nobody is left to tell when the stream is closed.
+        None => drop(io::stderr().write_all(lines.as_bytes())),
+    }
+}
+
 impl Stderr {
     /// Lines to this process's standard error.
     ///

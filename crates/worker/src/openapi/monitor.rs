@@ -155,8 +155,16 @@ impl Monitor {
                 }
                 Err(unread) => {
                     self.was_away = true;
-                    self.publish_failure(unread);
+                    // The process of a service that was typed ends within the first pause, and says why itself.
+                    let waits = self.service.api().is_none() && !self.was_tried_again();
+                    let news = self.publish_failure(unread);
+                    if !waits {
+                        tell(news.as_deref());
+                    }
                     tokio::time::sleep(backoff.pause()).await;
+                    if waits {
+                        tell(news.as_deref());
+                    }
                     self.service.restarts.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -212,7 +220,12 @@ impl Monitor {
         });
     }
 
-    fn publish_failure(&self, unread: Unread) {
+    fn was_tried_again(&self) -> bool {
+        self.service.restarts.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns why the service is not ready, if that is news.
+    fn publish_failure(&self, unread: Unread) -> Option<String> {
         let was_ready = self.publish.borrow().catalog.is_some() || self.service.api().is_some();
         let detail = match unread {
             Unread::Wrong(why) if !was_ready => {
@@ -232,8 +245,12 @@ impl Monitor {
             }
             true
         });
-        if told {
-            tracing::warn!(target: "shoal::openapi", reason = detail, "the service is tried again");
-        }
+        told.then_some(detail)
+    }
+}
+
+fn tell(news: Option<&str>) {
+    if let Some(reason) = news {
+        tracing::warn!(target: "shoal::openapi", reason, "the service is tried again");
     }
 }

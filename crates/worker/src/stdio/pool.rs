@@ -269,7 +269,8 @@ impl ProcessPool {
                 self.join(&process, false);
             }
             Err(error) => {
-                tracing::warn!(target: "shoal::stdio", %error, "another server process could not be started");
+                let stderr = self.launcher.stderr();
+                tracing::warn!(target: "shoal::stdio", %error, stderr, "another server process could not be started");
                 let pause = self.state.lock().restart_delay.after_failure(began);
                 sleep(pause).await;
                 self.state.lock().placement.started();

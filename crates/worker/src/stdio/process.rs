@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::join_all;
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -53,13 +54,13 @@ pub(super) fn attend(
         pid,
         writer: tokio::spawn(writer::write(stdin, queue, stopping.clone())),
         reader: tokio::spawn(read(stdout, config.line_bytes, link.clone())),
-        stderr: tokio::spawn(report(stderr, pid, config.command.clone())),
+        stderr: tokio::spawn(report(stderr, link.clone())),
         stopping: stopping.clone(),
         ended: ended.clone(),
         grace: config.shutdown_grace.get(),
     };
     tokio::spawn(attendant.attend(family));
-    tracing::info!(target: "shoal::stdio", pid, command = config.command, "server process started");
+    tracing::debug!(target: "shoal::stdio", pid, command = config.command, "server process started");
     Connection::new(link, stopping, ended)
 }
 
@@ -116,9 +117,9 @@ impl Attendant {
     }
 
     async fn read_last_words(&mut self) {
-        if !self.reader.is_finished() {
-            let _ = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
-        }
+        let streams = [&mut self.reader, &mut self.stderr];
+        let open = streams.into_iter().filter(|stream| !stream.is_finished());
+        let _ = tokio::time::timeout(LAST_WORDS, join_all(open)).await;
     }
 
     fn finish(self) {
@@ -128,7 +129,7 @@ impl Attendant {
         let pending = &self.link.pending;
         pending.end("the server process was shut down".into());
         let reason = pending.ended().unwrap_or_default();
-        tracing::info!(target: "shoal::stdio", pid = self.pid, %reason, "server process over");
+        tracing::debug!(target: "shoal::stdio", pid = self.pid, %reason, "server process over");
         self.ended.cancel();
     }
 }
@@ -147,7 +148,8 @@ async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<Link>) {
     }
 }
 
-async fn report(stderr: impl AsyncRead + Unpin, pid: u32, command: String) {
+/// Passes on what the process tells operators: they see it where they ask for it, and the last of it where the process fails.
+async fn report(stderr: impl AsyncRead + Unpin, link: Arc<Link>) {
     let mut lines = FramedRead::new(stderr, Lines::of_at_most(STDERR_LINE));
     while let Some(Ok(line)) = lines.next().await {
         let text = match &line {
@@ -155,7 +157,8 @@ async fn report(stderr: impl AsyncRead + Unpin, pid: u32, command: String) {
             Line::TooLong(ends) => quote(ends.head()),
         };
         if !text.trim().is_empty() {
-            tracing::info!(target: "shoal::stdio", pid, command, "{text}");
+            link.last_words.push(&text);
+            tracing::debug!(target: "shoal::stdio", server = link.name(), "{text}");
         }
     }
 }

@@ -12,6 +12,8 @@ use super::binding::Binding;
 use super::connection::Connection;
 use super::era::{self, Opening};
 use super::error::StartError;
+use super::last_words::LastWords;
+use super::link::Link;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
 
@@ -50,6 +52,8 @@ pub(crate) struct Launcher {
     detected: Mutex<DetectedEra>,
     /// How often the connection whose lists are the catalog was opened anew.
     pub(crate) restarts: AtomicU64,
+    /// Those of the connection that failed last.
+    last_words: Mutex<LastWords>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -70,12 +74,29 @@ impl Launcher {
             closing: CancellationToken::new(),
             detected: Mutex::default(),
             restarts: AtomicU64::new(0),
+            last_words: Mutex::default(),
         }
     }
 
     /// The server's era, once it has told.
     pub(crate) fn era(&self) -> Option<Era> {
         self.detected.lock().era
+    }
+
+    /// Remembers what the server of a connection that has failed wrote for its operators.
+    pub(crate) fn failed(&self, link: &Link) {
+        *self.last_words.lock() = link.last_words.clone();
+    }
+
+    /// What the server of the connection that failed last wrote for its operators.
+    pub(crate) fn last_words(&self) -> Vec<String> {
+        self.last_words.lock().lines()
+    }
+
+    /// The same for a line of the log.
+    pub(crate) fn stderr(&self) -> Option<String> {
+        let lines = self.last_words();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     /// Opens the connection whose lists are the catalog, and by which the server tells what changes.
@@ -170,7 +191,8 @@ impl Launcher {
             self.settings.start_timeout,
             era::greet(&connection.link, opening),
         );
-        let greeting = greeting.await.unwrap_or(Err(StartError::TimedOut))?;
+        let greeting = greeting.await.unwrap_or(Err(StartError::TimedOut));
+        let greeting = greeting.inspect_err(|_| self.failed(&connection.link))?;
         connection.link.set_greeting(greeting);
         if watches {
             tokio::spawn(subscriptions::keep(

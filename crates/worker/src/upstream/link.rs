@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::binding::Binding;
 use super::era::Greeting;
 use super::error::RequestError;
+use super::last_words::LastWords;
 use super::outgoing::{OutgoingMessage, OutgoingRequest, WriteState};
 use super::params;
 use super::pending::{PendingCall, PendingRequests, RegisteredRequest, RequestOutcome};
@@ -29,6 +30,8 @@ pub(crate) struct Link {
     pub(crate) subscriptions: Arc<Subscriptions>,
     /// Bounds complaints about what the server writes.
     pub(crate) complaints: Throttle,
+    /// What the server writes for its operators, where that comes here.
+    pub(crate) last_words: LastWords,
     queue: mpsc::Sender<OutgoingMessage>,
     binding: Binding,
     greeting: OnceLock<Greeting>,
@@ -53,6 +56,7 @@ impl Link {
             pending: PendingRequests::default(),
             subscriptions,
             complaints: Throttle::default(),
+            last_words: LastWords::default(),
             queue,
             binding,
             greeting: OnceLock::new(),

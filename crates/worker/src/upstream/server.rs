@@ -56,6 +56,11 @@ impl Server {
         self.launcher.subscriptions.resource_updates()
     }
 
+    /// What the server of the connection that failed last wrote for its operators.
+    pub(crate) fn last_words(&self) -> Vec<String> {
+        self.launcher.last_words()
+    }
+
     /// How often the lead connection was opened anew.
     pub(crate) fn restarts(&self) -> u64 {
         self.launcher.restarts.load(Ordering::Relaxed)

@@ -113,12 +113,19 @@ impl Supervisor {
             };
             let pause = delay.after_failure(began);
             let wait = if on_demand { Duration::ZERO } else { pause };
+            // The process of a server that was typed ends within the first pause, and says why itself.
+            let waits = self.catalog.is_none() && self.restarts() == 0;
             self.publish_failure(&reason, prospect, wait);
-            tracing::warn!(target: "shoal::upstream", reason, ?pause, on_demand, "the server is tried again");
+            if !waits {
+                self.tell(&reason, pause, on_demand);
+            }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.lead.wanted(), if on_demand => {}
                 () = closing.cancelled() => continue,
+            }
+            if waits {
+                self.tell(&reason, pause, on_demand);
             }
             self.launcher.restarts.fetch_add(1, Ordering::Relaxed);
         }
@@ -126,6 +133,15 @@ impl Supervisor {
             catalog: None,
             detail: Some("shut down".to_owned()),
         });
+    }
+
+    fn restarts(&self) -> u64 {
+        self.launcher.restarts.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self, reason: &str, pause: Duration, on_demand: bool) {
+        let stderr = self.launcher.stderr();
+        tracing::warn!(target: "shoal::upstream", reason, stderr, ?pause, on_demand, "the server is tried again");
     }
 
     /// Starts the lead and stays with it to its end.
@@ -147,6 +163,7 @@ impl Supervisor {
             Ok(catalog) => self.publish(catalog, [0; 3]),
             Err(error) => {
                 connection.shutdown().await;
+                self.launcher.failed(&connection.link);
                 let reason = format!("its lists could not be read: {error}");
                 return End::NotOpened(reason, prospect(error.may_pass()));
             }
@@ -171,8 +188,11 @@ impl Supervisor {
             return End::Retired;
         }
         let link = &connection.link;
+        self.launcher.failed(link);
         let reason = link.pending.ended().or_else(|| link.lost());
-        End::Over(reason.unwrap_or_default().to_string())
+        let reason = reason.filter(|reason| !reason.is_empty());
+        let reason = reason.map_or_else(|| "its connection ended".to_owned(), |it| it.to_string());
+        End::Over(reason)
     }
 
     async fn read_again(&mut self, connection: &Connection, announced: [u64; 3]) {

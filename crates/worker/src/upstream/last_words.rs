@@ -1,0 +1,51 @@
+//! What a server wrote last for its operators.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_protocol::shown;
+
+/// Lines that are kept.
+const LINES: usize = 12;
+/// Characters of a line that are kept.
+const LINE: usize = 500;
+
+/// The last lines of a server's standard error; a cheap handle. They may hold secrets: they are for logs and for the terminal
+/// of whoever started the server, never for clients or other nodes.
+#[derive(Clone, Default)]
+pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+
+impl LastWords {
+    /// Keeps a line in place of the oldest one.
+    pub(crate) fn push(&self, line: &str) {
+        let mut lines = self.0.lock();
+        if lines.len() == LINES {
+            lines.pop_front();
+        }
+        lines.push_back(shown(&line.replace('\t', "    "), LINE));
+    }
+
+    /// The lines, the oldest first.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINE, LINES, LastWords};
+
+    #[test]
+    fn the_last_lines_are_kept_short_and_without_what_a_terminal_would_obey() {
+        let words = LastWords::default();
+        for number in 0..100 {
+            words.push(&format!("\tline {number}\u{1b}[2J"));
+        }
+        words.push(&"x".repeat(10 * LINE));
+        let lines = words.lines();
+        assert_eq!(lines.len(), LINES);
+        assert_eq!(lines[LINES - 2], "    line 99[2J");
+        assert_eq!(lines[LINES - 1].chars().count(), LINE);
+    }
+}
