@@ -21,7 +21,7 @@ const MOST_PAGES: usize = 1000;
 /// # Errors
 /// A server that cannot be reached, refuses, or takes longer than it may.
 pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure> {
-    let mut client = connect(&command.server, token).await?;
+    let mut client = connect(&command.server, token, &[]).await?;
     let tools = list(&mut client, &command.server).await;
     client.finish().await;
     let tools = tools?;
@@ -46,7 +46,7 @@ pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> 
     if command.task {
         return task::call(command, arguments, token).await;
     }
-    let mut client = connect(&command.server, token).await?;
+    let mut client = connect(&command.server, token, &command.answer).await?;
     let params = object(json!({ "name": command.name, "arguments": arguments }));
     let result = tokio::select! {
         result = client.request("tools/call", params) => Some(result),
@@ -73,13 +73,23 @@ fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
     };
     print(&text)?;
     let reason = match () {
+        () if result["isError"] == true && names_elicitation(result) => {
+            "reports an error: if it needs an answer, run this in a terminal, or use --answer NAME=VALUE"
+        }
         () if result["isError"] == true => "reports an error",
         () if result["resultType"] == "input_required" => {
-            "asks for something that cannot be answered here; run this at a terminal, where forms and URLs can be"
+            "asks for something that cannot be answered here: run this in a terminal, or use --answer NAME=VALUE"
         }
         () => return Ok(()),
     };
     Err(Failure::shown(format!("{tool} {reason}")))
+}
+
+/// Whether a tool seems to fail for want of a client that can be asked. In a session it has words of its own for that.
+fn names_elicitation(result: &Value) -> bool {
+    let blocks = result["content"].as_array().into_iter().flatten();
+    let mut texts = blocks.filter_map(|block| block["text"].as_str());
+    texts.any(|text| text.to_lowercase().contains("elicitation"))
 }
 
 async fn list(client: &mut Client, server: &Remote) -> Result<Vec<Value>, Failure> {
@@ -102,14 +112,18 @@ async fn list(client: &mut Client, server: &Remote) -> Result<Vec<Value>, Failur
     Ok(tools)
 }
 
-async fn connect(server: &Remote, token: Option<String>) -> Result<Client, Failure> {
+async fn connect(
+    server: &Remote,
+    token: Option<String>,
+    answers: &[(String, String)],
+) -> Result<Client, Failure> {
     let token = server.token.clone().or(token);
-    let (era, person) = (server.era.map(Into::into), Terminal::of_process());
-    let person = Box::new(person);
+    let era = server.era.map(Into::into);
+    let person = Box::new(Terminal::of_process(answers));
     Client::connect(&server.url, token.as_deref(), era, person, server.timeout).await
 }
 
-/// The texts of a result as they are, anything else as JSON.
+/// The texts of a result, anything else as JSON.
 fn content(result: &Value) -> String {
     let blocks = match result["content"].as_array() {
         Some(blocks) if blocks.is_empty() && result["structuredContent"].is_object() => {

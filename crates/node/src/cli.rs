@@ -2,6 +2,7 @@
 
 mod calls;
 mod client_config;
+mod examples;
 mod policy;
 mod pools;
 mod worker_check;
@@ -9,11 +10,11 @@ mod worker_check;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use toml::Value;
 
-use crate::config::{Flag, Role};
+use crate::config::{Flag, Role, listen_address};
 use crate::exit::Code;
 
 pub use calls::{Call, Era, OneTask, Remote, Tasks, Tools};
@@ -82,11 +83,11 @@ pub enum Command {
 /// `shoal serve`
 #[derive(Clone, Debug, Default, Args)]
 pub struct Serve {
-    /// Address and port for MCP clients; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    /// Address and port for MCP clients; a port alone is on loopback, and port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// Address and port for operators.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub admin: Option<SocketAddr>,
     /// What this process does: edge, session, worker.
     #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
@@ -95,7 +96,7 @@ pub struct Serve {
     #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
     /// Address and port for the other processes of the cluster.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub cluster_listen: Option<SocketAddr>,
     /// Where the other processes reach this one, if not at the address above.
     #[arg(long, value_name = "HOST:PORT")]
@@ -153,7 +154,7 @@ pub enum ConfigCommand {
     Doc,
     /// Print a JSON Schema of the configuration file.
     Schema,
-    /// Read a token from standard input and print its SHA-256 for auth.tokens.
+    /// Print the SHA-256 of a token for auth.tokens. It asks for the token, or reads it from a pipe; without one it makes one.
     HashToken,
 }
 
@@ -179,6 +180,11 @@ pub enum Output {
 }
 
 impl Cli {
+    /// The command line of a program of this name, with the examples of each command.
+    pub(crate) fn with_examples(program: &str) -> clap::Command {
+        examples::added(Self::command(), program)
+    }
+
     /// How the command prints what comes of it.
     pub fn output(&self) -> Output {
         match &self.command {

@@ -10,6 +10,7 @@ mod error;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod layers;
+mod listen_address;
 mod node;
 mod pools;
 mod port_tls;
@@ -40,6 +41,7 @@ pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable, value};
 pub use error::Error;
 use layers::Layers;
 pub use layers::Source;
+pub use listen_address::listen_address;
 pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
 pub use port_tls::{ClientCertificate, PortTls};

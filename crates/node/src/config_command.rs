@@ -1,6 +1,7 @@
 //! `shoal config`: looks at the configuration without starting anything.
 
-use std::io::{self, Read as _};
+mod hash_token;
+
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::certificates::{self, Certificates};
 use crate::cli::{ConfigCommand, ConfigFile, Output};
-use crate::config::{self, Environment, Loaded, Preset, Settings, TokenHash, reference};
+use crate::config::{self, Environment, Loaded, Preset, Settings, reference};
 use crate::exit::Failure;
 use crate::print::{json, print};
 
@@ -30,7 +31,7 @@ pub fn run(
         ConfigCommand::Show(file) => show(&load(file, program)?, file.output)?,
         ConfigCommand::Doc => reference::markdown(),
         ConfigCommand::Schema => json(&reference::schema())?,
-        ConfigCommand::HashToken => hash_token()?,
+        ConfigCommand::HashToken => hash_token::run()?,
     };
     Ok(print(&text)?)
 }
@@ -80,18 +81,4 @@ fn show(loaded: &Loaded, output: Output) -> Result<String, Failure> {
             toml::to_string_pretty(settings).context("cannot write the settings as TOML")?
         }
     })
-}
-
-fn hash_token() -> Result<String, Failure> {
-    let mut token = String::new();
-    io::stdin()
-        .read_to_string(&mut token)
-        .context("cannot read a token from standard input")?;
-    let token = token.trim();
-    if token.is_empty() {
-        return Err(Failure::usage(
-            "no token on standard input: try `openssl rand -base64 32 | shoal config hash-token`",
-        ));
-    }
-    Ok(TokenHash::of(token).to_hex() + "\n")
 }

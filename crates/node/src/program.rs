@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 use futures::future::BoxFuture;
 use shoal_ports::NodeId;
 use shoal_worker::Backend;
@@ -72,7 +72,7 @@ impl Program {
 
     /// The command line under the program's name.
     pub(crate) fn command(&self) -> clap::Command {
-        let command = Cli::command();
+        let command = Cli::with_examples(&self.name);
         if self.handler.is_none() {
             return command;
         }

@@ -1,16 +1,16 @@
-//! Whoever sits at the terminal: sees how far a call is, and is asked what its tool wants to know.
+//! Whoever sits at the terminal: sees how far a call is, and is asked what its tool wants to know. Answers may be given beforehand.
 
 mod elicitation;
 mod progress;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::print::plain;
+use crate::print::{err, plain};
 use crate::stdio::client::ClientHandler;
-use elicitation::Person;
+use elicitation::{Answers, Person};
 
 /// Back to the beginning of the line, and all of it away.
 const CLEAR: &str = "\r\x1b[K";
@@ -21,24 +21,27 @@ pub(crate) struct Terminal {
     shows: bool,
     /// Whether somebody can answer too.
     asks: bool,
+    /// What need not be asked.
+    answers: Answers,
     /// Whether a progress bar stands there.
     drawn: bool,
 }
 
 impl Terminal {
-    /// What standard input and standard error are.
-    pub(crate) fn of_process() -> Self {
+    /// What standard input and standard error are, and what was answered already.
+    pub(crate) fn of_process(answers: &[(String, String)]) -> Self {
         let shows = io::stderr().is_terminal();
         Self {
             shows,
             asks: shows && io::stdin().is_terminal(),
+            answers: answers.iter().cloned().collect(),
             drawn: false,
         }
     }
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            show(CLEAR);
+            err(CLEAR);
         }
     }
 }
@@ -46,9 +49,10 @@ impl Terminal {
 #[async_trait]
 impl ClientHandler for Terminal {
     fn capabilities(&self) -> Value {
-        match self.asks {
-            true => json!({ "elicitation": { "form": {}, "url": {} } }),
-            false => json!({}),
+        match (self.asks, self.answers.is_empty()) {
+            (true, _) => json!({ "elicitation": { "form": {}, "url": {} } }),
+            (false, false) => json!({ "elicitation": { "form": {} } }),
+            (false, true) => json!({}),
         }
     }
 
@@ -58,7 +62,7 @@ impl ClientHandler for Terminal {
 
     fn progress(&mut self, params: &Value) {
         if self.shows {
-            show(&format!("{CLEAR}{}", progress::line(params)));
+            err(&format!("{CLEAR}{}", progress::line(params)));
             self.drawn = true;
         }
     }
@@ -66,16 +70,19 @@ impl ClientHandler for Terminal {
     /// Also where nobody sits there: the line is all that is known of a task.
     fn tell(&mut self, line: &str) {
         self.clear();
-        show(&format!("{}\n", plain(line)));
+        err(&format!("{}\n", plain(line)));
     }
 
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {
-        if method != "elicitation/create" || !self.asks {
+        let can_answer = self.asks || !self.answers.is_empty();
+        if method != "elicitation/create" || !can_answer {
             return None;
         }
         self.clear();
-        let params = params.clone();
-        let asked = tokio::task::spawn_blocking(move || elicitation::ask(&params, &mut Here));
+        let (params, answers) = (params.clone(), self.answers.clone());
+        let mut here = Here(self.asks);
+        let asked =
+            tokio::task::spawn_blocking(move || elicitation::ask(&params, &answers, &mut here));
         // It fails only with the runtime.
         asked.await.ok()
     }
@@ -87,31 +94,27 @@ impl Drop for Terminal {
     }
 }
 
-/// The person at this terminal.
-struct Here;
+/// The person at this terminal, if somebody can answer there.
+struct Here(bool);
 
 impl Person for Here {
+    fn is_there(&self) -> bool {
+        self.0
+    }
+
     fn tell(&mut self, line: &str) {
-        show(&format!("{line}\n"));
+        err(&format!("{}\n", plain(line)));
     }
 
     fn ask(&mut self, question: &str) -> Option<String> {
-        show(question);
+        err(&plain(question));
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
             Ok(0) | Err(_) => {
-                show("\n");
+                err("\n");
                 None
             }
             Ok(_) => Some(line.trim().to_owned()),
         }
     }
-}
-
-fn show(text: &str) {
-    let mut terminal = io::stderr().lock();
-    // A terminal that is gone shows nothing.
-    let _ = terminal
-        .write_all(text.as_bytes())
-        .and_then(|()| terminal.flush());
 }

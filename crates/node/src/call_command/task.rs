@@ -17,7 +17,7 @@ pub(super) async fn call(
     arguments: Map<String, Value>,
     token: Option<String>,
 ) -> Result<(), Failure> {
-    let mut client = connect_with_tasks(&command.server, token).await?;
+    let mut client = connect_with_tasks(&command.server, token, &command.answer).await?;
     let mut id = None;
     let done = tokio::select! {
         done = run(&mut client, command, arguments, &mut id) => Some(done),
@@ -37,7 +37,7 @@ pub(super) async fn call(
 /// As for a call; a task that is not there.
 pub async fn tasks(command: &Tasks, token: Option<String>) -> Result<(), Failure> {
     let about = command.task();
-    let mut client = connect_with_tasks(&about.server, token).await?;
+    let mut client = connect_with_tasks(&about.server, token, &[]).await?;
     let done = match command {
         Tasks::Get(_) => get(&mut client, about).await,
         Tasks::Cancel(_) => cancel(&mut client, about).await,
@@ -50,12 +50,16 @@ pub async fn tasks(command: &Tasks, token: Option<String>) -> Result<(), Failure
     done
 }
 
-async fn connect_with_tasks(server: &Remote, token: Option<String>) -> Result<Client, Failure> {
+async fn connect_with_tasks(
+    server: &Remote,
+    token: Option<String>,
+    answers: &[(String, String)],
+) -> Result<Client, Failure> {
     if server.era == Some(Era::Legacy) {
         let none = "--era legacy has no such tasks: they came with the modern one";
         return Err(Failure::usage(none));
     }
-    let mut client = connect(server, token).await?;
+    let mut client = connect(server, token, answers).await?;
     if client.declare_tasks() {
         return Ok(client);
     }

@@ -32,6 +32,9 @@ pub struct Call {
     /// Print the task's id and end, while the task goes on.
     #[arg(long, requires = "task")]
     pub detach: bool,
+    /// The answer to a field of what the tool asks for, which is asked at the terminal otherwise. May be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = answer)]
+    pub answer: Vec<(String, String)>,
     /// The tool's name.
     pub name: String,
     /// Its arguments, a JSON object.
@@ -88,6 +91,13 @@ pub struct Remote {
     /// How long it may take altogether, but for the time that a user takes to answer.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pub timeout: Duration,
+}
+
+fn answer(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("an answer is written as NAME=VALUE".to_owned()),
+    }
 }
 
 pub(super) fn some_time(text: &str) -> Result<Duration, String> {

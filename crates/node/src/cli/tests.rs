@@ -84,7 +84,7 @@ fn mistakes_are_explained() {
             "shoal serve --roles edge,cache",
             "use edge, session or worker",
         ),
-        ("shoal serve --listen 8080", "--listen"),
+        ("shoal serve --listen example.com:80", "--listen"),
         ("shoal stdio --url http://a --demo", "cannot be used with"),
         ("shoal stdio --url http://a -- x", "cannot be used with"),
         ("shoal stdio --token t", "--url"),
@@ -118,4 +118,41 @@ fn config_commands_take_the_file() {
     ] {
         assert!(parse(line).is_ok(), "{line}");
     }
+}
+
+#[test]
+fn the_help_of_each_command_has_an_example_of_that_command() {
+    fn check(command: &clap::Command, words: &str) {
+        let mut inner = command.get_subcommands().peekable();
+        if inner.peek().is_none() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_else(|| panic!("{words} has no example"));
+            assert!(help.starts_with("Example"), "{words}: {help}");
+            for line in help.lines().skip(1) {
+                assert!(line.trim().starts_with(words), "{words}: {line}");
+            }
+        }
+        for inner in inner {
+            check(inner, &format!("{words} {}", inner.get_name()));
+        }
+    }
+    check(&Cli::with_examples("own"), "own");
+    Cli::with_examples("own").debug_assert();
+}
+
+#[test]
+fn addresses_may_be_ports_alone() {
+    for listen in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
+        let line = format!("shoal serve --listen {listen} --admin 0 --cluster-listen :1");
+        let Some(Command::Serve(serve)) = parse(&line).unwrap() else {
+            panic!("not serve");
+        };
+        assert_eq!(serve.listen.unwrap().to_string(), "127.0.0.1:8080");
+        assert_eq!(serve.cluster_listen.unwrap().to_string(), "127.0.0.1:1");
+    }
+    assert!(
+        parse("shoal serve --listen example.com:80")
+            .unwrap_err()
+            .contains("IP:PORT")
+    );
 }

@@ -7,12 +7,13 @@ use clap::Args;
 
 use super::Output;
 use super::calls::some_time;
+use crate::config::listen_address;
 
 /// `shoal worker-check`
 #[derive(Clone, Debug, Args)]
 pub struct WorkerCheck {
     /// Address and port where the worker is to join; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = listen_address)]
     pub listen: SocketAddr,
     /// Only these checks.
     #[arg(long, value_name = "CHECK,…", value_delimiter = ',')]

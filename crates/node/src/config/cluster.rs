@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::settings;
 use shoal_rpc::LinkConfig;
 
-use super::{ClusterTls, Period};
+use super::{ClusterTls, Period, listen_address};
 
 settings! {
     /// How the processes of a cluster find and reach one another.
@@ -18,7 +18,7 @@ settings! {
         /// Address and port for the other processes (gRPC): workers join here, and edges reach sessions.
         /// Port 0 takes a free one, which a line of output names. Unset, nobody can join this process.
         #[schemars(with = "Option<String>")]
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "listen_address::read_some")]
         pub listen: Option<SocketAddr> = None,
         /// The `host:port` that other processes dial to reach this one. If unset, it is the address that this process
         /// listens on, which must then not be `0.0.0.0` or `[::]`.

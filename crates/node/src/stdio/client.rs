@@ -17,6 +17,7 @@ use super::bridge::Bridge;
 use super::console::Outbox;
 use super::exchange::{Exchange, Prompt, RemoteExchange};
 use crate::exit::{Code, Failure};
+use crate::print::plain;
 
 /// How deep an answer may be nested.
 const NESTING: usize = 128;
@@ -326,10 +327,11 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
             let (code, advice) = match error.code {
                 code::MISSING_CLIENT_CAPABILITY => (
                     Code::Tool,
-                    "; it asks for something that cannot be answered here: forms and URLs can be at a terminal",
+                    "; it asks for something that cannot be answered here: run this in a terminal, or use --answer NAME=VALUE",
                 ),
                 _ => (Code::Refused, ""),
             };
+            let error = plain(&error.to_string());
             Failure::new(code, format!("{url}: {error}{advice}"))
         }
         ClientError::TimedOut => {

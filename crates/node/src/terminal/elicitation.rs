@@ -2,13 +2,25 @@
 
 mod field;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
+use self::Unanswered::{Declined, Gone};
 use crate::print::plain;
 use field::Field;
 
+/// What is typed in place of an answer by somebody who gives none, and goes on.
+const DECLINE: &str = "/decline";
+
+/// The answers that were given beforehand, by the names of their fields.
+pub(super) type Answers = BTreeMap<String, String>;
+
 /// Somebody who reads and answers.
 pub(super) trait Person {
+    /// Whether there is somebody at all.
+    fn is_there(&self) -> bool;
+
     /// Shows a line.
     fn tell(&mut self, line: &str);
 
@@ -16,34 +28,40 @@ pub(super) trait Person {
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
-/// Whoever was asked is gone.
-struct Gone;
-
-/// Puts the questions of an `elicitation/create`: its `ElicitResult`.
-pub(super) fn ask(params: &Value, person: &mut dyn Person) -> Value {
-    let answered = match params["mode"].as_str() {
-        Some("url") => visit(params, person),
-        _ => fill_in(params, person),
-    };
-    answered.unwrap_or_else(|Gone| json!({ "action": "cancel" }))
+/// Why a form is not filled in.
+enum Unanswered {
+    /// Whoever was asked is gone, or cannot answer.
+    Gone,
+    /// Whoever was asked does not want to.
+    Declined,
 }
 
-fn visit(params: &Value, person: &mut dyn Person) -> Result<Value, Gone> {
+/// Puts the questions of an `elicitation/create` for which there is no answer yet: its `ElicitResult`.
+pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
+    let answered = match params["mode"].as_str() {
+        Some("url") => visit(params, person),
+        _ => fill_in(params, answers, person),
+    };
+    answered.unwrap_or_else(|why| match why {
+        Gone => json!({ "action": "cancel" }),
+        Declined => json!({ "action": "decline" }),
+    })
+}
+
+fn visit(params: &Value, person: &mut dyn Person) -> Result<Value, Unanswered> {
     say(params, person);
     let url = plain(params["url"].as_str().unwrap_or_default());
     person.tell(&format!("Open this in a browser, if you trust it: {url}"));
-    let action = match agreed(person, "Opened? [y/N] ", false)? {
-        true => "accept",
-        false => "decline",
-    };
-    Ok(json!({ "action": action }))
+    agree(person, "Opened? [y/N] ")?;
+    Ok(json!({ "action": "accept" }))
 }
 
-fn fill_in(params: &Value, person: &mut dyn Person) -> Result<Value, Gone> {
+fn fill_in(
+    params: &Value,
+    answers: &Answers,
+    person: &mut dyn Person,
+) -> Result<Value, Unanswered> {
     say(params, person);
-    if !agreed(person, "Answer? [Y/n] ", true)? {
-        return Ok(json!({ "action": "decline" }));
-    }
     let schema = &params["requestedSchema"];
     let required: Vec<&str> = schema["required"]
         .as_array()
@@ -51,25 +69,57 @@ fn fill_in(params: &Value, person: &mut dyn Person) -> Result<Value, Gone> {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
+    let no_fields = Map::new();
+    let fields = schema["properties"].as_object().unwrap_or(&no_fields);
+    if fields.is_empty() {
+        agree(person, "Agree? [y/N] ")?;
+    } else if person.is_there() {
+        person.tell(&format!(
+            "An empty line takes the default or leaves the field out, {DECLINE} declines, Ctrl-D cancels."
+        ));
+    }
     let mut content = Map::new();
-    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+    for (name, schema) in fields {
         let field = Field {
             name,
             schema,
             required: required.contains(&name.as_str()),
         };
-        if let Some(value) = filled(&field, person)? {
+        if let Some(value) = filled(&field, answers.get(name), person)? {
             content.insert(name.clone(), value);
         }
     }
     Ok(json!({ "action": "accept", "content": content }))
 }
 
-/// One field, asked for until it can be used.
-fn filled(field: &Field<'_>, person: &mut dyn Person) -> Result<Option<Value>, Gone> {
+/// One field: by the answer that was given, or else asked for until it can be used.
+fn filled(
+    field: &Field<'_>,
+    given: Option<&String>,
+    person: &mut dyn Person,
+) -> Result<Option<Value>, Unanswered> {
+    let name = field.name;
+    match given.map(|given| field.read(given)) {
+        Some(Ok(value)) => return Ok(value),
+        Some(Err(reason)) => person.tell(&format!("--answer {name}=…: {reason}")),
+        None => {}
+    }
+    if !person.is_there() {
+        let left_out = field.read("").ok().filter(|_| given.is_none());
+        if left_out.is_none() {
+            let asked = field.describe();
+            person.tell(&format!(
+                "The tool needs {asked}. Run this in a terminal, or use --answer {name}=VALUE."
+            ));
+        }
+        return left_out.ok_or(Gone);
+    }
     person.tell(&format!("  {}", field.describe()));
     loop {
         let line = person.ask("  > ").ok_or(Gone)?;
+        if line == DECLINE {
+            return Err(Declined);
+        }
         match field.read(&line) {
             Ok(value) => return Ok(value),
             Err(reason) => person.tell(&format!("    {reason}")),
@@ -82,12 +132,17 @@ fn say(params: &Value, person: &mut dyn Person) {
     person.tell(&format!("The tool asks: {}", plain(message)));
 }
 
-fn agreed(person: &mut dyn Person, question: &str, otherwise: bool) -> Result<bool, Gone> {
+/// Asks for a yes, which nobody gives beforehand.
+fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
+    if !person.is_there() {
+        person.tell("The tool asks for somebody to agree. Run this in a terminal.");
+        return Err(Gone);
+    }
     let line = person.ask(question).ok_or(Gone)?.to_lowercase();
-    Ok(match line.as_str() {
-        "" => otherwise,
-        line => line.starts_with('y'),
-    })
+    match line.as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Declined),
+    }
 }
 
 #[cfg(test)]

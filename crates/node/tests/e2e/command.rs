@@ -114,7 +114,6 @@ async fn what_cannot_be_done_is_said_once_with_exit_code_2() {
         (&["serve", "--port", "1"], "--port"),
         (&["stdio"], "nothing to serve"),
         (&["stdio", "--url", "nonsense"], "http://HOST:PORT/mcp"),
-        (&["config", "hash-token"], "no token"),
     ] {
         let output = output(arguments, "").await;
         assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);

@@ -119,7 +119,7 @@ async fn a_task_that_is_interrupted_is_asked_to_stop() {
 async fn a_task_asks_whoever_watches_it_at_a_terminal() {
     let server = hurried("--conformance").await;
     let file = r#"{"filename":"a.txt"}"#;
-    let answers = [("Answer? [Y/n] ", "y"), ("  > ", "y")];
+    let answers = [("  > ", "y")];
     let words = [
         "call",
         "--url",

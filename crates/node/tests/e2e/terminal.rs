@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use nix::pty::openpty;
 use tokio::time::timeout;
 
+use crate::command::output;
 use crate::process::{SOON, Server, shoal};
 
 /// What was shown at the terminal, and what was printed.
@@ -73,12 +74,7 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
 #[tokio::test]
 async fn a_tool_asks_whoever_sits_there_in_either_era() {
     let server = Server::start(&["--demo"]).await;
-    let answers = [
-        ("Answer? [Y/n] ", "y"),
-        ("  > ", "40"),
-        ("  > ", "4"),
-        ("  > ", "tomorrow"),
-    ];
+    let answers = [("  > ", "40"), ("  > ", "4"), ("  > ", "tomorrow")];
     for era in ["modern", "legacy"] {
         let words = ["call", "--url", &server.mcp, "--era", era, "book_table"];
         let words = [&words[..], &[r#"{"restaurant":"Fuji"}"#]].concat();
@@ -101,11 +97,7 @@ async fn a_tool_asks_whoever_sits_there_in_either_era() {
             "{era}: {}",
             ended.printed
         );
-        assert!(
-            !ended.printed.contains("Answer?"),
-            "{era}: {}",
-            ended.printed
-        );
+        assert!(!ended.printed.contains("  > "), "{era}: {}", ended.printed);
     }
 }
 
@@ -119,4 +111,152 @@ async fn progress_is_shown_and_cleared() {
     assert!(ended.shown.contains("50 % step 2 of 4"), "{}", ended.shown);
     assert!(ended.shown.ends_with("\r\x1b[K"), "{:?}", ended.shown);
     assert!(!ended.printed.contains('%'), "{}", ended.printed);
+}
+
+#[tokio::test]
+async fn a_question_is_answered_beforehand_where_nobody_sits_there() {
+    let server = Server::start(&["--demo"]).await;
+    for era in ["modern", "legacy"] {
+        let call = ["call", "--url", &server.mcp, "--era", era];
+        let table = ["book_table", r#"{"restaurant":"Fuji"}"#];
+        let call =
+            async |answers: &[&str]| output(&[&call[..], answers, &table].concat(), "").await;
+        let booked = call(&["--answer", "guests=4", "--answer", "date=tomorrow"]).await;
+        assert_eq!(booked.code, 0, "{era}: {}", booked.stderr);
+        assert!(
+            booked.stdout.contains("tomorrow"),
+            "{era}: {}",
+            booked.stdout
+        );
+        let half = call(&["--answer", "guests=4"]).await;
+        let advice = "Run this in a terminal, or use --answer date=VALUE";
+        assert!(half.stderr.contains(advice), "{era}: {}", half.stderr);
+        let nothing = call(&[]).await;
+        let advice = "run this in a terminal, or use --answer NAME=VALUE";
+        let told = format!("{}{}", nothing.stdout, nothing.stderr);
+        assert!(told.contains(advice), "{era}: {told}");
+        assert_eq!(nothing.code, 3, "{era}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_not_shown_while_it_is_typed() {
+    let words = ["config", "hash-token"];
+    let typed = at_a_terminal(&words, &[("Token (", "my own secret")]).await;
+    assert_eq!(typed.code, 0, "{}", typed.shown);
+    assert!(!typed.shown.contains("secret"), "{}", typed.shown);
+    let piped = output(&words, "my own secret\n").await;
+    assert_eq!(typed.printed, piped.stdout);
+    let made = at_a_terminal(&words, &[("Token (", "")]).await;
+    assert_eq!(made.code, 0, "{}", made.shown);
+    assert!(made.printed.starts_with("token:  "), "{}", made.printed);
+}
+
+#[tokio::test]
+async fn a_token_is_made_where_none_is_given_and_shown_with_its_hash() {
+    let words = ["config", "hash-token"];
+    let made = async || {
+        let made = output(&words, "").await;
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let value = |name: &str| {
+            let mut lines = made.stdout.lines();
+            let line = lines.find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("{}", made.stdout))
+                .trim()
+                .to_owned()
+        };
+        (value("token:"), value("sha256:"))
+    };
+    let ((token, hash), (other, _)) = (made().await, made().await);
+    assert_ne!(token, other);
+    assert!(token.len() >= 40, "{token}");
+    assert_eq!(output(&words, &token).await.stdout.trim(), hash);
+    let blank = output(&words, " \n").await;
+    assert_eq!(blank.code, 2);
+    assert!(blank.stderr.contains("no token"), "{}", blank.stderr);
+}
+
+/// A name, a title, a description, an error and an answer that a terminal would obey.
+#[tokio::test]
+async fn nothing_that_a_server_says_is_obeyed_by_the_terminal() {
+    let hostile = r#"
+import json, sys
+bad = '\x1b[2J\x1b]0;owned\x07\x9b31m'
+tool = {'name': 'bad' + bad, 'description': 'says ' + bad, 'inputSchema': {'type': 'object', 'properties': {
+    'x' + bad: {'enum': [bad], 'default': bad, 'description': bad}}}}
+def asked():
+    field = {'type': 'string', 'title': bad, 'description': bad, 'enum': [bad]}
+    return {'jsonrpc': '2.0', 'id': 'ask', 'method': 'elicitation/create', 'params': {
+        'message': 'Who? ' + bad, 'requestedSchema': {'type': 'object', 'properties': {'who': field}, 'required': ['who']}}}
+def send(message):
+    print(json.dumps(message), flush=True)
+call = None
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get('method'), message.get('id')
+    if method == 'initialize':
+        about = {'name': bad, 'version': '1'}
+        send({'jsonrpc': '2.0', 'id': id, 'result': {
+            'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': about}})
+    elif method == 'tools/list':
+        tools = [dict(tool, name=name) for name in ('asks', 'fails', 'says')]
+        send({'jsonrpc': '2.0', 'id': id, 'result': {'tools': tools}})
+    elif method == 'tools/call' and message['params']['name'] == 'asks':
+        call = id
+        token = message['params'].get('_meta', {}).get('progressToken')
+        if token is not None:
+            send({'jsonrpc': '2.0', 'method': 'notifications/progress', 'params': {
+                'progressToken': token, 'progress': 1, 'total': 2, 'message': bad}})
+        send({'jsonrpc': '2.0', 'method': 'notifications/message', 'params': {'level': 'error', 'logger': bad, 'data': bad}})
+        send(asked())
+    elif method == 'tools/call' and message['params']['name'] == 'fails':
+        send({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32603, 'message': 'broken ' + bad}})
+    elif id == 'ask':
+        content = [{'type': 'text', 'text': 'answered ' + bad}]
+        send({'jsonrpc': '2.0', 'id': call, 'result': {'content': content}})
+    elif method == 'tools/call':
+        content = [{'type': 'text', 'text': 'said\tit\n' + bad}, {'type': 'resource_link', 'uri': 'a:b', 'name': bad}]
+        send({'jsonrpc': '2.0', 'id': id, 'result': {'content': content}})
+    elif id is not None:
+        send({'jsonrpc': '2.0', 'id': id, 'error': {'code': -32601, 'message': 'none'}})
+"#;
+    let server = Server::start(&["--", "python3", "-c", hostile]).await;
+    let url = ["--url", server.mcp.as_str(), "--era", "legacy"];
+    let words = |words: &[&'static str]| [words, &url[..]].concat();
+    let mut seen = Vec::new();
+    for (words, code, part) in [
+        (words(&["tools"]), 0, "says "),
+        (words(&["tools", "--output", "json"]), 0, "owned"),
+        (words(&["call", "says"]), 0, "said\tit\n"),
+        (words(&["call", "says", "--output", "json"]), 0, "owned"),
+        (words(&["call", "fails"]), 5, "broken "),
+        (words(&["call", "fails", "--output", "json"]), 5, "broken "),
+    ] {
+        let output = output(&words, "").await;
+        assert_eq!(output.code, code, "{words:?}: {}", output.stderr);
+        let text = output.stdout + &output.stderr;
+        assert!(text.contains(part), "{words:?}: {text}");
+        seen.push((format!("{words:?}"), text));
+    }
+    // It shows what the tool asks, and what is wrong with an answer.
+    let asked = at_a_terminal(
+        &words(&["call", "asks"]),
+        &[("  > ", "me"), ("  > ", "/decline")],
+    )
+    .await;
+    assert!(
+        asked.shown.contains("Who?") && asked.shown.contains("none of these"),
+        "{}",
+        asked.shown
+    );
+    seen.push((
+        "asks".to_owned(),
+        asked.shown.replace("\r\x1b[K", "").replace("\r\n", "\n") + &asked.printed,
+    ));
+    for (words, text) in seen {
+        let obeyed = text
+            .chars()
+            .find(|letter| letter.is_control() && !"\n\t".contains(*letter));
+        assert_eq!(obeyed, None, "{words}: {text:?}");
+    }
 }

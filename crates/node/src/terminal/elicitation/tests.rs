@@ -4,15 +4,20 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{Person, ask};
+use super::{Answers, Person, ask};
 
 /// Types these lines, and keeps what was shown.
 struct Typist {
+    is_there: bool,
     lines: VecDeque<&'static str>,
     seen: String,
 }
 
 impl Person for Typist {
+    fn is_there(&self) -> bool {
+        self.is_there
+    }
+
     fn tell(&mut self, line: &str) {
         self.seen.push_str(line);
         self.seen.push('\n');
@@ -26,10 +31,27 @@ impl Person for Typist {
 
 fn answer(params: &Value, lines: &[&'static str]) -> (Value, String) {
     let mut typist = Typist {
+        is_there: true,
         lines: lines.iter().copied().collect(),
         seen: String::new(),
     };
-    (ask(params, &mut typist), typist.seen)
+    (ask(params, &Answers::new(), &mut typist), typist.seen)
+}
+
+/// Where somebody is there, they type nothing.
+fn given(params: &Value, answers: &[(&str, &str)], is_there: bool) -> (Value, String) {
+    let mut typist = Typist {
+        is_there,
+        lines: VecDeque::new(),
+        seen: String::new(),
+    };
+    let answers = answers.iter();
+    let answers = answers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    (ask(params, &answers.collect(), &mut typist), typist.seen)
+}
+
+fn one_field(schema: Value) -> Value {
+    json!({ "message": "How many?", "requestedSchema": { "properties": { "it": schema }, "required": ["it"] } })
 }
 
 fn form() -> Value {
@@ -52,7 +74,7 @@ fn form() -> Value {
 
 #[test]
 fn every_kind_of_field_can_be_filled_in() {
-    let lines = ["y", "4", "today", "no", "0.5", "fish", "red, white"];
+    let lines = ["4", "today", "no", "0.5", "fish", "red, white"];
     let (result, seen) = answer(&form(), &lines);
     let content = json!({
         "guests": 4, "date": "today", "inside": false, "share": 0.5, "menu": "f", "wines": ["red", "white"],
@@ -72,7 +94,7 @@ fn every_kind_of_field_can_be_filled_in() {
 
 #[test]
 fn what_is_left_out_has_its_default_or_is_not_there() {
-    let (result, _) = answer(&form(), &["", "1", "today", "", "", "", ""]);
+    let (result, _) = answer(&form(), &["1", "today", "", "", "", ""]);
     let content = json!({ "guests": 1, "date": "today", "inside": true });
     assert_eq!(result["content"], content);
 }
@@ -80,7 +102,7 @@ fn what_is_left_out_has_its_default_or_is_not_there() {
 #[test]
 fn what_cannot_be_used_is_asked_for_again() {
     let lines = [
-        "", "", "many", "0", "21", "2", "x", "today", "maybe", "yes", "half", "1", "meat", "Vegan",
+        "", "many", "0", "21", "2", "x", "today", "maybe", "yes", "half", "1", "meat", "Vegan",
         "rose", "red",
     ];
     let (result, seen) = answer(&form(), &lines);
@@ -106,17 +128,19 @@ fn titles_of_earlier_revisions_are_known() {
     let schema = json!({ "type": "string", "enum": ["r", "w"], "enumNames": ["Red", "White"] });
     let params =
         json!({ "message": "Which?", "requestedSchema": { "properties": { "wine": schema } } });
-    let (result, seen) = answer(&params, &["y", "white"]);
+    let (result, seen) = answer(&params, &["white"]);
     assert_eq!(result["content"], json!({ "wine": "w" }));
     assert!(seen.contains("wine (Red | White)"), "{seen}");
 }
 
 #[test]
 fn a_form_is_declined_or_left() {
-    assert_eq!(answer(&form(), &["n"]).0, json!({ "action": "decline" }));
+    let declined = json!({ "action": "decline" });
+    assert_eq!(answer(&form(), &["/decline"]).0, declined);
+    assert_eq!(answer(&form(), &["3", "/decline"]).0, declined);
     let cancelled = json!({ "action": "cancel" });
     assert_eq!(answer(&form(), &[]).0, cancelled);
-    assert_eq!(answer(&form(), &["y", "3"]).0, cancelled);
+    assert_eq!(answer(&form(), &["3"]).0, cancelled);
 }
 
 #[test]
@@ -127,4 +151,56 @@ fn a_url_is_shown_and_never_opened_unasked() {
     assert!(seen.contains("https://a/b"), "{seen}");
     assert_eq!(answer(&params, &[""]).0["action"], "decline");
     assert_eq!(answer(&params, &[]).0["action"], "cancel");
+}
+
+#[test]
+fn a_question_is_the_field_itself() {
+    for (schema, line, value) in [
+        (json!({ "type": "integer" }), "4", json!(4)),
+        (json!({ "type": "number" }), "0.5", json!(0.5)),
+        (json!({ "type": "string" }), "no", json!("no")),
+        (json!({ "type": "boolean" }), "no", json!(false)),
+        (json!({ "enum": ["a", "b"] }), "b", json!("b")),
+        (json!({ "type": "integer", "default": 7 }), "", json!(7)),
+    ] {
+        let (result, seen) = answer(&one_field(schema), &[line]);
+        let content = json!({ "action": "accept", "content": { "it": value } });
+        assert_eq!(result, content, "{seen}");
+        assert!(!seen.contains("[Y/n]"), "{seen}");
+    }
+}
+
+#[test]
+fn a_form_without_fields_is_agreed_to_in_words() {
+    let params = json!({ "message": "Delete it?", "requestedSchema": { "properties": {} } });
+    assert_eq!(answer(&params, &["y"]).0["action"], "accept");
+    for line in ["", "n", "4"] {
+        assert_eq!(answer(&params, &[line]).0["action"], "decline", "{line}");
+    }
+    assert_eq!(given(&params, &[("it", "y")], false).0["action"], "cancel");
+}
+
+#[test]
+fn answers_can_be_given_beforehand() {
+    let (result, _) = given(&form(), &[("guests", "4"), ("date", "today")], false);
+    let content = json!({ "guests": 4, "date": "today", "inside": true });
+    assert_eq!(result, json!({ "action": "accept", "content": content }));
+    let cancelled = json!({ "action": "cancel" });
+    let (result, seen) = given(&form(), &[("guests", "4")], false);
+    assert_eq!(result, cancelled);
+    assert!(
+        seen.contains("The tool needs date (date, required)"),
+        "{seen}"
+    );
+    assert!(seen.contains("--answer date=VALUE"), "{seen}");
+    let (result, seen) = given(&form(), &[("guests", "many"), ("date", "today")], false);
+    assert_eq!(result, cancelled);
+    assert!(
+        seen.contains("--answer guests=…: type a whole number"),
+        "{seen}"
+    );
+    // Somebody who is there is asked for what is left.
+    let (result, seen) = given(&form(), &[("guests", "4")], true);
+    assert_eq!(result, cancelled);
+    assert!(seen.contains("date (date, required)\n  > "), "{seen}");
 }
