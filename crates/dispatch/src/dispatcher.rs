@@ -194,7 +194,7 @@ impl Dispatcher for Dispatch {
         };
         let pool = view.catalog.resource(uri);
         let Some(pool) = pool.filter(|pool| access.resource(&view.catalog, uri, pool)) else {
-            return Err(match view.unannounced(&access) {
+            return Err(match view.unannounced(access.has_rules()) {
                 Some(failure) => failure.to_rpc(),
                 None if !view.catalog.supports(&Method::ResourcesRead) => {
                     RpcError::method_not_found(Method::ResourcesSubscribe.as_str())

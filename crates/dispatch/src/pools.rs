@@ -229,9 +229,9 @@ impl View {
 
     /// Why something may be missing from the catalog: a pool that has not said yet what it offers, or has not come. Where there
     /// are rules, which may hide the pool from the caller, it is not named.
-    pub(crate) fn unannounced(&self, access: &Access) -> Option<CallFailure> {
+    pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
-            CallFailure::NotReady { retry_after, .. } if access.has_rules() => {
+            CallFailure::NotReady { retry_after, .. } if has_rules => {
                 Some(CallFailure::NotReady {
                     reason: NOT_WHOLE.to_owned(),
                     retry_after,

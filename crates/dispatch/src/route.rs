@@ -145,7 +145,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
 
 /// Something is not in the catalog: the call's fault, unless the catalog is not complete yet.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
-    match view.unannounced(access) {
+    match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),
         None => error.into(),
     }

@@ -39,7 +39,7 @@ impl Dispatch {
         let mut changes = self.shared.changes();
         loop {
             let view = self.shared.view();
-            let lacks = view.unannounced();
+            let lacks = view.unannounced(self.shared.config.policies.is_some());
             match lacks {
                 // An answer from an empty catalog is worse than a late one.
                 Some(why) if view.catalog.is_empty() => {

@@ -47,7 +47,7 @@ pub(crate) enum Resumed {
 /// A page of a list.
 pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
     let Some(pages) = view.catalog.list(&call.method, access) else {
-        return match view.unannounced(access) {
+        return match view.unannounced(access.has_rules()) {
             Some(failure) => CallOutcome::Failed(failure),
             None => CallOutcome::Refused(RpcError::method_not_found(call.method.as_str())),
         };

@@ -5,12 +5,18 @@ mod catalog;
 pub(crate) mod changes;
 mod cluster;
 mod cluster_tls;
+mod deviations;
+mod document;
+mod dropped;
 mod environment;
 mod error;
+pub(crate) mod files;
+mod finding;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod layers;
 mod listen_address;
+mod load;
 mod node;
 mod pools;
 mod port_tls;
@@ -21,6 +27,7 @@ mod rules;
 mod secret_source;
 mod server;
 mod session;
+mod setting_path;
 mod shutdown;
 mod standard;
 mod state_keys;
@@ -29,19 +36,20 @@ mod tasks;
 mod warnings;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
 
 pub use calls::Calls;
 pub use catalog::{Catalog, ServerInfo};
 pub use changes::Given;
 pub use cluster::Cluster;
 pub use cluster_tls::ClusterTls;
+pub use document::Position;
 pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable, value};
-pub use error::Error;
-use layers::Layers;
+pub use error::{Error, Findings};
+pub use finding::Finding;
 pub use layers::Source;
 pub use listen_address::listen_address;
+pub use load::load;
+pub(crate) use load::load_again;
 pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
 pub use port_tls::{ClientCertificate, PortTls};
@@ -50,15 +58,14 @@ pub use reload::Reload;
 use schemars::JsonSchema;
 pub use secret_source::SecretSource;
 use serde::{Deserialize, Serialize};
-use serde_path_to_error::Segment;
 pub use server::{Operator, OperatorRole, Server};
 pub use session::Session;
 pub use shoal_auth::TokenHash;
 pub use shoal_auth::config::{Auth, AuthMode, Token};
 pub use shoal_outbound::OutboundConfig;
 pub use shoal_policy::PolicyConfig;
+use shoal_ports::REDACTED;
 pub use shoal_ports::{NodeLimits, Period, QuotaConfig, Secret};
-use shoal_ports::{REDACTED, read_text, read_text_or_pipe};
 use shoal_telemetry::audit::Audit;
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
@@ -66,8 +73,7 @@ pub use shutdown::Shutdown;
 pub use state_keys::StateKeys;
 pub use streams::Streams;
 pub use tasks::Tasks;
-use toml::{Table, Value};
-pub use warnings::warnings;
+use toml::Value;
 
 /// Bytes of the configuration file at most.
 pub(crate) const LONGEST_FILE: u64 = 16 << 20;
@@ -166,105 +172,10 @@ pub struct Loaded {
     pub from_file: bool,
     /// What they were made of.
     pub given: Given,
-}
-
-/// Reads and checks the settings: those of the program lie below all others, and `file` goes before the file that the
-/// environment names.
-///
-/// # Errors
-/// The first thing that is wrong, with who set it and what is allowed.
-pub fn load(
-    program: &[Preset],
-    file: Option<&Path>,
-    environment: &Environment,
-    flags: &[Flag],
-) -> Result<Loaded, Error> {
-    load_by(read_text_or_pipe, program, file, environment, flags)
-}
-
-/// Reads and checks them once more, in a process that works: it waits for nobody, so the file must be a regular one by now.
-///
-/// # Errors
-/// As for [`load`].
-pub(crate) fn load_again(
-    program: &[Preset],
-    file: Option<&Path>,
-    environment: &Environment,
-    flags: &[Flag],
-) -> Result<Loaded, Error> {
-    load_by(read_text, program, file, environment, flags)
-}
-
-fn load_by(
-    read_text: fn(&Path, u64) -> io::Result<String>,
-    program: &[Preset],
-    file: Option<&Path>,
-    environment: &Environment,
-    flags: &[Flag],
-) -> Result<Loaded, Error> {
-    let mut layers = Layers::default();
-    for (path, value) in program {
-        layers.set(path, value.clone(), &Source::Program);
-    }
-    for variable in &environment.standard {
-        let source = Source::Variable(variable.name.clone());
-        layers.set(&variable.path, variable.value.clone(), &source);
-    }
-    let file = file.or(environment.config_file.as_deref());
-    if let Some(path) = file {
-        let text = read_text(path, LONGEST_FILE).map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        layers.apply(parse(path, &text)?, &Source::File(path.to_owned()));
-    }
-    for variable in &environment.variables {
-        let source = Source::Variable(variable.name.clone());
-        layers.set(&variable.path, variable.value.clone(), &source);
-    }
-    for flag in flags {
-        let source = Source::Flag(flag.flag.to_owned());
-        layers.set(&flag.path, flag.value.clone(), &source);
-    }
-    let settings = typed(&layers)?;
-    rules::check(&settings, &layers)?;
-    Ok(Loaded {
-        settings,
-        sources: layers.sources(),
-        from_file: file.is_some(),
-        given: Given(layers.merged().clone()),
-    })
-}
-
-fn parse(path: &Path, text: &str) -> Result<Table, Error> {
-    text.parse().map_err(|error: toml::de::Error| {
-        // The error's own text quotes the line, which may hold a secret.
-        let before = error.span().and_then(|span| text.get(..span.start));
-        Error::Syntax {
-            path: PathBuf::from(path),
-            line: before.map_or(1, |before| before.matches('\n').count() + 1),
-            reason: error.message().to_owned(),
-        }
-    })
-}
-
-fn typed(layers: &Layers) -> Result<Settings, Error> {
-    let merged = Value::Table(layers.merged().clone());
-    serde_path_to_error::deserialize(merged).map_err(|error| {
-        let segments: Vec<&Segment> = error.path().iter().collect();
-        let keys = keys(&segments);
-        let reason = error.inner().message();
-        Error::Setting {
-            setting: error.path().to_string(),
-            origin: layers.source_of(&keys),
-            reason: if holds_secrets(&keys) {
-                without_value(reason)
-            } else {
-                reason.to_owned()
-            },
-            help: reference::help(&keys),
-        }
-    })
+    /// What can be used, and is worth a warning all the same.
+    pub warnings: Vec<Finding>,
+    /// What this machine lacks of what the settings name. A process that needs it says so itself.
+    pub absent: Vec<Finding>,
 }
 
 /// Whether a value at this path may be a secret, or a secret put in the wrong place.
@@ -274,31 +185,11 @@ fn holds_secrets(keys: &[String]) -> bool {
         keys.as_slice(),
         ["state_keys", ..]
             | ["node", "store"]
-            | ["server", "admin_token", ..]
+            | ["server", "admin_token" | "operators", ..]
             | ["auth", "tokens", ..]
             | ["telemetry", "endpoint" | "headers", ..]
             | ["pools", _, "backend", "stdio", "env", ..]
     )
-}
-
-/// What was expected, without what was found.
-fn without_value(reason: &str) -> String {
-    match reason.rfind("expected ") {
-        Some(at) => reason[at..].to_owned(),
-        None => "the value cannot be used".to_owned(),
-    }
-}
-
-/// The keys down to the first array: arrays come from one source as a whole.
-fn keys(segments: &[&Segment]) -> Vec<String> {
-    segments
-        .iter()
-        .map_while(|segment| match segment {
-            Segment::Map { key } => Some(key.clone()),
-            Segment::Enum { variant } => Some(variant.clone()),
-            Segment::Seq { .. } | Segment::Unknown => None,
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,10 +6,16 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::json;
+use shoal_auth::StaticTokens;
+use shoal_policy::RulesInForce;
 
 use crate::certificates::{self, Certificates};
 use crate::cli::{ConfigCommand, ConfigFile, Output};
-use crate::config::{self, Environment, Loaded, Preset, Settings, reference};
+use crate::config::files::is_there;
+use crate::config::{
+    self, AuthMode, Environment, Finding, Loaded, Preset, Role, Settings, Source,
+    reference,
+};
 use crate::exit::Failure;
 use crate::print::{json, print};
 
@@ -47,30 +53,69 @@ fn load(file: &ConfigFile, program: &[Preset]) -> Result<Loaded, Failure> {
 }
 
 fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
-    let mut warnings = config::warnings(&loaded.settings);
-    let missing = certificates::missing(&loaded.settings);
-    if missing.is_empty() {
-        Certificates::open(&loaded.settings).map_err(Failure::usage)?;
-    }
-    warnings.extend(missing);
+    open_files(&loaded.settings)?;
+    let mut warnings: Vec<&Finding> = loaded.warnings.iter().chain(&loaded.absent).collect();
+    let no_pool = no_pool(loaded);
+    warnings.extend(&no_pool);
     let pools: Vec<&str> = loaded.settings.pools.keys().map(String::as_str).collect();
     if output == Output::Json {
+        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         let found = json!({ "sources": loaded.sources, "pools": pools, "warnings": warnings });
         return Ok(json(&found)?);
     }
-    let mut text = "the configuration can be used\n".to_owned();
+    let mut text = match warnings.len() {
+        0 => "the configuration can be used\n".to_owned(),
+        1 => "the configuration can be used, with 1 warning\n".to_owned(),
+        several => format!("the configuration can be used, with {several} warnings\n"),
+    };
     for source in &loaded.sources {
         text.push_str(&format!("  read: {source}\n"));
     }
-    if pools.is_empty() {
-        text.push_str("  no pool is configured: give one with --demo or a command after --\n");
-    } else {
+    if !pools.is_empty() {
         text.push_str(&format!("  pools: {}\n", pools.join(", ")));
     }
     for warning in warnings {
         text.push_str(&format!("  warning: {warning}\n"));
     }
     Ok(text)
+}
+
+/// Opens what the start would open, as far as it is on this machine.
+fn open_files(settings: &Settings) -> Result<(), Failure> {
+    if certificates::are_there(settings) {
+        Certificates::open(settings).map_err(Failure::usage)?;
+    }
+    let auth = &settings.auth;
+    let edge = settings.node.is(Role::Edge);
+    if edge && auth.mode == AuthMode::Tokens && is_there(auth.tokens_file.as_deref()) {
+        // It is watched from then on, for as long as the runtime is there.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.context("cannot start the runtime")?;
+        let opened = runtime.block_on(async { StaticTokens::start(auth).map(drop) });
+        opened.map_err(|reason| Failure::usage(format!("auth.tokens_file: {reason}")))?;
+    }
+    if is_there(settings.policy.file.as_deref()) {
+        let opened = RulesInForce::open(&settings.policy).map(drop);
+        opened.map_err(|error| Failure::usage(format!("policy.file: {error}")))?;
+    }
+    Ok(())
+}
+
+/// Without a file there are the demo tools.
+fn no_pool(loaded: &Loaded) -> Option<Finding> {
+    let settings = &loaded.settings;
+    let is_none = loaded.from_file && settings.pools.is_empty() && settings.node.is(Role::Worker);
+    is_none.then(|| Finding {
+        setting: "pools".to_owned(),
+        origin: Source::Default,
+        position: None,
+        problem: "there is none, so `shoal serve` does not start without --demo, a URL or a command after --: add \
+                  [pools.<name>] with a backend"
+            .to_owned(),
+        help: None,
+    })
 }
 
 fn show(loaded: &Loaded, output: Output) -> Result<String, Failure> {

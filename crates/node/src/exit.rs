@@ -137,7 +137,11 @@ impl Failure {
     /// printed there.
     pub fn report(&self, output: Output) -> ExitCode {
         let line = (!self.told).then(|| self.line());
-        let object = json!({ "error": { "exit_code": self.code(), "message": self.to_string() } });
+        let mut object =
+            json!({ "error": { "exit_code": self.code(), "message": self.to_string() } });
+        if let Some(config::Error::Unusable(findings)) = self.error.downcast_ref() {
+            object["error"]["findings"] = json!(findings.list());
+        }
         let prints_json = output == Output::Json && !self.printed;
         let (done, written) = mpsc::channel();
         thread::spawn(move || {

@@ -175,7 +175,7 @@ fn mentions(server: &StdioConfig, name: &str) -> bool {
 }
 
 /// Finds a program as the operating system will.
-fn find(command: &str, path: &OsStr) -> Result<(), String> {
+pub(crate) fn find(command: &str, path: &OsStr) -> Result<(), String> {
     if command.contains('/') {
         return is_program(Path::new(command));
     }

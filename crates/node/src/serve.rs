@@ -13,9 +13,7 @@ use shoal_ports::NodeId;
 use crate::admin::{Console, Front, OperatorCalls, OperatorEdge};
 use crate::certificates::Certificates;
 use crate::cli::{Pools, Serve};
-use crate::config::{
-    self, AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings,
-};
+use crate::config::{AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings};
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::narrator::{Addresses, Narrator};
@@ -84,7 +82,7 @@ pub async fn run(
     let settings = loaded.settings.clone();
     let narrator = Narrator::new(&settings);
     narrator.starting(&loaded, &serve.pools);
-    for warning in config::warnings(&settings) {
+    for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
     if settings.node.is(Role::Worker) {

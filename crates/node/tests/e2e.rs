@@ -15,6 +15,8 @@ mod certificate;
 mod client;
 #[path = "e2e/command.rs"]
 mod command;
+#[path = "e2e/config_check.rs"]
+mod config_check;
 #[path = "e2e/console.rs"]
 mod console;
 #[path = "e2e/descriptors.rs"]

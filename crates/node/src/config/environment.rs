@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use toml::Value;
 
-use super::standard;
+use super::finding::Finding;
+use super::layers::Source;
+use super::{reference, standard};
 
 /// Names the configuration file.
 pub const CONFIG_FILE: &str = "SHOAL_CONFIG";
@@ -40,6 +42,8 @@ pub struct Environment {
     pub token: Option<String>,
     /// The settings, ordered by name, so that a whole table comes before its members.
     pub variables: Vec<Variable>,
+    /// Names that begin as ours do and set nothing.
+    pub unread: Vec<String>,
     /// What the variables of OpenTelemetry (`OTEL_…`) say, which anything else overrides.
     pub standard: Vec<Variable>,
 }
@@ -63,12 +67,45 @@ impl Environment {
                 _ if name.starts_with(standard::PREFIX) => {
                     of_telemetry.insert(name, text);
                 }
-                _ => environment.variables.extend(variable(name, &text)),
+                _ => match variable(&name, &text) {
+                    Some(variable) => environment.variables.push(variable),
+                    None if name.starts_with(PREFIX) => environment.unread.push(name),
+                    None => {}
+                },
             }
         }
+        environment.unread.sort();
         environment.variables.sort_by(|a, b| a.path.cmp(&b.path));
         environment.standard = standard::settings(&of_telemetry);
         environment
+    }
+}
+
+impl Environment {
+    /// Variables that are probably meant as settings and set nothing, because one underscore stands between the parts.
+    pub(super) fn without_effect(&self) -> Vec<Finding> {
+        if self.unread.is_empty() {
+            return Vec::new();
+        }
+        let settings = reference::settings();
+        let meant = |name: &&String| {
+            let same = |path: &&Vec<String>| {
+                format!("{PREFIX}{}", path.join("_").to_uppercase()) == **name
+            };
+            let found = settings.iter().find(same)?;
+            let keys: Vec<&str> = found.iter().map(String::as_str).collect();
+            Some(Finding {
+                setting: found.join("."),
+                origin: Source::Variable((*name).clone()),
+                position: None,
+                problem: format!(
+                    "it sets nothing: two underscores stand between the parts, {}",
+                    variable_name(&keys)
+                ),
+                help: None,
+            })
+        };
+        self.unread.iter().filter_map(|name| meant(&name)).collect()
     }
 }
 
@@ -77,7 +114,7 @@ pub(super) fn variable_name(path: &[&str]) -> String {
     format!("{PREFIX}{}", path.join(SEPARATOR).to_uppercase())
 }
 
-fn variable(name: String, text: &str) -> Option<Variable> {
+fn variable(name: &str, text: &str) -> Option<Variable> {
     let rest = name.strip_prefix(PREFIX)?;
     if !rest.contains(SEPARATOR) && !LISTS.contains(&rest) {
         return None;
@@ -94,7 +131,7 @@ fn variable(name: String, text: &str) -> Option<Variable> {
     Some(Variable {
         value: value(text),
         path,
-        name,
+        name: name.to_owned(),
     })
 }
 

@@ -1,8 +1,9 @@
 //! Why a configuration cannot be used, in words that say what to change.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use super::layers::Source;
+use super::finding::Finding;
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -15,42 +16,43 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The file is not TOML.
-    #[error("the configuration file {}, line {line}, is not TOML: {reason}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// Why.
-        reason: String,
-    },
-    /// A setting that does not exist, or a value that it cannot have.
-    #[error("{setting}, set by {origin}: {reason}{}", hint(help))]
-    Setting {
-        /// The setting's name, dotted.
-        setting: String,
-        /// Who set it.
-        origin: Source,
-        /// What is wrong.
-        reason: String,
-        /// What the setting is, where there is such a setting.
-        help: Option<String>,
-    },
-    /// Settings that do not go together, or that need something that is not there.
-    #[error("{setting}, set by {origin}: {reason}")]
-    Rule {
-        /// The setting to change, dotted.
-        setting: String,
-        /// Who set it.
-        origin: Source,
-        /// What is wrong and what is allowed.
-        reason: String,
-    },
+    /// Everything that is wrong with the settings.
+    #[error("{0}")]
+    Unusable(Findings),
 }
 
-fn hint(help: &Option<String>) -> String {
-    help.as_ref()
-        .map(|help| format!("\n  {help}"))
-        .unwrap_or_default()
+/// Everything that is wrong with the settings. There is at least one.
+#[derive(Debug)]
+pub struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// All of them, in the order in which somebody reads.
+    pub(super) fn new(mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_cached_key(Finding::order);
+        Self(findings)
+    }
+
+    /// Each of them.
+    pub fn list(&self) -> &[Finding] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let several = self.0.len() > 1;
+        if several {
+            write!(f, "the configuration has {} errors", self.0.len())?;
+        }
+        for finding in &self.0 {
+            if several {
+                f.write_str("\n  ")?;
+            }
+            write!(f, "{finding}")?;
+            if let Some(help) = &finding.help {
+                write!(f, "\n    {help}")?;
+            }
+        }
+        Ok(())
+    }
 }

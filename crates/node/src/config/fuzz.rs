@@ -1,9 +1,19 @@
 //! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
 
-use super::{Error, Layers, Settings, Source, Table, typed};
+use std::path::Path;
 
-pub(crate) fn read(text: &str) -> Result<Settings, Error> {
+use super::layers::Layers;
+use super::load::{finding, understand};
+use super::{Settings, document, reference};
+
+/// Reads a configuration file, and says what is wrong with it.
+pub(crate) fn read(text: &str) -> Option<Settings> {
     let mut layers = Layers::default();
-    layers.apply(text.parse::<Table>().unwrap_or_default(), &Source::Program);
-    typed(&layers)
+    let (table, places) = document::read(text).ok()?;
+    layers.apply_file(table, places, Path::new("fuzzed.toml"));
+    let (settings, deviations) = understand(&reference::inlined(), &layers);
+    for deviation in deviations {
+        let _ = finding(deviation, &layers).to_string();
+    }
+    settings
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
+
+use super::document::{Place, Places};
+use super::setting_path::{SettingPath, Step};
 
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +30,7 @@ impl fmt::Display for Source {
             Self::Default => f.write_str("the defaults"),
             Self::Program => f.write_str("the program"),
             Self::File(path) => write!(f, "the file {}", path.display()),
-            Self::Variable(name) => write!(f, "the environment variable {name}"),
+            Self::Variable(name) => write!(f, "the variable {name}"),
             Self::Flag(flag) => write!(f, "the command line ({flag})"),
         }
     }
@@ -40,14 +43,18 @@ impl fmt::Display for Source {
 pub(super) struct Layers {
     merged: Table,
     origin: BTreeMap<Vec<String>, Source>,
+    /// Those of the file.
+    places: Places,
 }
 
 impl Layers {
-    /// Lays a whole table on top.
-    pub(super) fn apply(&mut self, table: Table, source: &Source) {
+    /// Lays the configuration file on top.
+    pub(super) fn apply_file(&mut self, table: Table, places: Places, file: &Path) {
+        let source = Source::File(file.to_owned());
         for (key, value) in table {
-            self.set(&[key], value, source);
+            self.set(&[key], value, &source);
         }
+        self.places = places;
     }
 
     /// Lays one setting on top.
@@ -89,6 +96,27 @@ impl Layers {
                 None => return Source::Default,
             }
         }
+    }
+
+    /// Where in the file `origin` has set the setting at `path`, or the nearest one that it says anything of.
+    pub(super) fn place_of(&self, path: &SettingPath, origin: &Source) -> Option<Place> {
+        match origin {
+            Source::File(_) => self.places.nearest(path),
+            _ => None,
+        }
+    }
+
+    /// What somebody set at `path`.
+    pub(super) fn value_at(&self, path: &SettingPath) -> Option<&Value> {
+        let (first, rest) = path.0.split_first()?;
+        let Step::Key(key) = first else {
+            return None;
+        };
+        rest.iter()
+            .try_fold(self.merged.get(key)?, |value, step| match step {
+                Step::Key(key) => value.get(key),
+                Step::Index(index) => value.get(*index),
+            })
     }
 
     /// The sources that set anything, for the log.

@@ -9,11 +9,41 @@ use serde_json::Value;
 
 use super::{Settings, environment};
 
+/// Stands for a name that operators choose.
+pub(super) const ANY: &str = "<name>";
+
 /// JSON Schema of the configuration file, for editors.
 pub fn schema() -> Schema {
     let mut schema = schema_for!(Settings);
     schema.insert("title".to_owned(), "Configuration of Shoal".into());
     schema
+}
+
+/// The keys of every setting; `<name>` stands for a name that operators choose.
+pub(super) fn settings() -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    collect(&inlined(), &mut Vec::new(), &mut all);
+    all
+}
+
+pub(super) fn collect(schema: &Value, at: &mut Vec<String>, all: &mut Vec<Vec<String>>) {
+    for (key, member) in members(schema) {
+        at.push(key.to_owned());
+        all.push(at.clone());
+        collect(member, at, all);
+        at.pop();
+    }
+    if let Some(each) = schema
+        .get("additionalProperties")
+        .filter(|each| is_table(each))
+    {
+        at.push(ANY.to_owned());
+        collect(each, at, all);
+        at.pop();
+    }
+    for variant in variants(schema) {
+        collect(variant, at, all);
+    }
 }
 
 /// What the setting at `path` is, its default, and the variable that sets it; `None` where there is no
@@ -23,7 +53,7 @@ pub(super) fn help(path: &[String]) -> Option<String> {
     let setting = path
         .iter()
         .try_fold(&root, |schema, key| member(schema, key))?;
-    if is_table(setting) {
+    if is_table(setting) || text_of(setting).is_empty() {
         return None;
     }
     let name = path.join(".");
@@ -44,7 +74,7 @@ pub(super) fn help(path: &[String]) -> Option<String> {
 }
 
 /// The schema with every reference replaced by what it points to.
-fn inlined() -> Value {
+pub(super) fn inlined() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
     });
@@ -55,7 +85,7 @@ fn inlined() -> Value {
 }
 
 /// What a table says of one of its keys.
-fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+pub(super) fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let own = schema["properties"].get(key);
     let named = || {
         schema
@@ -71,7 +101,7 @@ fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
 }
 
 /// What it may be: of what need not be set, each of its own variants.
-fn variants(schema: &Value) -> Vec<&Value> {
+pub(super) fn variants(schema: &Value) -> Vec<&Value> {
     let alternatives = ["oneOf", "anyOf"]
         .into_iter()
         .filter_map(|keyword| schema.get(keyword)?.as_array())
@@ -84,12 +114,12 @@ fn variants(schema: &Value) -> Vec<&Value> {
         .collect()
 }
 
-fn is_table(schema: &Value) -> bool {
+pub(super) fn is_table(schema: &Value) -> bool {
     schema.get("properties").is_some() || schema.get("additionalProperties").is_some()
 }
 
 /// The plain values of an enumeration.
-fn choices(schema: &Value) -> Vec<String> {
+pub(super) fn choices(schema: &Value) -> Vec<String> {
     let listed = |schema: &Value| -> Vec<Value> {
         let several = schema.get("enum").and_then(Value::as_array).cloned();
         several.unwrap_or_else(|| schema.get("const").cloned().into_iter().collect())
@@ -118,4 +148,13 @@ fn default_of(schema: &Value) -> Option<String> {
     toml::Value::try_from(default)
         .ok()
         .map(|value| value.to_string())
+}
+
+/// The settings of a table, by their names.
+fn members(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, member)| (name.as_str(), member))
 }

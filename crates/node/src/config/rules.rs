@@ -1,10 +1,13 @@
 //! Checks what no single setting can say of itself.
 
+use std::collections::BTreeSet;
+use std::slice;
+
 use shoal_edge::TrustedProxies;
 use shoal_policy::Policy;
 use shoal_ports::QuotaConfig;
 
-use super::error::Error;
+use super::finding::Finding;
 use super::layers::Layers;
 use super::{AuthMode, Backend, Role, Settings};
 
@@ -14,118 +17,154 @@ mod limits;
 mod pools;
 mod server;
 
-/// Checks settings that go together, and what they name outside of the configuration.
-pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
-    for rule in [
-        cluster::roles,
-        cluster::cluster,
-        tls,
-        cluster::store,
-        auth::anonymous,
-        auth::tokens,
-        auth::oauth,
-        policy,
-        quotas,
-        outbound,
-        auth::console,
-        server::path,
-        server::own_paths,
-        server::addresses,
-        server::names,
-        limits::positive,
-        limits::bodies,
-        pools::pools,
-        logging,
-        telemetry,
-        audit,
-    ] {
-        rule(settings).map_err(|broken| broken.into_error(layers))?;
+/// Checks settings that go together, and what they name outside of the configuration. A rule about tables that were `misread` is
+/// left out: what it would say could follow from that alone.
+pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
+    let rules: [(&[&str], Rule); 22] = [
+        (&["node", "cluster"], cluster::roles),
+        (&["cluster"], cluster::cluster),
+        (&["server", "cluster"], tls),
+        (&["node"], cluster::store),
+        (&["auth", "server"], auth::anonymous),
+        (&["auth"], auth::tokens),
+        (&["auth"], auth::oauth),
+        (&["policy"], policy),
+        (&["quotas", "server"], quotas),
+        (&["outbound"], outbound),
+        (&["server"], auth::console),
+        (&[], server::path),
+        (&["server"], server::own_paths),
+        (&["server", "node"], server::addresses),
+        (&[], server::names),
+        (&[], limits::positive),
+        (&["limits"], limits::bodies),
+        (&[], pools::pools),
+        (&[], logging),
+        (&["telemetry"], telemetry),
+        (&["audit", "telemetry"], audit),
+        (&["state_keys"], state_keys),
+    ];
+    let mut broken = Broken::default();
+    for (reads, rule) in rules {
+        if !reads.iter().any(|table| misread.contains(table)) {
+            rule(settings, &mut broken);
+        }
     }
-    settings
-        .state_keys
-        .key_ring()
-        .map(drop)
-        .map_err(|reason| BrokenRule::new("state_keys.keys", reason).into_error(layers))
+    broken.0
+}
+
+type Rule = fn(&Settings, &mut Broken);
+
+/// The rules that are broken.
+#[derive(Default)]
+struct Broken(Vec<BrokenRule>);
+
+impl Broken {
+    /// The setting to change, and why.
+    fn add(&mut self, setting: impl Into<String>, reason: impl Into<String>) {
+        self.0.push(BrokenRule {
+            setting: setting.into(),
+            reason: reason.into(),
+        });
+    }
 }
 
 /// A broken rule: the setting to change, and why.
-struct BrokenRule {
+pub(super) struct BrokenRule {
     setting: String,
     reason: String,
 }
 
 impl BrokenRule {
-    fn new(setting: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self {
-            setting: setting.into(),
-            reason: reason.into(),
-        }
-    }
-
-    fn into_error(self, layers: &Layers) -> Error {
-        let path: Vec<String> = self.setting.split('.').map(str::to_owned).collect();
-        Error::Rule {
-            origin: layers.source_of(&path),
-            setting: self.setting,
-            reason: self.reason,
-        }
+    /// With the place where the setting was set.
+    pub(super) fn finding(self, layers: &Layers) -> Finding {
+        Finding::of_setting(self.setting, self.reason, layers)
     }
 }
 
 /// Its shape alone: where a configuration is checked, the files of the machine that it is for need not be.
-fn tls(settings: &Settings) -> Result<(), BrokenRule> {
+fn tls(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     for (table, port) in [
         ("server.tls", &server.tls),
         ("server.admin_tls", &server.admin_tls),
     ] {
-        port.files(table)
-            .map_err(|(setting, reason)| BrokenRule::new(format!("{table}.{setting}"), reason))?;
+        if let Err((setting, reason)) = port.files(table) {
+            broken.add(format!("{table}.{setting}"), reason);
+        }
     }
-    let checked = settings.cluster.tls.files().map(drop);
-    checked.map_err(|(setting, reason)| BrokenRule::new(setting, reason))
+    if let Err((setting, reason)) = settings.cluster.tls.files() {
+        broken.add(setting, reason);
+    }
 }
 
 /// The rules themselves: where a configuration is checked, the file of the machine that it is for need not be.
-fn policy(settings: &Settings) -> Result<(), BrokenRule> {
+fn policy(settings: &Settings, broken: &mut Broken) {
     let policy = &settings.policy;
     if policy.reread.get().is_zero() {
-        return Err(BrokenRule::new("policy.reread", "it must be longer than 0"));
+        broken.add("policy.reread", "it must be longer than 0");
     }
-    let compiled = Policy::compile(&policy.rules).map(drop);
-    compiled.map_err(|error| BrokenRule::new("policy.rules", error.to_string()))
+    let mut all_fit = true;
+    for (at, rule) in policy.rules.iter().enumerate() {
+        if let Err(error) = Policy::compile(slice::from_ref(rule)) {
+            all_fit = false;
+            broken.add(format!("policy.rules[{at}]"), error.to_string());
+        }
+    }
+    if let (true, Err(error)) = (all_fit, Policy::compile(&policy.rules)) {
+        broken.add("policy.rules", error.to_string());
+    }
 }
 
-fn quotas(settings: &Settings) -> Result<(), BrokenRule> {
-    QuotaConfig::check_all(&settings.quotas).map_err(|why| BrokenRule::new("quotas", why))?;
-    let proxies = TrustedProxies::parse(&settings.server.trusted_proxies);
-    let proxies = proxies.map_err(|why| BrokenRule::new("server.trusted_proxies", why));
-    proxies.map(drop)
+fn quotas(settings: &Settings, broken: &mut Broken) {
+    let mut all_fit = true;
+    for (at, quota) in settings.quotas.iter().enumerate() {
+        if let Err(reason) = QuotaConfig::check_all(slice::from_ref(quota)) {
+            all_fit = false;
+            broken.add(format!("quotas[{at}]"), reason);
+        }
+    }
+    if let (true, Err(reason)) = (all_fit, QuotaConfig::check_all(&settings.quotas)) {
+        broken.add("quotas", reason);
+    }
+    if let Err(reason) = TrustedProxies::parse(&settings.server.trusted_proxies) {
+        broken.add("server.trusted_proxies", reason);
+    }
 }
 
-fn outbound(settings: &Settings) -> Result<(), BrokenRule> {
-    let checked = settings.outbound.check();
-    checked.map_err(|reason| BrokenRule::new("outbound.allow", reason))
+fn outbound(settings: &Settings, broken: &mut Broken) {
+    if let Err(reason) = settings.outbound.check() {
+        broken.add("outbound.allow", reason);
+    }
 }
 
-fn logging(settings: &Settings) -> Result<(), BrokenRule> {
-    shoal_telemetry::logging::check(&settings.logging.level)
-        .map_err(|error| BrokenRule::new("logging.level", error.to_string()))
+fn logging(settings: &Settings, broken: &mut Broken) {
+    if let Err(error) = shoal_telemetry::logging::check(&settings.logging.level) {
+        broken.add("logging.level", error.to_string());
+    }
 }
 
-fn audit(settings: &Settings) -> Result<(), BrokenRule> {
+fn audit(settings: &Settings, broken: &mut Broken) {
     let audit = &settings.audit;
     if audit.otlp && !settings.telemetry.sends_logs() {
-        return Err(BrokenRule::new(
+        broken.add(
             "audit.otlp",
             "needs a collector that takes log records: set telemetry.endpoint and telemetry.logs.otlp = true",
-        ));
+        );
     }
-    let checked = audit.check();
-    checked.map_err(|(setting, problem)| BrokenRule::new(format!("audit.{setting}"), problem))
+    if let Err((setting, problem)) = audit.check() {
+        broken.add(format!("audit.{setting}"), problem);
+    }
 }
 
-fn telemetry(settings: &Settings) -> Result<(), BrokenRule> {
-    let checked = settings.telemetry.check();
-    checked.map_err(|wrong| BrokenRule::new(format!("telemetry.{}", wrong.setting), wrong.problem))
+fn telemetry(settings: &Settings, broken: &mut Broken) {
+    if let Err(wrong) = settings.telemetry.check() {
+        broken.add(format!("telemetry.{}", wrong.setting), wrong.problem);
+    }
+}
+
+fn state_keys(settings: &Settings, broken: &mut Broken) {
+    if let Err(reason) = settings.state_keys.key_ring() {
+        broken.add("state_keys.keys", reason);
+    }
 }

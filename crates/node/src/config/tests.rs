@@ -3,6 +3,7 @@
 mod changes;
 mod layering;
 mod messages;
+mod mistakes;
 mod redaction;
 mod reference;
 mod shares;

@@ -1,20 +1,58 @@
 //! What can be used and is dangerous all the same: `config check` prints it, a serving process logs it.
 
+use super::finding::Finding;
+use super::layers::Layers;
 use super::{AuthMode, Pool, Role, Settings};
 
-/// What an operator should know of these settings, each in one line.
-pub fn warnings(settings: &Settings) -> Vec<String> {
-    [
-        anonymous,
-        plain_issuers,
-        own_keys,
-        open_cluster,
-        unshared_places,
-        dozing,
-    ]
-    .iter()
-    .filter_map(|rule| rule(settings))
-    .collect()
+/// What an operator should know of these settings, with the places where they were set.
+pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
+    let rules: [(&str, Rule); 9] = [
+        ("server.listen", anonymous),
+        ("server.allowed_origins", any_origin),
+        ("server.allowed_hosts", any_host),
+        ("server.admin_hosts", any_admin_host),
+        ("auth.issuers", plain_issuers),
+        ("state_keys.keys", own_keys),
+        ("cluster.listen", open_cluster),
+        ("pools", unshared_places),
+        ("session.doze_after", dozing),
+    ];
+    let warned = rules.iter().filter_map(|(setting, rule)| {
+        let text = rule(settings)?;
+        Some(Finding::of_setting((*setting).to_owned(), text, layers))
+    });
+    warned.collect()
+}
+
+type Rule = fn(&Settings) -> Option<String>;
+
+/// Any page in a caller's browser is then the caller.
+fn any_origin(settings: &Settings) -> Option<String> {
+    let origins = &settings.server.allowed_origins;
+    origins.iter().any(|origin| origin == "*").then(|| {
+        "ANY WEB PAGE that a user opens may call the server from the user's browser: list the origins of your pages instead \
+         of \"*\""
+            .to_owned()
+    })
+}
+
+/// What a name may be is what keeps rebinding out, where no other check does.
+fn any_host(settings: &Settings) -> Option<String> {
+    let server = &settings.server;
+    let any = server.allowed_hosts.iter().any(|host| host == "*");
+    (any && server.listen.ip().is_loopback()).then(|| rebound("clients"))
+}
+
+fn any_admin_host(settings: &Settings) -> Option<String> {
+    let any = settings.server.admin_hosts.iter().any(|host| host == "*");
+    any.then(|| rebound("operators"))
+}
+
+fn rebound(who: &str) -> String {
+    format!(
+        "ANY NAME is accepted, so a web page can point a name of its own at this address and act as your {who} do (DNS \
+         rebinding): list the names that {who} use instead of \"*\""
+    )
 }
 
 fn anonymous(settings: &Settings) -> Option<String> {

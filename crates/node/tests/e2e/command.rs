@@ -110,7 +110,7 @@ async fn what_cannot_be_done_is_said_once_with_exit_code_2() {
         (&["serve", "--roles", "worker"], "--join"),
         (&["serve", "--listen", "0.0.0.0:0"], "auth.allow_anonymous"),
         (&["serve", "--config", "/does/not/exist"], "cannot be read"),
-        (&["serve", "--config", file], "unknown field"),
+        (&["serve", "--config", file], "there is no such setting"),
         (&["serve", "--port", "1"], "--port"),
         (&["stdio"], "nothing to serve"),
         (&["stdio", "--url", "nonsense"], "http://HOST:PORT/mcp"),
@@ -196,7 +196,9 @@ async fn what_is_dangerous_is_said_by_the_check_and_at_the_start() {
     let checked = output(&["config", "check", "--config", file], "").await;
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     assert!(
-        checked.stdout.contains("warning: NO TLS BETWEEN PROCESSES"),
+        checked
+            .stdout
+            .contains("cluster.listen: NO TLS BETWEEN PROCESSES"),
         "{}",
         checked.stdout
     );

@@ -31,9 +31,6 @@ pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
     }
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
 
 impl Node {
     async fn sweep(self: &Arc<Self>) {

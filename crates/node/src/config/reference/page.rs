@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{choices, default_of, inlined, is_table, text_of, variants};
+use super::{choices, default_of, inlined, is_table, members, text_of, variants};
 
 const HEAD: &str = "\
 # Configuration
@@ -25,11 +25,18 @@ Shoal needs no configuration. What it is told comes from four places, later ones
 Between the defaults and the file stand the variables that OpenTelemetry knows, where `[telemetry]` names them;
 those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left alone.
 
-Tables are merged key by key; a list is replaced as a whole. A setting that does not exist, or a value that
-it cannot have, ends the start with exit code 2 and a message that names the setting and who set it.
+Tables are merged key by key; a list is replaced as a whole. If a setting does not exist, or cannot have its value, the start ends with exit
+code 2. Shoal prints all errors at once, each with its place and what to write instead:
 
-`shoal config check` reads everything, except for the files of `[cluster.tls]` and `policy.file`, and starts nothing. `shoal config
-show` prints what is in force, without secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
+```text
+shoal: the configuration has 3 errors
+  shoal.toml:2:1: server.lisen: there is no such setting; did you mean server.listen?
+  shoal.toml:7:15: pools.files.concurrency: \"8\" is text: write the number without quotes
+  the variable SHOAL_CALLS__TIMEOUT: calls.timeout: 30 has no unit: write \"30s\" for seconds, or \"30ms\" for milliseconds
+```
+
+`shoal config check` prints the same and starts nothing. It opens the files that the settings name. It warns about files and programs that are not on
+this machine, because they need to be only where Shoal runs. `shoal config show` prints what is in force, without secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
 (`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`).
 
 ```toml
@@ -145,12 +152,4 @@ fn meanings(schema: &Value) -> String {
         [] => String::new(),
         all => format!(" One of `{}`.", all.join("`, `")),
     }
-}
-
-fn members(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    schema["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, member)| (name.as_str(), member))
 }

@@ -2,92 +2,94 @@
 
 use shoal_ports::Principal;
 
-use super::{AuthMode, BrokenRule, Settings};
+use super::super::{Operator, SecretSource, Token};
+use super::{AuthMode, Broken, Settings};
 
-pub(super) fn anonymous(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn anonymous(settings: &Settings, broken: &mut Broken) {
     let auth = &settings.auth;
     let open = auth.mode == AuthMode::None && !settings.server.listen.ip().is_loopback();
-    if !open || auth.allow_anonymous {
-        return Ok(());
+    if open && !auth.allow_anonymous {
+        broken.add(
+            "server.listen",
+            format!(
+                "{} can be reached by other machines, and auth.mode = \"none\" would let everybody there call \
+                 every tool: set auth.mode = \"tokens\", listen on 127.0.0.1, or accept it with \
+                 auth.allow_anonymous = true",
+                settings.server.listen
+            ),
+        );
     }
-    Err(BrokenRule::new(
-        "server.listen",
-        format!(
-            "{} can be reached by other machines, and auth.mode = \"none\" would let everybody there call \
-             every tool: set auth.mode = \"tokens\", listen on 127.0.0.1, or accept it with \
-             auth.allow_anonymous = true",
-            settings.server.listen
-        ),
-    ))
 }
 
-pub(super) fn tokens(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn tokens(settings: &Settings, broken: &mut Broken) {
     let auth = &settings.auth;
     if auth.mode == AuthMode::Tokens && auth.tokens.is_empty() && auth.tokens_file.is_none() {
-        return Err(BrokenRule::new(
+        broken.add(
             "auth.mode",
             "\"tokens\" needs at least one entry in auth.tokens, or auth.tokens_file, or nobody can call",
-        ));
+        );
     }
-    if auth.mode == AuthMode::None && auth.tokens_file.is_some() {
-        return Err(BrokenRule::new(
-            "auth.tokens_file",
+    let given = [
+        ("auth.tokens_file", auth.tokens_file.is_some()),
+        ("auth.tokens", !auth.tokens.is_empty()),
+    ];
+    for (setting, _) in given
+        .iter()
+        .filter(|(_, given)| *given && auth.mode == AuthMode::None)
+    {
+        broken.add(
+            *setting,
             "tokens are given but not asked for: set auth.mode = \"tokens\"",
-        ));
-    }
-    if auth.mode == AuthMode::None && !auth.tokens.is_empty() {
-        return Err(BrokenRule::new(
-            "auth.tokens",
-            "tokens are given but not asked for: set auth.mode = \"tokens\"",
-        ));
+        );
     }
     for (at, token) in auth.tokens.iter().enumerate() {
+        let setting = format!("auth.tokens[{at}]");
         if token.name.is_empty() {
-            return Err(BrokenRule::new("auth.tokens", "a token needs a name"));
-        }
-        if Principal::new(token.name.as_str()).is_reserved() {
+            broken.add(&setting, "a token needs a name");
+        } else if Principal::new(token.name.as_str()).is_reserved() {
             let name = &token.name;
-            let reserved = format!("the name {name:?} is reserved for Shoal itself: use another");
-            return Err(BrokenRule::new("auth.tokens", reserved));
+            broken.add(
+                &setting,
+                format!("the name {name:?} is reserved for Shoal itself: use another"),
+            );
         }
-        let twice = auth.tokens[..at]
-            .iter()
-            .find(|earlier| earlier.sha256 == token.sha256);
-        if let Some(earlier) = twice {
-            return Err(BrokenRule::new(
-                "auth.tokens",
-                format!(
-                    "{:?} and {:?} have the same token: each needs its own",
-                    earlier.name, token.name
-                ),
-            ));
+        let same = |earlier: &&Token| earlier.sha256 == token.sha256;
+        if let Some(earlier) = auth.tokens[..at].iter().find(same) {
+            let (one, other) = (&earlier.name, &token.name);
+            broken.add(
+                &setting,
+                format!("{one:?} and {other:?} have the same token: each needs its own"),
+            );
         }
     }
-    Ok(())
 }
 
-pub(super) fn oauth(settings: &Settings) -> Result<(), BrokenRule> {
-    let checked = settings.auth.check();
-    checked.map_err(|bad| BrokenRule::new(format!("auth.{}", bad.setting), bad.reason))
+pub(super) fn oauth(settings: &Settings, broken: &mut Broken) {
+    if let Err(bad) = settings.auth.check() {
+        broken.add(format!("auth.{}", bad.setting), bad.reason);
+    }
 }
 
-pub(super) fn console(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn console(settings: &Settings, broken: &mut Broken) {
     let token = settings.server.admin_token.as_ref();
-    token
-        .map_or(Ok(()), |token| token.read_token().map(drop))
-        .map_err(|reason| BrokenRule::new("server.admin_token", reason))?;
+    if let Some(Err(reason)) = token.map(SecretSource::read_token) {
+        broken.add("server.admin_token", reason);
+    }
     let operators = &settings.server.operators;
     for (at, operator) in operators.iter().enumerate() {
-        let wrong = |problem| Err(BrokenRule::new(format!("server.operators[{at}]"), problem));
+        let setting = format!("server.operators[{at}]");
         if operator.name.trim().is_empty() {
-            return wrong("needs a name, which logs and the audit trail give");
+            broken.add(
+                &setting,
+                "needs a name, which logs and the audit trail give",
+            );
         }
-        if operators[..at]
-            .iter()
-            .any(|other| other.sha256 == operator.sha256)
-        {
-            return wrong("has the token of one before: nobody could tell who does something");
+        let same = |other: &Operator| other.sha256 == operator.sha256;
+        if operators[..at].iter().any(same) {
+            broken.add(
+                &setting,
+                "has the token of one before: nobody could tell who does something",
+            );
         }
     }
-    Ok(())
 }

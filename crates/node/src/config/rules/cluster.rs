@@ -1,95 +1,96 @@
 //! Checks the roles of a node, and how it reaches the other processes of its cluster.
 
-use super::{BrokenRule, Role, Settings};
+use super::{Broken, Role, Settings};
 
-pub(super) fn roles(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn roles(settings: &Settings, broken: &mut Broken) {
     let (node, cluster) = (&settings.node, &settings.cluster);
     let (edge, session) = (node.is(Role::Edge), node.is(Role::Session));
-    let broken = |reason: &str| Err(BrokenRule::new("node.roles", reason));
+    let mut wrong = |reason: &str| broken.add("node.roles", reason);
     if node.roles.is_empty() {
-        return broken("name at least one of edge, session and worker");
+        return wrong("name at least one of edge, session and worker");
     }
     if !edge && !session {
         if cluster.join.is_empty() {
-            return broken(
+            wrong(
                 "a process with workers alone needs nodes to work for: give --join HOST:PORT of an edge or \
                  session node (cluster.join)",
             );
         }
-        return Ok(());
+        return;
     }
     if edge != session && node.store.is_memory() {
-        return broken(
+        return wrong(
             "an edge without sessions, or sessions without an edge, share them with other processes through \
              Redis: give --store redis://HOST:PORT, or both roles",
         );
     }
     if cluster.listen.is_none() {
         if edge != session {
-            return broken(
+            return wrong(
                 "edges and session nodes reach one another: give --cluster-listen ADDRESS:PORT \
                  (cluster.listen)",
             );
         }
         if !node.is(Role::Worker) {
-            return broken(
+            wrong(
                 "without the role worker, workers of other processes must be able to join: give \
                  --cluster-listen ADDRESS:PORT (cluster.listen)",
             );
         }
     }
-    Ok(())
 }
 
-pub(super) fn cluster(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn cluster(settings: &Settings, broken: &mut Broken) {
     let cluster = &settings.cluster;
     let unspecified = cluster
         .listen
         .is_some_and(|address| address.ip().is_unspecified());
     if unspecified && cluster.advertise.is_none() {
-        return Err(BrokenRule::new(
+        broken.add(
             "cluster.advertise",
             "other processes cannot dial 0.0.0.0 or [::]: say where they reach this one, as HOST:PORT",
-        ));
+        );
     }
     if let Some(address) = cluster.plaintext_to_others()
         && !cluster.insecure
     {
-        return Err(BrokenRule::new(
+        broken.add(
             "cluster.listen",
             format!(
                 "{address} can be reached by other machines, and without TLS whoever is there can act as a node or a worker: \
                  set certificate, key and authority of [cluster.tls], or listen on 127.0.0.1, or accept it with \
                  cluster.insecure = true"
             ),
-        ));
+        );
     }
     let newest = shoal_rpc::LinkConfig::default().max_version;
     if !(1..=newest).contains(&cluster.protocol) {
-        return Err(BrokenRule::new(
+        broken.add(
             "cluster.protocol",
             format!("this release speaks the versions 1 to {newest}"),
-        ));
+        );
     }
     let addresses = cluster.join.iter().map(|address| ("cluster.join", address));
     let advertised = cluster.advertise.iter();
-    for (setting, address) in addresses.chain(advertised.map(|a| ("cluster.advertise", a))) {
+    let addresses = addresses.enumerate();
+    let addresses = addresses.map(|(at, (setting, address))| (format!("{setting}[{at}]"), address));
+    let advertised = advertised.map(|address| ("cluster.advertise".to_owned(), address));
+    for (setting, address) in addresses.chain(advertised) {
         let fit = address.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok()
         });
         if !fit {
-            let reason = format!("{address:?} is no HOST:PORT");
-            return Err(BrokenRule::new(setting, reason));
+            broken.add(setting, format!("{address:?} is no HOST:PORT"));
         }
     }
-    Ok(())
 }
 
-pub(super) fn store(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn store(settings: &Settings, broken: &mut Broken) {
     let store = &settings.node.store;
     if store.is_memory() {
-        return Ok(());
+        return;
     }
-    shoal_store_redis::check_url(store.expose())
-        .map_err(|error| BrokenRule::new("node.store", format!("{error}; or \"memory\"")))
+    if let Err(error) = shoal_store_redis::check_url(store.expose()) {
+        broken.add("node.store", format!("{error}; or \"memory\""));
+    }
 }

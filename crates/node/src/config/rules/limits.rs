@@ -1,18 +1,18 @@
 //! Checks numbers and times: most must not be 0, and some not be less than others.
 
-use super::{BrokenRule, Settings};
+use super::{Broken, Settings};
 
-/// The first of these settings, by its name, of which something is so.
-macro_rules! first {
+/// Those of these settings, by their names, of which something is so.
+macro_rules! those {
     ($settings:ident: [$($($part:ident).+),+ $(,)?], |$value:ident| $is:expr) => {
         [$((stringify!($($part).+), { let $value = &$settings.$($part).+; $is })),+]
             .into_iter()
-            .find_map(|(setting, is)| is.then_some(setting))
+            .filter_map(|(setting, is)| is.then_some(setting))
     };
 }
 
-pub(super) fn positive(settings: &Settings) -> Result<(), BrokenRule> {
-    let none = first!(
+pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
+    let none = those!(
         settings: [
             server.tls.handshakes,
             server.admin_tls.handshakes,
@@ -41,10 +41,10 @@ pub(super) fn positive(settings: &Settings) -> Result<(), BrokenRule> {
         ],
         |count| *count == 0
     );
-    if let Some(setting) = none {
-        return Err(BrokenRule::new(setting, "must be at least 1"));
+    for setting in none {
+        broken.add(setting, "must be at least 1");
     }
-    let no_time = first!(
+    let no_time = those!(
         settings: [
             server.header_timeout,
             server.write_timeout,
@@ -70,13 +70,12 @@ pub(super) fn positive(settings: &Settings) -> Result<(), BrokenRule> {
         ],
         |period| period.get().is_zero()
     );
-    match no_time {
-        Some(setting) => Err(BrokenRule::new(setting, "must be longer than 0")),
-        None => Ok(()),
+    for setting in no_time {
+        broken.add(setting, "must be longer than 0");
     }
 }
 
-pub(super) fn bodies(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn bodies(settings: &Settings, broken: &mut Broken) {
     let limits = &settings.limits;
     let one = limits.body_bytes;
     let all = [
@@ -89,14 +88,13 @@ pub(super) fn bodies(settings: &Settings) -> Result<(), BrokenRule> {
             limits.bodies_in_flight_bytes_per_principal,
         ),
     ];
-    match all.iter().find(|(_, all)| *all < one) {
-        None => Ok(()),
-        Some((setting, all)) => Err(BrokenRule::new(
+    for (setting, all) in all.iter().filter(|(_, all)| *all < one) {
+        broken.add(
             *setting,
             format!(
                 "{all} is less than one message may have (limits.body_bytes = {one}), which would never find \
                  room: raise this, or lower that"
             ),
-        )),
+        );
     }
 }

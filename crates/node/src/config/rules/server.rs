@@ -2,82 +2,98 @@
 
 use shoal_edge::HttpSsePaths;
 
-use super::{BrokenRule, Role, Settings};
+use super::{Broken, Role, Settings};
 
-pub(super) fn path(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn path(settings: &Settings, broken: &mut Broken) {
     let path = settings.server.path.as_str();
     let plain = path
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte));
     if path.len() > 1 && path.starts_with('/') && !path.ends_with('/') && plain {
-        return Ok(());
+        return;
     }
-    Err(BrokenRule::new(
+    broken.add(
         "server.path",
         format!(
             "{path:?} is no path such as \"/mcp\": a slash, then letters, digits, - _ . ~ or /"
         ),
-    ))
+    );
 }
 
 /// Each path has one thing to serve.
-pub(super) fn own_paths(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn own_paths(settings: &Settings, broken: &mut Broken) {
     let (path, fixed) = (&settings.server.path, HttpSsePaths::default());
     if !settings.server.http_sse || (*path != fixed.stream && *path != fixed.messages) {
-        return Ok(());
+        return;
     }
-    Err(BrokenRule::new(
+    broken.add(
         "server.path",
         format!(
             "{path:?} is where HTTP+SSE is served (server.http_sse = true): choose another path such as \"/mcp\", or \
              set server.http_sse = false"
         ),
-    ))
+    );
 }
 
 /// Clients and operators connect to different ports.
-pub(super) fn addresses(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let same = server.listen == server.admin && server.admin.port() != 0;
     if !same || !settings.node.is(Role::Edge) {
-        return Ok(());
+        return;
     }
-    Err(BrokenRule::new(
+    broken.add(
         "server.admin",
         format!(
             "{} is server.listen too: clients and operators need a port each",
             server.admin
         ),
-    ))
+    );
 }
 
 /// Names that no header can have would keep out whom they are to let in.
-pub(super) fn names(settings: &Settings) -> Result<(), BrokenRule> {
+pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let hosts = [
         ("server.allowed_hosts", &server.allowed_hosts),
         ("server.admin_hosts", &server.admin_hosts),
     ];
     for (setting, names) in hosts {
-        if let Some(name) = names.iter().find(|name| !is_host(name)) {
-            let reason = format!(
-                "{name:?} is no name as in the Host header, such as \"mcp.example.com\" or \"mcp.example.com:8443\": \
-                 leave out the scheme and the path"
-            );
-            return Err(BrokenRule::new(setting, reason));
+        for name in names {
+            if is_pattern(name) {
+                broken.add(setting, no_pattern(name));
+            } else if !is_host(name) {
+                let reason = format!(
+                    "{name:?} is no name as in the Host header, such as \"mcp.example.com\" or \"mcp.example.com:8443\": \
+                     leave out the scheme and the path"
+                );
+                broken.add(setting, reason);
+            }
         }
     }
-    let origin = |text: &&String| {
+    for text in &server.allowed_origins {
         let host = text.split_once("://").map(|(_, host)| host);
-        *text != "*" && *text != "null" && !host.is_some_and(is_host)
-    };
-    server.allowed_origins.iter().find(origin).map_or(Ok(()), |text| {
-        let reason = format!(
-            "{text:?} is no origin as a browser sends it, such as \"https://app.example.com\": a scheme and a host, \
-             with nothing behind them"
-        );
-        Err(BrokenRule::new("server.allowed_origins", reason))
-    })
+        if is_pattern(text) {
+            broken.add("server.allowed_origins", no_pattern(text));
+        } else if text != "*" && text != "null" && !host.is_some_and(is_host) {
+            let reason = format!(
+                "{text:?} is no origin as a browser sends it, such as \"https://app.example.com\": a scheme and a host, \
+                 with nothing behind them"
+            );
+            broken.add("server.allowed_origins", reason);
+        }
+    }
+}
+
+/// Whether `*` is to stand for a part of a name. Names are compared as a whole.
+fn is_pattern(name: &str) -> bool {
+    name != "*" && name.contains('*')
+}
+
+fn no_pattern(name: &str) -> String {
+    format!(
+        "{name:?} would match nothing: * does not stand for a part of a name, so list each name, or use \"*\" for any"
+    )
 }
 
 /// A host with or without port, or `*`.

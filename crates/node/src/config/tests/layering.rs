@@ -28,7 +28,7 @@ fn what_a_program_sets_lies_below_all_that_is_said_of_it() {
     assert_eq!(settings.pools.len(), 2);
     let refusal = program().program("pools.weather.queue", "many").refusal();
     assert!(
-        refusal.starts_with("pools.weather.queue, set by the program: "),
+        refusal.starts_with("the program: pools.weather.queue: "),
         "{refusal}"
     );
 }
@@ -134,7 +134,8 @@ fn what_kubernetes_makes_for_a_service_called_shoal_is_left_alone() {
             "tcp://10.0.0.1:80".to_owned(),
         ),
     ]);
-    assert_eq!(environment, Environment::default());
+    assert_eq!(environment.variables, []);
+    assert_eq!(environment.without_effect(), []);
 }
 
 #[test]

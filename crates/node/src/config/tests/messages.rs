@@ -18,10 +18,14 @@ fn a_setting_that_does_not_exist() {
         .refusal();
     says(
         &message,
-        &["server.lisen", "variable SHOAL_SERVER__LISEN", "`listen`"],
+        &[
+            "server.lisen",
+            "variable SHOAL_SERVER__LISEN",
+            "SHOAL_SERVER__LISTEN",
+        ],
     );
     let message = operator().file("[sever]\n").refusal();
-    says(&message, &["sever", "shoal.toml", "`server`"]);
+    says(&message, &["sever", "shoal.toml", "did you mean server?"]);
 }
 
 #[test]
@@ -37,14 +41,14 @@ fn a_value_that_a_setting_cannot_have() {
             "yaml",
             [
                 "logging.format",
-                "`pretty` or `json`",
+                "\"pretty\", \"json\"",
                 "How a log line looks",
             ],
         ),
         (
             "SHOAL_STREAMS__RETRY",
             "5",
-            ["streams.retry", "integer `5`", "\"30s\""],
+            ["streams.retry", "5 has no unit", "\"5s\""],
         ),
         (
             "SHOAL_CALLS__TIMEOUT",
@@ -54,12 +58,12 @@ fn a_value_that_a_setting_cannot_have() {
         (
             "SHOAL_LIMITS__NESTING",
             "-1",
-            ["limits.nesting", "`-1`", "Levels of nesting"],
+            ["limits.nesting", "-1 is less than 0", "Levels of nesting"],
         ),
         (
             "SHOAL_NODE__ROLES",
             "['edgy']",
-            ["node.roles[0]", "`edgy`", "`worker`"],
+            ["node.roles[0]", "\"edgy\"", "\"edge\""],
         ),
         ("SHOAL_SERVER", "1", ["", "", ""]),
     ] {
@@ -77,7 +81,7 @@ fn a_value_that_a_setting_cannot_have() {
 #[test]
 fn a_file_is_named_with_the_line() {
     let message = operator().file("[server]\n\nlisten = \n").refusal();
-    says(&message, &["shoal.toml", "line 3", "not TOML"]);
+    says(&message, &["shoal.toml:3:", "not TOML"]);
     let mut missing = operator();
     missing.file = Some("/does/not/exist.toml".into());
     says(
@@ -254,16 +258,20 @@ fn pools_are_checked() {
         "x".repeat(127)
     );
     for (name, value, parts) in [
-        ("SHOAL_POOLS__A__CONCURRENCY", "3", ["pools.a", "`backend`"]),
+        (
+            "SHOAL_POOLS__A__CONCURRENCY",
+            "3",
+            ["pools.a.backend", "is not set"],
+        ),
         (
             "SHOAL_POOLS__A__BACKEND",
             "magic",
-            ["pools.a.backend", "`stdio`"],
+            ["pools.a.backend", "{ stdio = { … } }"],
         ),
         (
             "SHOAL_POOLS__A__BACKEND",
             "{ stdio = {} }",
-            ["pools.a.backend.stdio", "`command`"],
+            ["pools.a.backend.stdio.command", "is not set"],
         ),
         (
             "SHOAL_POOLS__A__BACKEND",

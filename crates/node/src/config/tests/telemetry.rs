@@ -144,7 +144,7 @@ fn what_cannot_be_used_is_said_with_who_set_it() {
         (
             "OTEL_EXPORTER_OTLP_PROTOCOL",
             "http/json",
-            ["telemetry.protocol", "`grpc` or `http`"],
+            ["telemetry.protocol", "\"grpc\", \"http\""],
         ),
         (
             "OTEL_EXPORTER_OTLP_TIMEOUT",
@@ -189,7 +189,7 @@ fn what_cannot_be_used_is_said_with_who_set_it() {
         (
             "SHOAL_TELEMETRY__TRACES__TOOLS",
             "[{ tool = 'a' }]",
-            ["telemetry.traces.tools", "`ratio`"],
+            ["telemetry.traces.tools[0].ratio", "is not set"],
         ),
     ] {
         let message = operator().variable(name, value).refusal();

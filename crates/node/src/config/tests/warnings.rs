@@ -1,10 +1,10 @@
 //! What is dangerous without being wrong.
 
-use super::super::warnings;
 use super::operator;
 
 fn warned(file: &str) -> Vec<String> {
-    warnings(&operator().file(file).settings())
+    let loaded = operator().file(file).load().unwrap();
+    loaded.warnings.iter().map(ToString::to_string).collect()
 }
 
 const TLS: &str = "[cluster.tls]\ncertificate = '/a'\nkey = '/b'\nauthority = '/c'\n";

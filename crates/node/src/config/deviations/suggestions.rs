@@ -1,0 +1,115 @@
+//! Which setting may be meant by a name that is none.
+
+use serde_json::Value as Schema;
+
+use super::super::reference::{ANY, collect};
+use super::super::setting_path::SettingPath;
+
+/// Settings that are named as candidates.
+const MOST: usize = 3;
+
+/// What other programs call it, and what it is called here.
+const ELSEWHERE: [(&str, &str); 12] = [
+    ("port", "server.listen"),
+    ("host", "server.listen"),
+    ("server.port", "server.listen"),
+    ("server.host", "server.listen"),
+    ("server.bind", "server.listen"),
+    ("server.address", "server.listen"),
+    ("redis.url", "node.store"),
+    ("redis.host", "node.store"),
+    ("redis.address", "node.store"),
+    ("log", "logging"),
+    ("tls", "server.tls"),
+    ("servers", "pools"),
+];
+
+/// Every setting that there is.
+pub(super) struct Suggestions(Vec<Vec<String>>);
+
+impl Suggestions {
+    pub(super) fn of(schema: &Schema) -> Self {
+        let mut all = Vec::new();
+        collect(schema, &mut Vec::new(), &mut all);
+        Self(all)
+    }
+
+    /// The keys of the settings that may be meant by `key`, the last of `path`, beside which there are those that are `known`.
+    pub(super) fn for_unknown(
+        &self,
+        path: &SettingPath,
+        key: &str,
+        known: &[String],
+    ) -> Vec<Vec<String>> {
+        let keys = path.keys();
+        let Some((_, parents)) = keys.split_last() else {
+            return Vec::new();
+        };
+        let dotted = keys.join(".");
+        if let Some((_, here)) = ELSEWHERE.iter().find(|(name, _)| *name == dotted) {
+            return vec![here.split('.').map(str::to_owned).collect()];
+        }
+        let in_list = keys.len() < path.0.len();
+        if let Some(near) = nearest(key, known) {
+            let near = near.to_owned();
+            return match in_list {
+                true => vec![vec![near]],
+                false => vec![[parents, &[near]].concat()],
+            };
+        }
+        if in_list {
+            return Vec::new();
+        }
+        // The same name somewhere else: below first, then anywhere.
+        let same = self
+            .0
+            .iter()
+            .filter(|setting| setting.last().is_some_and(|last| plain(last) == plain(key)));
+        let same: Vec<Vec<String>> = same.map(|setting| as_in(setting, &keys)).collect();
+        // Which pool is meant cannot be told.
+        let same: Vec<Vec<String>> = same
+            .into_iter()
+            .filter(|it| !it.iter().any(|key| key == ANY))
+            .collect();
+        let below = same.iter().filter(|setting| setting.starts_with(parents));
+        let below: Vec<Vec<String>> = below.cloned().collect();
+        let mut meant = if below.is_empty() { same } else { below };
+        meant.truncate(MOST);
+        meant
+    }
+}
+
+/// The names that operators have chosen in `keys`, in place of any.
+fn as_in(setting: &[String], keys: &[String]) -> Vec<String> {
+    let mut same = true;
+    let parts = setting.iter().enumerate().map(|(at, part)| {
+        let there = keys.get(at);
+        let chosen = there.filter(|_| same && part == ANY);
+        same &= chosen.is_some() || there == Some(part);
+        chosen.unwrap_or(part).clone()
+    });
+    parts.collect()
+}
+
+/// The name that is most like `key`, if any is.
+pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
+    let key = plain(key);
+    let near = known.iter().map(|name| {
+        let name_plain = plain(name);
+        let distance = strsim::damerau_levenshtein(&key, &name_plain);
+        // A plural, or a part of the name, is meant by its beginning.
+        let begins = key.len() > 3
+            && name_plain.len() > 3
+            && (name_plain.starts_with(&key) || key.starts_with(&name_plain));
+        (if begins { distance.min(1) } else { distance }, name)
+    });
+    let (distance, name) = near.min_by_key(|(distance, _)| *distance)?;
+    let enough = (key.chars().count() / 3).max(1);
+    (distance <= enough).then_some(name.as_str())
+}
+
+/// A name without what styles differ in: `allowedHosts` and `allowed-hosts` are `allowed_hosts`.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|letter| letter.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}

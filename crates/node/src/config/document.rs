@@ -1,0 +1,140 @@
+//! The configuration file: its settings, and the line and column of each.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use toml::Table;
+use toml::de::{DeTable, DeValue};
+
+use super::setting_path::SettingPath;
+
+/// A place in a text, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+/// What is wrong with the text, and where.
+pub(super) struct SyntaxError {
+    pub(super) position: Position,
+    pub(super) reason: String,
+}
+
+/// Where a setting stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) key: Position,
+    pub(super) value: Position,
+}
+
+/// The places of a file's settings.
+#[derive(Debug, Default)]
+pub(super) struct Places(BTreeMap<SettingPath, Place>);
+
+impl Places {
+    /// Where the setting stands; of one that is not there, the nearest table or list that is.
+    pub(super) fn nearest(&self, path: &SettingPath) -> Option<Place> {
+        let steps = &path.0;
+        let ends = (1..=steps.len()).rev();
+        ends.map(|end| SettingPath(steps[..end].to_vec()))
+            .find_map(|path| self.0.get(&path).copied())
+    }
+}
+
+/// Reads a file's text.
+///
+/// # Errors
+/// Everything that is no TOML.
+pub(super) fn read(text: &str) -> Result<(Table, Places), Vec<SyntaxError>> {
+    let lines = Lines::of(text);
+    // The errors' own text quotes the line, which may hold a secret.
+    let error = |error: &toml::de::Error| SyntaxError {
+        position: lines.position(error.span().map_or(0, |span| span.start)),
+        reason: in_plain_words(error.message()),
+    };
+    let (document, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(errors.iter().map(error).collect());
+    }
+    let table: Table = text.parse().map_err(|wrong| vec![error(&wrong)])?;
+    let mut places = Places::default();
+    note_table(
+        &mut places,
+        &SettingPath::default(),
+        document.get_ref(),
+        &lines,
+    );
+    Ok((table, places))
+}
+
+/// The parser calls everything that begins with a digit a number.
+fn in_plain_words(reason: &str) -> String {
+    if reason.starts_with("invalid type: integer") {
+        return "this number is too large".to_owned();
+    }
+    let is_number = ["invalid float", "invalid integer", "invalid datetime"];
+    match is_number.iter().any(|begin| reason.starts_with(begin)) {
+        true => "this is no number: put text in quotes".to_owned(),
+        false => reason.to_owned(),
+    }
+}
+
+fn note_table(places: &mut Places, at: &SettingPath, table: &DeTable<'_>, lines: &Lines<'_>) {
+    for (key, value) in table {
+        let at = at.key(key.get_ref());
+        let place = Place {
+            key: lines.position(key.span().start),
+            value: lines.position(value.span().start),
+        };
+        places.0.insert(at.clone(), place);
+        note(places, &at, value.get_ref(), lines);
+    }
+}
+
+fn note(places: &mut Places, at: &SettingPath, value: &DeValue<'_>, lines: &Lines<'_>) {
+    match value {
+        DeValue::Table(table) => note_table(places, at, table, lines),
+        DeValue::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let at = at.index(index);
+                let position = lines.position(item.span().start);
+                let place = Place {
+                    key: position,
+                    value: position,
+                };
+                places.0.insert(at.clone(), place);
+                note(places, &at, item.get_ref(), lines);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where the lines of a text begin.
+struct Lines<'a> {
+    text: &'a str,
+    begins: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text,
+            begins: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
+    fn position(&self, offset: usize) -> Position {
+        let line = self.begins.partition_point(|begin| *begin <= offset);
+        let begin = self.begins[line.saturating_sub(1)];
+        let before = self.text.get(begin..offset).unwrap_or_default();
+        Position {
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Takes what cannot be used out of a configuration, so that the rest can be looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::Value;
+
+use super::setting_path::{SettingPath, Step};
+
+/// What has been taken out. Paths are those of the whole configuration, although the items of a list move up.
+#[derive(Default)]
+pub(super) struct Dropped(BTreeMap<SettingPath, BTreeSet<usize>>);
+
+impl Dropped {
+    /// Takes out what stands at `path`; whether there was anything.
+    pub(super) fn drop(&mut self, tree: &mut Value, path: &SettingPath) -> bool {
+        let Some((last, parents)) = path.0.split_last() else {
+            return false;
+        };
+        let mut at = tree;
+        let mut here = SettingPath::default();
+        for step in parents {
+            let next = match step {
+                Step::Key(key) => at.get_mut(key.as_str()),
+                Step::Index(index) => self.now(&here, *index).and_then(|now| at.get_mut(now)),
+            };
+            let Some(next) = next else {
+                return false;
+            };
+            at = next;
+            here.0.push(step.clone());
+        }
+        match (at, last) {
+            (Value::Table(table), Step::Key(key)) => table.remove(key).is_some(),
+            (Value::Array(items), Step::Index(index)) => match self.now(&here, *index) {
+                Some(now) if now < items.len() => {
+                    items.remove(now);
+                    self.0.entry(here).or_default().insert(*index);
+                    true
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Where something stood before anything was taken out.
+    pub(super) fn before(&self, path: &SettingPath) -> SettingPath {
+        let mut before = SettingPath::default();
+        for step in &path.0 {
+            let step = match step {
+                Step::Key(key) => Step::Key(key.clone()),
+                Step::Index(now) => {
+                    let gone = self.0.get(&before).into_iter().flatten();
+                    Step::Index(gone.fold(*now, |at, gone| at + usize::from(*gone <= at)))
+                }
+            };
+            before.0.push(step);
+        }
+        before
+    }
+
+    /// Where an item of a list stands now, unless it is gone.
+    fn now(&self, list: &SettingPath, index: usize) -> Option<usize> {
+        let Some(gone) = self.0.get(list) else {
+            return Some(index);
+        };
+        (!gone.contains(&index)).then(|| index - gone.range(..index).count())
+    }
+}
