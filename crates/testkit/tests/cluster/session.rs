@@ -116,7 +116,20 @@ async fn the_status_command_shows_the_cluster() {
     let mut command = tokio::process::Command::new(shoal);
     let output = within(command.args(["status", "--admin", &admin]).output()).await;
     let text = String::from_utf8(output.unwrap().stdout).unwrap();
-    for part in ["NODE", "ready", "edge", "session", "POOL", "chaos", "lease"] {
+    for part in [
+        "NODE",
+        "ready",
+        "edge",
+        "session",
+        "POOL",
+        "chaos",
+        "store",
+        "available",
+    ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
+    assert!(
+        !text.contains("lease"),
+        "an edge without sessions has none: {text}"
+    );
 }
