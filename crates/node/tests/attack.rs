@@ -25,6 +25,8 @@ mod other_principals;
 mod process;
 #[path = "attack/rebinding.rs"]
 mod rebinding;
+#[path = "attack/revoked.rs"]
+mod revoked;
 #[path = "attack/slow.rs"]
 mod slow;
 #[path = "attack/smuggling.rs"]
@@ -38,10 +40,11 @@ mod tokens;
 async fn every_attack_gets_the_answer_that_is_due() {
     let cluster = other_principals::Cluster::start().await;
     // These wait for authorization servers that do not answer.
-    let (keys, ssrf) = tokio::join!(keys::family(), ssrf::family());
+    let (keys, ssrf, revoked) = tokio::join!(keys::family(), ssrf::family(), revoked::family());
     let families = [
         tokens::family().await,
         keys,
+        revoked,
         other_principals::family(&cluster).await,
         hidden::family(&cluster).await,
         smuggling::family().await,

@@ -313,6 +313,16 @@ pub(crate) async fn family() -> Family {
             "400 is there twice",
         ),
         (
+            "two tokens of a WebSocket",
+            Request::of("GET /mcp", "")
+                .without("Content-Length")
+                .bearer(&good)
+                .header("Connection", "Upgrade")
+                .header("Upgrade", "websocket")
+                .header("Sec-WebSocket-Protocol", "mcp, mcp.auth.x"),
+            "400 give the token once",
+        ),
+        (
             "the same token twice",
             plain.clone().bearer(&good).and("Authorization", &bearer),
             "400 is there twice",
