@@ -22,7 +22,6 @@ pub(crate) use circuit::CircuitMark;
 pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
-use crate::access::Access;
 use crate::catalog::Catalog;
 use crate::config::PoolSettings;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};

@@ -137,7 +137,7 @@ impl Node {
     }
 
     pub(crate) fn all_live(&self) -> Vec<Arc<LiveSession>> {
-        self.table.of_live(Arc::clone)
+        self.table.all_live()
     }
 
     /// Connections that read a standalone stream end, and so do new ones.
@@ -151,18 +151,18 @@ impl Node {
 
     /// Sessions in memory that have an actor.
     pub(crate) fn actors(&self) -> usize {
-        let there = self.table.of_live(|live| live.actor.is_there());
-        there.into_iter().filter(|there| *there).count()
+        let there = |live: &LiveSession| usize::from(live.actor.is_there());
+        self.table.sum_of_live(there)
     }
 
     /// Messages that actors have yet to do.
     pub(crate) fn waiting(&self) -> usize {
-        self.table.of_live(|live| live.actor.due()).iter().sum()
+        self.table.sum_of_live(|live| live.actor.due())
     }
 
     /// Bytes of events that the log keeps for sessions in memory.
     pub(crate) fn kept(&self) -> u64 {
-        self.table.of_live(|live| live.streams.kept()).iter().sum()
+        self.table.sum_of_live(|live| live.streams.kept())
     }
 
     /// The incarnation of a session that this node has lost, if it still lies here.
@@ -177,7 +177,7 @@ impl Node {
         SessionsStatus {
             live,
             passive,
-            in_flight: self.table.of_live(|live| live.in_flight()).iter().sum(),
+            in_flight: self.table.sum_of_live(LiveSession::in_flight),
             journaled: load(&self.driver.running),
             waiting: self.waiting(),
             subscriptions: self.subscribers.count(),

@@ -31,7 +31,6 @@ pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
     }
 }
 
-
 impl Node {
     async fn sweep(self: &Arc<Self>) {
         self.clear_all_lost().await;

@@ -2,6 +2,7 @@
 //! other.
 
 use std::collections::BTreeSet;
+use std::iter::Sum;
 use std::sync::Arc;
 
 use dashmap::DashMap;
@@ -80,10 +81,17 @@ impl Table {
         self.0.get(session)?.held.live().cloned()
     }
 
-    /// What each live session yields.
-    pub(super) fn of_live<T>(&self, read: impl Fn(&Arc<LiveSession>) -> T) -> Vec<T> {
+    /// The live sessions, those that this node has lost included.
+    pub(super) fn all_live(&self) -> Vec<Arc<LiveSession>> {
         let entries = self.0.iter();
-        entries.filter_map(|it| it.held.live().map(&read)).collect()
+        entries.filter_map(|it| it.held.live().cloned()).collect()
+    }
+
+    /// The sum of what the live sessions yield.
+    pub(super) fn sum_of_live<N: Sum>(&self, read: impl Fn(&LiveSession) -> N) -> N {
+        let entries = self.0.iter();
+        let read = entries.filter_map(|it| it.held.live().map(|live| read(live)));
+        read.sum()
     }
 
     /// Reads or changes something of a session that sleeps.
