@@ -68,6 +68,12 @@ fn held(status: &Value) -> BTreeMap<String, u64> {
             note(what, worker.get(count));
         }
     }
+    let sessions = |count: &str| status["sessions"][count].as_u64().unwrap_or(0);
+    let (places, entered) = (sessions("reserved"), sessions("live") + sessions("passive"));
+    if places != entered {
+        let what = format!("/sessions/reserved, beside {entered} sessions,");
+        held.insert(what, places);
+    }
     held
 }
 
@@ -81,7 +87,7 @@ mod tests {
     fn every_count_is_looked_at_and_only_what_is_held_is_named() {
         let status = json!({
             "edge": { "requests": 1, "streams": 0 },
-            "sessions": { "live": 9, "in_flight": 2, "journaled": 6, "waiting": 0 },
+            "sessions": { "live": 9, "passive": 1, "reserved": 10, "in_flight": 2, "journaled": 6, "waiting": 0 },
             "parked": 3,
             "pools": [{ "workers": [{ "id": "w", "running": 4, "queued": 5, "capacity": 8 }] }]
         });
@@ -95,6 +101,15 @@ mod tests {
             ("running of worker \"w\"", 4),
         ];
         assert_eq!(held, expected.map(|(what, count)| (what.to_owned(), count)));
+    }
+
+    #[test]
+    fn a_place_without_a_session_is_held_and_a_session_without_a_place_is_shown() {
+        for (reserved, live) in [(u64::MAX, 0), (2, 1), (0, 1)] {
+            let sessions = json!({ "live": live, "passive": 0, "reserved": reserved });
+            let found = held(&json!({ "sessions": sessions, "pools": [] }));
+            assert_eq!(found.into_values().collect::<Vec<_>>(), [reserved]);
+        }
     }
 
     #[test]
