@@ -267,6 +267,10 @@ impl InFlightCall {
         starting: impl Future<Output = Result<RunningCall, CallFailure>>,
     ) -> Result<RunningCall, CallFailure> {
         let stop = &self.entry.stop;
+        // Those of sessions go on elsewhere.
+        if self.entry.caller.session.is_some() {
+            return starting.await;
+        }
         if stop.has_fired() {
             return Err(stop::before_it_began());
         }
