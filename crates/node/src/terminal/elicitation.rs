@@ -109,7 +109,7 @@ fn filled(
         if left_out.is_none() {
             let asked = field.describe();
             person.tell(&format!(
-                "The tool needs {asked}. Run this in a terminal, or use --answer {name}=VALUE."
+                "Run this in a terminal, or use --answer {name}=VALUE. The tool needs {asked}"
             ));
         }
         return left_out.ok_or(Gone);
