@@ -4,11 +4,11 @@
 WORKERS=$TOOLS/workers
 AUTHOR_SECONDS=5400
 
-# copies: of interop/ and workers/, as they are in the project
+# copies: of interop/ and workers/ as they are in the project, and of what they have of it by relative paths
 copies() {
-    rm -rf "$INTEROP" "$WORKERS"
+    rm -rf "$INTEROP" "$WORKERS" "$TOOLS/crates"
     mkdir -p "$TOOLS"
-    git ls-files -z interop workers | xargs -0 cp --parents -t "$TOOLS"
+    git ls-files -z interop workers crates/shoal/examples | xargs -0 cp --parents -t "$TOOLS"
 }
 
 # picks NAME HOW DIRECTORY ARGUMENT…: one check, that versions are found; says which
