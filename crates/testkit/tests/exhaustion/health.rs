@@ -13,6 +13,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::callers::{Auth, Callers};
 use crate::honest::Honest;
 use crate::hostile::Hostile;
 use crate::server::{Form, Server};
@@ -129,8 +130,9 @@ async fn others_calls_succeed(form: Form) {
     let more = pools
         .clone()
         .map(|(pool, prefix, backend, _)| (pool, prefix, backend));
-    let server = Server::with_pools(form, &more).await;
-    let honest = Honest::new(server.url());
+    let callers = Callers::of(Auth::Tokens).await;
+    let server = Server::with_pools(form, &callers, &more).await;
+    let honest = Honest::new(server.url(), &callers.honest);
     honest.ready().await;
     for (_, prefix, _, Tools { fails, works }) in pools {
         let tools: Vec<_> = works
@@ -148,7 +150,7 @@ async fn others_calls_succeed(form: Form) {
             let attack = |hostile: Hostile| async move {
                 hostile.call_again(&name, &arguments, PAUSE).await;
             };
-            let attacking = Attack::begin(attack, Hostile::new(server.url()));
+            let attacking = Attack::begin(attack, Hostile::new(server.url(), &callers.hostile));
             let failed = work(&honest, &tools, TIME).await;
             attacking.end().await;
             assert!(
@@ -164,7 +166,7 @@ async fn others_calls_succeed(form: Form) {
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };
-    let attacking = Attack::begin(attack, Hostile::new(server.url()));
+    let attacking = Attack::begin(attack, Hostile::new(server.url(), &callers.hostile));
     let evaluate = vec![("evaluate".to_owned(), json!({"expression": {"value": 1}}))];
     let four = join_all((0..4).map(|_| work(&honest, &evaluate, 2 * TIME)));
     let failed: Vec<String> = four.await.into_iter().flatten().collect();

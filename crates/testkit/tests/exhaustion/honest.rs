@@ -6,7 +6,7 @@ use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::server::HONEST;
+use crate::callers::Caller;
 
 /// Longer than any call of these takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,6 +16,7 @@ const LARGE: usize = 64 << 10;
 pub(crate) struct Honest {
     http: Client,
     url: String,
+    caller: Caller,
 }
 
 /// What became of it.
@@ -27,11 +28,12 @@ pub(crate) struct Worked {
 }
 
 impl Honest {
-    pub(crate) fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str, caller: &Caller) -> Self {
         let http = Client::builder().no_proxy().timeout(PATIENCE);
         Self {
             http: http.build().unwrap(),
             url: url.to_owned(),
+            caller: caller.clone(),
         }
     }
 
@@ -73,7 +75,7 @@ impl Honest {
 
     /// Calls a tool, which has a result.
     pub(crate) async fn is_answered(&self, tool: &str, arguments: &Value) -> Result<(), String> {
-        let request = modern_call(&self.http, &self.url, HONEST, tool, arguments, &json!({}));
+        let request = modern_call(&self.http, &self.url, &self.caller, tool, arguments, &json!({}));
         let said = answer(request).await?;
         match said["result"]["content"].is_array() {
             true => Ok(()),
@@ -86,7 +88,7 @@ impl Honest {
         let request = modern_call(
             &self.http,
             &self.url,
-            HONEST,
+            &self.caller,
             "echo",
             &json!({"text": text}),
             &json!({}),
@@ -104,7 +106,7 @@ impl Honest {
         let request = modern_call(
             &self.http,
             &self.url,
-            HONEST,
+            &self.caller,
             "evaluate",
             &json!({"expression": {"value": 1}}),
             &json!({"elicitation": {"form": {}}}),
@@ -120,10 +122,8 @@ impl Honest {
     async fn legacy(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let post = |session: Option<&str>, body: Value| {
-            let mut request = self
-                .http
-                .post(&self.url)
-                .bearer_auth(HONEST)
+            let request = self.caller.show("POST", self.http.post(&self.url));
+            let mut request = request
                 .header("content-type", "application/json")
                 .header("accept", "application/json, text/event-stream");
             if let Some(session) = session {
@@ -149,13 +149,8 @@ impl Honest {
         let own = post(Some(session), call).send().await;
         let own = own.map_err(|error| error.to_string())?.text().await;
         let own = own.unwrap_or_default();
-        let closed = self
-            .http
-            .delete(&self.url)
-            .bearer_auth(HONEST)
-            .header("mcp-session-id", session)
-            .send()
-            .await;
+        let delete = self.caller.show("DELETE", self.http.delete(&self.url));
+        let closed = delete.header("mcp-session-id", session).send().await;
         let is_well = text.contains("once") && own.contains("content");
         match is_well && closed.is_ok_and(|closed| closed.status().is_success()) {
             true => Ok(began.elapsed()),
@@ -181,7 +176,7 @@ async fn answer(request: RequestBuilder) -> Result<Value, String> {
 pub(crate) fn modern_call(
     http: &Client,
     url: &str,
-    token: &str,
+    caller: &Caller,
     tool: &str,
     arguments: &Value,
     capabilities: &Value,
@@ -192,8 +187,8 @@ pub(crate) fn modern_call(
     });
     let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    http.post(url)
-        .bearer_auth(token)
+    caller
+        .show("POST", http.post(url))
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")
         .header("mcp-protocol-version", "2026-07-28")

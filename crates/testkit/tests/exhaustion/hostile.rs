@@ -1,17 +1,19 @@
 //! The principal that does its worst, one way at a time, until it is told to stop.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
-use reqwest::Client;
+use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::sleep;
 
+use crate::callers::{Caller, INVENTED};
 use crate::honest::modern_call;
-use crate::server::HOSTILE;
 
 /// Connections that work at the same time.
 const AT_ONCE: usize = 150;
@@ -26,13 +28,18 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Hostile {
     http: Client,
     url: String,
+    caller: Caller,
+    /// How often it was told that there is no more for it.
+    pub(crate) stopped: Arc<AtomicUsize>,
 }
 
 impl Hostile {
-    pub(crate) fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str, caller: &Caller) -> Self {
         Self {
             http: Client::builder().no_proxy().build().unwrap(),
             url: url.to_owned(),
+            caller: caller.clone(),
+            stopped: Arc::default(),
         }
     }
 
@@ -200,6 +207,38 @@ impl Hostile {
         .await;
     }
 
+    /// Requests that are good for nothing, each with a proof that has to be remembered.
+    pub(crate) async fn proofs(self) {
+        let request = async |hostile: &Self| {
+            let request = hostile.caller.show("GET", hostile.http.get(&hostile.url));
+            hostile.ask(request, StatusCode::TOO_MANY_REQUESTS).await;
+        };
+        join_all((0..8).map(|_| async {
+            loop {
+                request(&self).await;
+            }
+        }))
+        .await;
+    }
+
+    /// Tokens that nobody has issued, about which the issuer does not answer.
+    pub(crate) async fn invented_tokens(self) {
+        self.repeat(AT_ONCE, async |hostile| {
+            let token = format!("{INVENTED}{:x}", rand::random::<u128>());
+            let request = hostile.http.get(&hostile.url).bearer_auth(token);
+            hostile.ask(request, StatusCode::SERVICE_UNAVAILABLE).await;
+        })
+        .await;
+    }
+
+    /// Sends a request, and counts an answer that says that there is no more.
+    async fn ask(&self, request: RequestBuilder, no_more: StatusCode) {
+        if let Ok(answer) = request.send().await {
+            let stopped = answer.status() == no_more;
+            self.stopped.fetch_add(stopped.into(), Ordering::Relaxed);
+        }
+    }
+
     /// Does something over and over, on so many connections.
     async fn repeat(&self, at_once: usize, deed: impl AsyncFn(&Self)) {
         let one = async || loop {
@@ -218,7 +257,7 @@ impl Hostile {
         let request = modern_call(
             &self.http,
             &self.url,
-            HOSTILE,
+            &self.caller,
             tool,
             arguments,
             capabilities,
@@ -241,10 +280,8 @@ impl Hostile {
         session: Option<&str>,
         message: String,
     ) -> reqwest::Result<reqwest::Response> {
-        let mut request = self
-            .http
-            .post(&self.url)
-            .bearer_auth(HOSTILE)
+        let request = self.caller.show("POST", self.http.post(&self.url));
+        let mut request = request
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream");
         if let Some(session) = session {
@@ -276,7 +313,8 @@ impl Hostile {
 
     /// A modern call as it goes over a connection.
     fn raw_call(&self, tool: &str, arguments: &Value) -> String {
-        let request = modern_call(&self.http, &self.url, HOSTILE, tool, arguments, &json!({}));
+        let caller = &self.caller;
+        let request = modern_call(&self.http, &self.url, caller, tool, arguments, &json!({}));
         let request = request.build().unwrap();
         let body = request.body().unwrap().as_bytes().unwrap();
         let body = str::from_utf8(body).unwrap();
@@ -288,8 +326,11 @@ impl Hostile {
 
     fn head(&self, tool: &str, length: usize) -> String {
         let path = self.url.splitn(4, '/').nth(3).unwrap();
+        let Caller::Bearer(token) = &self.caller else {
+            panic!("a proof is for one request");
+        };
         format!(
-            "POST /{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {HOSTILE}\r\n\
+            "POST /{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
              content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
              mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n\
              content-length: {length}\r\n\r\n"

@@ -9,19 +9,23 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 #![expect(clippy::print_stdout, reason = "what was measured is the result")]
 
+mod callers;
 mod health;
 mod honest;
 mod hostile;
 mod server;
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio::sync::{Mutex, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use self::callers::{Auth, Callers};
 use self::honest::Honest;
 use self::hostile::Hostile;
 use self::server::{Form, Server};
@@ -38,19 +42,32 @@ fn long() -> Option<Duration> {
 }
 
 /// Goes on with `attack` while the honest principal works.
-async fn survives<F, A>(form: Form, name: &str, attack: A)
+async fn survives<F, A>((form, auth): (Form, Auth), name: &str, attack: A)
 where
     A: FnOnce(Hostile) -> F + Send + 'static,
     F: Future<Output = ()>,
 {
     let _alone = ALONE.lock().await;
     let time = long().unwrap_or(Duration::from_millis(1500));
-    let server = Server::start(form).await;
-    let honest = Honest::new(server.url());
+    let callers = Callers::of(auth).await;
+    let server = Server::start(form, &callers).await;
+    let honest = Honest::new(server.url(), &callers.honest);
     honest.ready().await;
     let alone = honest.work(time / 3).await;
     let idle = server.memory().await;
-    let attacking = Attack::begin(attack, Hostile::new(server.url()));
+    let hostile = Hostile::new(server.url(), &callers.hostile);
+    let stopped = Arc::clone(&hostile.stopped);
+    let attacking = Attack::begin(attack, hostile);
+    if auth != Auth::Tokens {
+        // However fast the machine is, the hostile principal has all that it can get by then.
+        let reached = async {
+            while stopped.load(Ordering::Relaxed) == 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let reached = timeout(Duration::from_secs(60), reached).await;
+        assert!(reached.is_ok(), "{name}: its bound was not reached");
+    }
     let beside = honest.work(time).await;
     attacking.end().await;
     let after = timeout(Duration::from_secs(60), honest.work(time / 3))
@@ -123,34 +140,37 @@ impl Attack {
 }
 
 macro_rules! survives {
-    ($($name:ident: $attack:ident,)*) => {
+    ($($name:ident: $attack:ident by $auth:ident,)*) => {
         mod one_process {
-            $(survives!(OneProcess, $name, $attack);)*
+            $(survives!(OneProcess, $auth, $name, $attack);)*
         }
         mod cluster {
-            $(survives!(Cluster, $name, $attack);)*
+            $(survives!(Cluster, $auth, $name, $attack);)*
         }
     };
-    ($form:ident, $name:ident, $attack:ident) => {
+    ($form:ident, $auth:ident, $name:ident, $attack:ident) => {
         #[tokio::test(flavor = "multi_thread")]
         async fn $name() {
             let attack = |hostile: crate::Hostile| async move { hostile.$attack().await };
-            crate::survives(crate::Form::$form, stringify!($name), attack).await;
+            let setting = (crate::Form::$form, crate::Auth::$auth);
+            crate::survives(setting, stringify!($name), attack).await;
         }
     };
 }
 
 survives! {
-    schema_bombs: schema_bombs,
-    pattern_bombs: pattern_bombs,
-    unanswered_questions: unanswered_questions,
-    unanswered_questions_of_processes: unanswered_processes,
-    sessions_that_keep_processes: idle_processes,
-    calls_that_end_their_process: crashes,
-    long_strings: long_strings,
-    sessions_that_store_what_they_may: stored_bytes,
-    answers_that_nobody_reads: unread_answers,
-    streams_that_nobody_reads: unread_streams,
-    requests_that_never_end: request_permits,
-    bodies_that_never_come: body_bytes,
+    schema_bombs: schema_bombs by Tokens,
+    pattern_bombs: pattern_bombs by Tokens,
+    unanswered_questions: unanswered_questions by Tokens,
+    unanswered_questions_of_processes: unanswered_processes by Tokens,
+    sessions_that_keep_processes: idle_processes by Tokens,
+    calls_that_end_their_process: crashes by Tokens,
+    long_strings: long_strings by Tokens,
+    sessions_that_store_what_they_may: stored_bytes by Tokens,
+    answers_that_nobody_reads: unread_answers by Tokens,
+    streams_that_nobody_reads: unread_streams by Tokens,
+    requests_that_never_end: request_permits by Tokens,
+    bodies_that_never_come: body_bytes by Tokens,
+    proofs_without_end: proofs by Dpop,
+    tokens_that_nobody_issued: invented_tokens by Introspection,
 }

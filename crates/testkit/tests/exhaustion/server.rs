@@ -4,6 +4,8 @@ use std::path::Path;
 
 use shoal_testkit::cluster::{Cluster, Member, Tools};
 
+use crate::callers::Callers;
+
 const MIB: usize = 1 << 20;
 /// Bounds in MiB, by their settings: what a server may hold for all its clients.
 const BYTES: &[(&str, usize)] = &[
@@ -35,23 +37,17 @@ pub(crate) struct Memory {
     pub(crate) bytes: usize,
 }
 
-/// The tokens of the honest and the hostile principal.
-pub(crate) const HONEST: &str = "honest-token-of-the-test";
-pub(crate) const HOSTILE: &str = "hostile-token-of-the-test";
-
-/// SHA-256 of the tokens.
-const TOKENS: &str = r#"[
-    { name = "honest", sha256 = "a5e9803ff47b6b4bdf62b5c5534d05d026833ef75d090cd28d1dffe7338525e3" },
-    { name = "hostile", sha256 = "140d37c31c77e8f4501ac079ea28f5d1d7b29dcad0871f4809b88f0934ffc4e7" },
-]"#;
-
 impl Server {
-    pub(crate) async fn start(form: Form) -> Self {
-        Self::with_pools(form, &[]).await
+    pub(crate) async fn start(form: Form, callers: &Callers) -> Self {
+        Self::with_pools(form, callers, &[]).await
     }
 
     /// One with more pools, each with what its tools' names begin with and its backend.
-    pub(crate) async fn with_pools(form: Form, more: &[(&str, &str, String)]) -> Self {
+    pub(crate) async fn with_pools(
+        form: Form,
+        callers: &Callers,
+        more: &[(&str, &str, String)],
+    ) -> Self {
         let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exhaustion/schema.py");
         let stdio = |prefix| {
             format!(
@@ -68,8 +64,6 @@ impl Server {
         );
         let mut builder = Cluster::builder()
             .tools(Tools::Configured(pools))
-            .setting("auth.mode", "\"tokens\"")
-            .setting("auth.tokens", &TOKENS.replace('\n', " "))
             .setting("limits.requests", "512")
             .setting("limits.requests_per_principal", "128")
             .setting("limits.bodies_in_flight_bytes_per_principal", &bytes(8))
@@ -84,6 +78,9 @@ impl Server {
         }
         if matches!(form, Form::OneProcess) {
             builder = builder.one_process();
+        }
+        for (setting, value) in &callers.settings {
+            builder = builder.setting(setting, value);
         }
         for (setting, mib) in BYTES {
             builder = builder.setting(setting, &bytes(*mib));
