@@ -325,6 +325,19 @@ impl InFlightCall {
             count(outcome);
             return running;
         }
+        // Those of sessions go on elsewhere.
+        if has_session {
+            let events = running.events.map(move |event| {
+                if let CallEventKind::Finished(outcome) = &event.kind {
+                    count(outcome);
+                }
+                event
+            });
+            return RunningCall {
+                events: CallEvents::from_stream(events),
+                ..running
+            };
+        }
         let (mut events, mut last, mut is_over) = (running.events, 0, false);
         let events = stream::poll_fn(move |cx| {
             if is_over {
@@ -332,7 +345,6 @@ impl InFlightCall {
             }
             let event = match events.poll_next_unpin(cx) {
                 Poll::Ready(event) => event,
-                Poll::Pending if has_session => return Poll::Pending,
                 Poll::Pending => {
                     ready!(entry.stop.poll(cx));
                     let failure = stop::amid(entry.durability);
