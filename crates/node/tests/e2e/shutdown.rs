@@ -80,7 +80,7 @@ async fn a_call_that_does_not_end_is_named_and_stopped() {
     ];
     let mut server = Server::start_with(&["--demo"], &deadlines).await;
     let session = Session::open(&server.mcp).await;
-    let job = json!({ "steps": 36_000, "interval_ms": 100 });
+    let job = json!({ "steps": 600, "interval_ms": 100 });
     let [legacy, modern] = in_both_eras(&server, &session, job);
     wait_for_calls(&server, 2).await;
     server.signal(Signal::SIGTERM);
