@@ -18,6 +18,9 @@ use tokio::time::sleep;
 
 use super::{Bench, within};
 
+/// How many times as long records live: a claim does not restart their time here, and saves fail.
+const RECORDS_OUTLIVE: u32 = 16;
+
 /// A directory whose steps fail while the test wants it so, and whose claims of one session wait while it says so.
 pub struct Unsteady {
     inner: Arc<dyn Directory>,
@@ -90,6 +93,8 @@ impl Directory for Unsteady {
     }
 
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        let idle = new.idle * RECORDS_OUTLIVE;
+        let new = NewSession { idle, ..new };
         self.step(self.inner.create(new)).await
     }
 
@@ -131,6 +136,7 @@ impl Directory for Unsteady {
         record: Bytes,
         idle: Duration,
     ) -> Result<(), StoreError> {
+        let idle = idle * RECORDS_OUTLIVE;
         self.step(self.inner.save(session, epoch, record, idle))
             .await
     }
