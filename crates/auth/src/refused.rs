@@ -46,6 +46,7 @@ pub(crate) fn caller(why: &AuthError) {
         AuthError::Invalid => "unknown",
         AuthError::Scope(_) => "scope",
         // The first is how clients find out that a token is needed; the other is told where it is answered.
+        AuthError::TooManyProofs { .. } => "proofs",
         AuthError::Missing | AuthError::Unavailable { .. } => return,
     };
     tracing::info!(refusal = kind, "refused a caller: {why}");
