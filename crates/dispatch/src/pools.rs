@@ -230,12 +230,10 @@ impl View {
     /// are rules, which may hide the pool from the caller, it is not named.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
-            CallFailure::NotReady { retry_after, .. } if has_rules => {
-                Some(CallFailure::NotReady {
-                    reason: NOT_WHOLE.to_owned(),
-                    retry_after,
-                })
-            }
+            CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
+                reason: NOT_WHOLE.to_owned(),
+                retry_after,
+            }),
             failure => Some(failure),
         }
     }

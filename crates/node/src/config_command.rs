@@ -13,8 +13,7 @@ use crate::certificates::{self, Certificates};
 use crate::cli::{ConfigCommand, ConfigFile, Output};
 use crate::config::files::is_there;
 use crate::config::{
-    self, AuthMode, Environment, Finding, Loaded, Preset, Role, Settings, Source,
-    reference,
+    self, AuthMode, Environment, Finding, Loaded, Preset, Role, Settings, Source, reference,
 };
 use crate::exit::Failure;
 use crate::print::{json, print};

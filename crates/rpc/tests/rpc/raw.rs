@@ -22,7 +22,7 @@ pub(crate) fn hello(lowest: u32, highest: u32) -> WorkerFrame {
         worker: "raw".to_owned(),
         incarnation: 1,
         limits: Some(Limits::default()),
-        ledger: None,
+        ..Hello::default()
     }))
 }
 

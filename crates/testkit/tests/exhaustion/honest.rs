@@ -75,7 +75,14 @@ impl Honest {
 
     /// Calls a tool, which has a result.
     pub(crate) async fn is_answered(&self, tool: &str, arguments: &Value) -> Result<(), String> {
-        let request = modern_call(&self.http, &self.url, &self.caller, tool, arguments, &json!({}));
+        let request = modern_call(
+            &self.http,
+            &self.url,
+            &self.caller,
+            tool,
+            arguments,
+            &json!({}),
+        );
         let said = answer(request).await?;
         match said["result"]["content"].is_array() {
             true => Ok(()),
