@@ -65,7 +65,7 @@ type WorkerFrame struct {
 	//	*WorkerFrame_Lost
 	//	*WorkerFrame_AnswerTaken
 	//	*WorkerFrame_Subscribed
-	//	*WorkerFrame_News
+	//	*WorkerFrame_ResourceUpdated
 	//	*WorkerFrame_Goodbye
 	//	*WorkerFrame_Batch_
 	//	*WorkerFrame_Fragment
@@ -195,10 +195,10 @@ func (x *WorkerFrame) GetSubscribed() *Subscribed {
 	return nil
 }
 
-func (x *WorkerFrame) GetNews() *News {
+func (x *WorkerFrame) GetResourceUpdated() *ResourceUpdated {
 	if x != nil {
-		if x, ok := x.Frame.(*WorkerFrame_News); ok {
-			return x.News
+		if x, ok := x.Frame.(*WorkerFrame_ResourceUpdated); ok {
+			return x.ResourceUpdated
 		}
 	}
 	return nil
@@ -308,9 +308,9 @@ type WorkerFrame_Subscribed struct {
 	Subscribed *Subscribed `protobuf:"bytes,9,opt,name=subscribed,proto3,oneof"`
 }
 
-type WorkerFrame_News struct {
+type WorkerFrame_ResourceUpdated struct {
 	// A resource changed.
-	News *News `protobuf:"bytes,10,opt,name=news,proto3,oneof"`
+	ResourceUpdated *ResourceUpdated `protobuf:"bytes,10,opt,name=resource_updated,json=resourceUpdated,proto3,oneof"`
 }
 
 type WorkerFrame_Goodbye struct {
@@ -361,7 +361,7 @@ func (*WorkerFrame_AnswerTaken) isWorkerFrame_Frame() {}
 
 func (*WorkerFrame_Subscribed) isWorkerFrame_Frame() {}
 
-func (*WorkerFrame_News) isWorkerFrame_Frame() {}
+func (*WorkerFrame_ResourceUpdated) isWorkerFrame_Frame() {}
 
 func (*WorkerFrame_Goodbye) isWorkerFrame_Frame() {}
 
@@ -389,7 +389,10 @@ type Hello struct {
 	Limits *v1.Limits `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
 	// The number that the worker's ledger has now (`Call.ledger`). Absent: the worker keeps no numbers, and gets calls
 	// without.
-	Ledger        *uint64 `protobuf:"varint,5,opt,name=ledger,proto3,oneof" json:"ledger,omitempty"`
+	Ledger *uint64 `protobuf:"varint,5,opt,name=ledger,proto3,oneof" json:"ledger,omitempty"`
+	// Where the worker's process shows that it lives. Absent: when a link breaks, the node waits for the worker as long as
+	// for one that may come back.
+	Presence      *Presence `protobuf:"bytes,6,opt,name=presence,proto3" json:"presence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +462,69 @@ func (x *Hello) GetLedger() uint64 {
 	return 0
 }
 
+func (x *Hello) GetPresence() *Presence {
+	if x != nil {
+		return x.Presence
+	}
+	return nil
+}
+
+// A TCP port that is open as long as the worker's process lives, at the address that the link comes from. Whoever connects
+// is sent the eight bytes of `id`, most significant first, and nothing else. A node that finds the port refused, after it
+// has seen it answer, knows that the process is gone.
+type Presence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Port  uint32                 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
+	// A number that was drawn for this port.
+	Id            uint64 `protobuf:"fixed64,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Presence) Reset() {
+	*x = Presence{}
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Presence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Presence) ProtoMessage() {}
+
+func (x *Presence) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Presence.ProtoReflect.Descriptor instead.
+func (*Presence) Descriptor() ([]byte, []int) {
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Presence) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Presence) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
 // What a worker offers and how it is.
 type Announce struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -476,7 +542,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[2]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +554,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[2]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +567,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Announce) GetPool() string {
@@ -572,7 +638,7 @@ type Catalog struct {
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[3]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +650,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[3]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +663,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{3}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Catalog) GetServerInfo() []byte {
@@ -722,7 +788,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[4]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +800,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[4]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +813,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{4}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Load) GetRunning() uint64 {
@@ -791,7 +857,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +869,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +882,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{5}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Accepted) GetFlight() uint64 {
@@ -848,7 +914,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +926,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +939,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{6}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Refused) GetFlight() uint64 {
@@ -917,7 +983,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +995,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1008,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Event) GetFlight() uint64 {
@@ -1073,7 +1139,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1151,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1164,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Lost) GetFlight() uint64 {
@@ -1130,7 +1196,7 @@ type AnswerTaken struct {
 
 func (x *AnswerTaken) Reset() {
 	*x = AnswerTaken{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1208,7 @@ func (x *AnswerTaken) String() string {
 func (*AnswerTaken) ProtoMessage() {}
 
 func (x *AnswerTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1221,7 @@ func (x *AnswerTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerTaken.ProtoReflect.Descriptor instead.
 func (*AnswerTaken) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AnswerTaken) GetFlight() uint64 {
@@ -1192,7 +1258,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1270,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1283,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{10}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Subscribed) GetRequest() uint64 {
@@ -1235,7 +1301,7 @@ func (x *Subscribed) GetError() *v1.RpcError {
 }
 
 // A resource changed that this node has subscribed to. Best effort.
-type News struct {
+type ResourceUpdated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource.
 	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
@@ -1245,21 +1311,21 @@ type News struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *News) Reset() {
-	*x = News{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
+func (x *ResourceUpdated) Reset() {
+	*x = ResourceUpdated{}
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *News) String() string {
+func (x *ResourceUpdated) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*News) ProtoMessage() {}
+func (*ResourceUpdated) ProtoMessage() {}
 
-func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
+func (x *ResourceUpdated) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,19 +1336,19 @@ func (x *News) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use News.ProtoReflect.Descriptor instead.
-func (*News) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{11}
+// Deprecated: Use ResourceUpdated.ProtoReflect.Descriptor instead.
+func (*ResourceUpdated) Descriptor() ([]byte, []int) {
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *News) GetUri() string {
+func (x *ResourceUpdated) GetUri() string {
 	if x != nil {
 		return x.Uri
 	}
 	return ""
 }
 
-func (x *News) GetParams() []byte {
+func (x *ResourceUpdated) GetParams() []byte {
 	if x != nil {
 		return x.Params
 	}
@@ -1299,7 +1365,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1377,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1390,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{12}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{13}
 }
 
 // What a node says.
@@ -1356,7 +1422,7 @@ type NodeFrame struct {
 
 func (x *NodeFrame) Reset() {
 	*x = NodeFrame{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1434,7 @@ func (x *NodeFrame) String() string {
 func (*NodeFrame) ProtoMessage() {}
 
 func (x *NodeFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1447,7 @@ func (x *NodeFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFrame.ProtoReflect.Descriptor instead.
 func (*NodeFrame) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{13}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeFrame) GetFrame() isNodeFrame_Frame {
@@ -1687,7 +1753,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1765,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1778,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Welcome) GetVersion() uint32 {
@@ -1761,7 +1827,7 @@ type Nodes struct {
 
 func (x *Nodes) Reset() {
 	*x = Nodes{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1839,7 @@ func (x *Nodes) String() string {
 func (*Nodes) ProtoMessage() {}
 
 func (x *Nodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1852,7 @@ func (x *Nodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nodes.ProtoReflect.Descriptor instead.
 func (*Nodes) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{15}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Nodes) GetNodes() []*v1.Node {
@@ -1810,7 +1876,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +1888,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +1901,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{16}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Start) GetFlight() uint64 {
@@ -1874,7 +1940,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +1952,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +1965,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{17}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Attach) GetFlight() uint64 {
@@ -1961,7 +2027,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2039,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2052,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{18}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Answer) GetFlight() uint64 {
@@ -2023,7 +2089,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2035,7 +2101,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2048,7 +2114,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{19}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Cancel) GetFlight() uint64 {
@@ -2079,7 +2145,7 @@ type Detach struct {
 
 func (x *Detach) Reset() {
 	*x = Detach{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2157,7 @@ func (x *Detach) String() string {
 func (*Detach) ProtoMessage() {}
 
 func (x *Detach) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2170,7 @@ func (x *Detach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detach.ProtoReflect.Descriptor instead.
 func (*Detach) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{20}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Detach) GetFlight() uint64 {
@@ -2121,7 +2187,7 @@ func (x *Detach) GetSteering() bool {
 	return false
 }
 
-// Asks that updates of a resource be reported to this node as `News`; answered with `Subscribed`. Asked again
+// Asks that updates of a resource be reported to this node as `ResourceUpdated`; answered with `Subscribed`. Asked again
 // after a broken link, and for a resource that is reported already changes nothing.
 type Subscribe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2135,7 +2201,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2213,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2226,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{21}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Subscribe) GetRequest() uint64 {
@@ -2188,7 +2254,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2266,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2279,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{22}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Unsubscribe) GetUri() string {
@@ -2236,7 +2302,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2314,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2327,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{23}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Acknowledge) GetCalls() [][]byte {
@@ -2283,7 +2349,7 @@ type EndSession struct {
 
 func (x *EndSession) Reset() {
 	*x = EndSession{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2361,7 @@ func (x *EndSession) String() string {
 func (*EndSession) ProtoMessage() {}
 
 func (x *EndSession) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2374,7 @@ func (x *EndSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSession.ProtoReflect.Descriptor instead.
 func (*EndSession) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{24}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EndSession) GetSession() string {
@@ -2329,7 +2395,7 @@ type WorkerFrame_Batch struct {
 
 func (x *WorkerFrame_Batch) Reset() {
 	*x = WorkerFrame_Batch{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2407,7 @@ func (x *WorkerFrame_Batch) String() string {
 func (*WorkerFrame_Batch) ProtoMessage() {}
 
 func (x *WorkerFrame_Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2443,7 @@ type Event_Notification struct {
 
 func (x *Event_Notification) Reset() {
 	*x = Event_Notification{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2455,7 @@ func (x *Event_Notification) String() string {
 func (*Event_Notification) ProtoMessage() {}
 
 func (x *Event_Notification) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2468,7 @@ func (x *Event_Notification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_Notification.ProtoReflect.Descriptor instead.
 func (*Event_Notification) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 0}
 }
 
 func (x *Event_Notification) GetMethod() string {
@@ -2434,7 +2500,7 @@ type Event_Ask struct {
 
 func (x *Event_Ask) Reset() {
 	*x = Event_Ask{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2512,7 @@ func (x *Event_Ask) String() string {
 func (*Event_Ask) ProtoMessage() {}
 
 func (x *Event_Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2525,7 @@ func (x *Event_Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_Ask.ProtoReflect.Descriptor instead.
 func (*Event_Ask) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 1}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 1}
 }
 
 func (x *Event_Ask) GetAsk() uint64 {
@@ -2505,7 +2571,7 @@ type Event_State struct {
 
 func (x *Event_State) Reset() {
 	*x = Event_State{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2583,7 @@ func (x *Event_State) String() string {
 func (*Event_State) ProtoMessage() {}
 
 func (x *Event_State) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2596,7 @@ func (x *Event_State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State.ProtoReflect.Descriptor instead.
 func (*Event_State) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2}
 }
 
 func (x *Event_State) GetAsk() uint64 {
@@ -2610,7 +2676,7 @@ type Event_CloseStream struct {
 
 func (x *Event_CloseStream) Reset() {
 	*x = Event_CloseStream{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2622,7 +2688,7 @@ func (x *Event_CloseStream) String() string {
 func (*Event_CloseStream) ProtoMessage() {}
 
 func (x *Event_CloseStream) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2635,7 +2701,7 @@ func (x *Event_CloseStream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_CloseStream.ProtoReflect.Descriptor instead.
 func (*Event_CloseStream) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 3}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 3}
 }
 
 func (x *Event_CloseStream) GetRetryMs() uint64 {
@@ -2656,7 +2722,7 @@ type Event_State_Get struct {
 
 func (x *Event_State_Get) Reset() {
 	*x = Event_State_Get{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2668,7 +2734,7 @@ func (x *Event_State_Get) String() string {
 func (*Event_State_Get) ProtoMessage() {}
 
 func (x *Event_State_Get) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2681,7 +2747,7 @@ func (x *Event_State_Get) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Get.ProtoReflect.Descriptor instead.
 func (*Event_State_Get) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 2, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2, 0}
 }
 
 func (x *Event_State_Get) GetKey() string {
@@ -2706,7 +2772,7 @@ type Event_State_Set struct {
 
 func (x *Event_State_Set) Reset() {
 	*x = Event_State_Set{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2784,7 @@ func (x *Event_State_Set) String() string {
 func (*Event_State_Set) ProtoMessage() {}
 
 func (x *Event_State_Set) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2797,7 @@ func (x *Event_State_Set) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Set.ProtoReflect.Descriptor instead.
 func (*Event_State_Set) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 2, 1}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2, 1}
 }
 
 func (x *Event_State_Set) GetKey() string {
@@ -2764,7 +2830,7 @@ type Event_State_Keys struct {
 
 func (x *Event_State_Keys) Reset() {
 	*x = Event_State_Keys{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2842,7 @@ func (x *Event_State_Keys) String() string {
 func (*Event_State_Keys) ProtoMessage() {}
 
 func (x *Event_State_Keys) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2855,7 @@ func (x *Event_State_Keys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Keys.ProtoReflect.Descriptor instead.
 func (*Event_State_Keys) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7, 2, 2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2, 2}
 }
 
 // Several frames that were due together. None of them is a batch.
@@ -2803,7 +2869,7 @@ type NodeFrame_Batch struct {
 
 func (x *NodeFrame_Batch) Reset() {
 	*x = NodeFrame_Batch{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2881,7 @@ func (x *NodeFrame_Batch) String() string {
 func (*NodeFrame_Batch) ProtoMessage() {}
 
 func (x *NodeFrame_Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2894,7 @@ func (x *NodeFrame_Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFrame_Batch.ProtoReflect.Descriptor instead.
 func (*NodeFrame_Batch) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{13, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14, 0}
 }
 
 func (x *NodeFrame_Batch) GetFrames() []*NodeFrame {
@@ -2842,7 +2908,7 @@ var File_shoal_worker_v1_worker_proto protoreflect.FileDescriptor
 
 const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x1cshoal/worker/v1/worker.proto\x12\x0fshoal.worker.v1\x1a\x19shoal/types/v1/call.proto\x1a\x19shoal/types/v1/link.proto\x1a\x18shoal/types/v1/rpc.proto\"\x97\a\n" +
+	"\x1cshoal/worker/v1/worker.proto\x12\x0fshoal.worker.v1\x1a\x19shoal/types/v1/call.proto\x1a\x19shoal/types/v1/link.proto\x1a\x18shoal/types/v1/rpc.proto\"\xb9\a\n" +
 	"\vWorkerFrame\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.shoal.worker.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bannounce\x18\x02 \x01(\v2\x19.shoal.worker.v1.AnnounceH\x00R\bannounce\x12+\n" +
@@ -2854,9 +2920,9 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\fanswer_taken\x18\b \x01(\v2\x1c.shoal.worker.v1.AnswerTakenH\x00R\vanswerTaken\x12=\n" +
 	"\n" +
 	"subscribed\x18\t \x01(\v2\x1b.shoal.worker.v1.SubscribedH\x00R\n" +
-	"subscribed\x12+\n" +
-	"\x04news\x18\n" +
-	" \x01(\v2\x15.shoal.worker.v1.NewsH\x00R\x04news\x124\n" +
+	"subscribed\x12M\n" +
+	"\x10resource_updated\x18\n" +
+	" \x01(\v2 .shoal.worker.v1.ResourceUpdatedH\x00R\x0fresourceUpdated\x124\n" +
 	"\agoodbye\x18\v \x01(\v2\x18.shoal.worker.v1.GoodbyeH\x00R\agoodbye\x12:\n" +
 	"\x05batch\x18\f \x01(\v2\".shoal.worker.v1.WorkerFrame.BatchH\x00R\x05batch\x126\n" +
 	"\bfragment\x18\r \x01(\v2\x18.shoal.types.v1.FragmentH\x00R\bfragment\x12*\n" +
@@ -2865,14 +2931,18 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x05close\x18\x10 \x01(\v2\x15.shoal.types.v1.CloseH\x00R\x05close\x1a=\n" +
 	"\x05Batch\x124\n" +
 	"\x06frames\x18\x01 \x03(\v2\x1c.shoal.worker.v1.WorkerFrameR\x06framesB\a\n" +
-	"\x05frame\"\xcf\x01\n" +
+	"\x05frame\"\x86\x02\n" +
 	"\x05Hello\x124\n" +
 	"\bversions\x18\x01 \x01(\v2\x18.shoal.types.v1.VersionsR\bversions\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12.\n" +
 	"\x06limits\x18\x04 \x01(\v2\x16.shoal.types.v1.LimitsR\x06limits\x12\x1b\n" +
-	"\x06ledger\x18\x05 \x01(\x04H\x00R\x06ledger\x88\x01\x01B\t\n" +
-	"\a_ledger\"\x96\x01\n" +
+	"\x06ledger\x18\x05 \x01(\x04H\x00R\x06ledger\x88\x01\x01\x125\n" +
+	"\bpresence\x18\x06 \x01(\v2\x19.shoal.worker.v1.PresenceR\bpresenceB\t\n" +
+	"\a_ledger\".\n" +
+	"\bPresence\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\rR\x04port\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x06R\x02id\"\x96\x01\n" +
 	"\bAnnounce\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x122\n" +
 	"\acatalog\x18\x02 \x01(\v2\x18.shoal.worker.v1.CatalogR\acatalog\x12\x1b\n" +
@@ -2961,8 +3031,8 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"Subscribed\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12.\n" +
-	"\x05error\x18\x02 \x01(\v2\x18.shoal.types.v1.RpcErrorR\x05error\"0\n" +
-	"\x04News\x12\x10\n" +
+	"\x05error\x18\x02 \x01(\v2\x18.shoal.types.v1.RpcErrorR\x05error\";\n" +
+	"\x0fResourceUpdated\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x16\n" +
 	"\x06params\x18\x02 \x01(\fR\x06params\"\t\n" +
 	"\aGoodbye\"\xde\a\n" +
@@ -3044,119 +3114,121 @@ func file_shoal_worker_v1_worker_proto_rawDescGZIP() []byte {
 	return file_shoal_worker_v1_worker_proto_rawDescData
 }
 
-var file_shoal_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_shoal_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_shoal_worker_v1_worker_proto_goTypes = []any{
 	(*WorkerFrame)(nil),        // 0: shoal.worker.v1.WorkerFrame
 	(*Hello)(nil),              // 1: shoal.worker.v1.Hello
-	(*Announce)(nil),           // 2: shoal.worker.v1.Announce
-	(*Catalog)(nil),            // 3: shoal.worker.v1.Catalog
-	(*Load)(nil),               // 4: shoal.worker.v1.Load
-	(*Accepted)(nil),           // 5: shoal.worker.v1.Accepted
-	(*Refused)(nil),            // 6: shoal.worker.v1.Refused
-	(*Event)(nil),              // 7: shoal.worker.v1.Event
-	(*Lost)(nil),               // 8: shoal.worker.v1.Lost
-	(*AnswerTaken)(nil),        // 9: shoal.worker.v1.AnswerTaken
-	(*Subscribed)(nil),         // 10: shoal.worker.v1.Subscribed
-	(*News)(nil),               // 11: shoal.worker.v1.News
-	(*Goodbye)(nil),            // 12: shoal.worker.v1.Goodbye
-	(*NodeFrame)(nil),          // 13: shoal.worker.v1.NodeFrame
-	(*Welcome)(nil),            // 14: shoal.worker.v1.Welcome
-	(*Nodes)(nil),              // 15: shoal.worker.v1.Nodes
-	(*Start)(nil),              // 16: shoal.worker.v1.Start
-	(*Attach)(nil),             // 17: shoal.worker.v1.Attach
-	(*Answer)(nil),             // 18: shoal.worker.v1.Answer
-	(*Cancel)(nil),             // 19: shoal.worker.v1.Cancel
-	(*Detach)(nil),             // 20: shoal.worker.v1.Detach
-	(*Subscribe)(nil),          // 21: shoal.worker.v1.Subscribe
-	(*Unsubscribe)(nil),        // 22: shoal.worker.v1.Unsubscribe
-	(*Acknowledge)(nil),        // 23: shoal.worker.v1.Acknowledge
-	(*EndSession)(nil),         // 24: shoal.worker.v1.EndSession
-	(*WorkerFrame_Batch)(nil),  // 25: shoal.worker.v1.WorkerFrame.Batch
-	(*Event_Notification)(nil), // 26: shoal.worker.v1.Event.Notification
-	(*Event_Ask)(nil),          // 27: shoal.worker.v1.Event.Ask
-	(*Event_State)(nil),        // 28: shoal.worker.v1.Event.State
-	(*Event_CloseStream)(nil),  // 29: shoal.worker.v1.Event.CloseStream
-	(*Event_State_Get)(nil),    // 30: shoal.worker.v1.Event.State.Get
-	(*Event_State_Set)(nil),    // 31: shoal.worker.v1.Event.State.Set
-	(*Event_State_Keys)(nil),   // 32: shoal.worker.v1.Event.State.Keys
-	(*NodeFrame_Batch)(nil),    // 33: shoal.worker.v1.NodeFrame.Batch
-	(*v1.Fragment)(nil),        // 34: shoal.types.v1.Fragment
-	(*v1.Ping)(nil),            // 35: shoal.types.v1.Ping
-	(*v1.Pong)(nil),            // 36: shoal.types.v1.Pong
-	(*v1.Close)(nil),           // 37: shoal.types.v1.Close
-	(*v1.Versions)(nil),        // 38: shoal.types.v1.Versions
-	(*v1.Limits)(nil),          // 39: shoal.types.v1.Limits
-	(*v1.CallFailure)(nil),     // 40: shoal.types.v1.CallFailure
-	(*v1.CallOutcome)(nil),     // 41: shoal.types.v1.CallOutcome
-	(*v1.RpcError)(nil),        // 42: shoal.types.v1.RpcError
-	(*v1.Credit)(nil),          // 43: shoal.types.v1.Credit
-	(*v1.Node)(nil),            // 44: shoal.types.v1.Node
-	(*v1.Call)(nil),            // 45: shoal.types.v1.Call
-	(*v1.Trace)(nil),           // 46: shoal.types.v1.Trace
-	(*v1.Outcome)(nil),         // 47: shoal.types.v1.Outcome
+	(*Presence)(nil),           // 2: shoal.worker.v1.Presence
+	(*Announce)(nil),           // 3: shoal.worker.v1.Announce
+	(*Catalog)(nil),            // 4: shoal.worker.v1.Catalog
+	(*Load)(nil),               // 5: shoal.worker.v1.Load
+	(*Accepted)(nil),           // 6: shoal.worker.v1.Accepted
+	(*Refused)(nil),            // 7: shoal.worker.v1.Refused
+	(*Event)(nil),              // 8: shoal.worker.v1.Event
+	(*Lost)(nil),               // 9: shoal.worker.v1.Lost
+	(*AnswerTaken)(nil),        // 10: shoal.worker.v1.AnswerTaken
+	(*Subscribed)(nil),         // 11: shoal.worker.v1.Subscribed
+	(*ResourceUpdated)(nil),    // 12: shoal.worker.v1.ResourceUpdated
+	(*Goodbye)(nil),            // 13: shoal.worker.v1.Goodbye
+	(*NodeFrame)(nil),          // 14: shoal.worker.v1.NodeFrame
+	(*Welcome)(nil),            // 15: shoal.worker.v1.Welcome
+	(*Nodes)(nil),              // 16: shoal.worker.v1.Nodes
+	(*Start)(nil),              // 17: shoal.worker.v1.Start
+	(*Attach)(nil),             // 18: shoal.worker.v1.Attach
+	(*Answer)(nil),             // 19: shoal.worker.v1.Answer
+	(*Cancel)(nil),             // 20: shoal.worker.v1.Cancel
+	(*Detach)(nil),             // 21: shoal.worker.v1.Detach
+	(*Subscribe)(nil),          // 22: shoal.worker.v1.Subscribe
+	(*Unsubscribe)(nil),        // 23: shoal.worker.v1.Unsubscribe
+	(*Acknowledge)(nil),        // 24: shoal.worker.v1.Acknowledge
+	(*EndSession)(nil),         // 25: shoal.worker.v1.EndSession
+	(*WorkerFrame_Batch)(nil),  // 26: shoal.worker.v1.WorkerFrame.Batch
+	(*Event_Notification)(nil), // 27: shoal.worker.v1.Event.Notification
+	(*Event_Ask)(nil),          // 28: shoal.worker.v1.Event.Ask
+	(*Event_State)(nil),        // 29: shoal.worker.v1.Event.State
+	(*Event_CloseStream)(nil),  // 30: shoal.worker.v1.Event.CloseStream
+	(*Event_State_Get)(nil),    // 31: shoal.worker.v1.Event.State.Get
+	(*Event_State_Set)(nil),    // 32: shoal.worker.v1.Event.State.Set
+	(*Event_State_Keys)(nil),   // 33: shoal.worker.v1.Event.State.Keys
+	(*NodeFrame_Batch)(nil),    // 34: shoal.worker.v1.NodeFrame.Batch
+	(*v1.Fragment)(nil),        // 35: shoal.types.v1.Fragment
+	(*v1.Ping)(nil),            // 36: shoal.types.v1.Ping
+	(*v1.Pong)(nil),            // 37: shoal.types.v1.Pong
+	(*v1.Close)(nil),           // 38: shoal.types.v1.Close
+	(*v1.Versions)(nil),        // 39: shoal.types.v1.Versions
+	(*v1.Limits)(nil),          // 40: shoal.types.v1.Limits
+	(*v1.CallFailure)(nil),     // 41: shoal.types.v1.CallFailure
+	(*v1.CallOutcome)(nil),     // 42: shoal.types.v1.CallOutcome
+	(*v1.RpcError)(nil),        // 43: shoal.types.v1.RpcError
+	(*v1.Credit)(nil),          // 44: shoal.types.v1.Credit
+	(*v1.Node)(nil),            // 45: shoal.types.v1.Node
+	(*v1.Call)(nil),            // 46: shoal.types.v1.Call
+	(*v1.Trace)(nil),           // 47: shoal.types.v1.Trace
+	(*v1.Outcome)(nil),         // 48: shoal.types.v1.Outcome
 }
 var file_shoal_worker_v1_worker_proto_depIdxs = []int32{
 	1,  // 0: shoal.worker.v1.WorkerFrame.hello:type_name -> shoal.worker.v1.Hello
-	2,  // 1: shoal.worker.v1.WorkerFrame.announce:type_name -> shoal.worker.v1.Announce
-	4,  // 2: shoal.worker.v1.WorkerFrame.load:type_name -> shoal.worker.v1.Load
-	5,  // 3: shoal.worker.v1.WorkerFrame.accepted:type_name -> shoal.worker.v1.Accepted
-	6,  // 4: shoal.worker.v1.WorkerFrame.refused:type_name -> shoal.worker.v1.Refused
-	7,  // 5: shoal.worker.v1.WorkerFrame.event:type_name -> shoal.worker.v1.Event
-	8,  // 6: shoal.worker.v1.WorkerFrame.lost:type_name -> shoal.worker.v1.Lost
-	9,  // 7: shoal.worker.v1.WorkerFrame.answer_taken:type_name -> shoal.worker.v1.AnswerTaken
-	10, // 8: shoal.worker.v1.WorkerFrame.subscribed:type_name -> shoal.worker.v1.Subscribed
-	11, // 9: shoal.worker.v1.WorkerFrame.news:type_name -> shoal.worker.v1.News
-	12, // 10: shoal.worker.v1.WorkerFrame.goodbye:type_name -> shoal.worker.v1.Goodbye
-	25, // 11: shoal.worker.v1.WorkerFrame.batch:type_name -> shoal.worker.v1.WorkerFrame.Batch
-	34, // 12: shoal.worker.v1.WorkerFrame.fragment:type_name -> shoal.types.v1.Fragment
-	35, // 13: shoal.worker.v1.WorkerFrame.ping:type_name -> shoal.types.v1.Ping
-	36, // 14: shoal.worker.v1.WorkerFrame.pong:type_name -> shoal.types.v1.Pong
-	37, // 15: shoal.worker.v1.WorkerFrame.close:type_name -> shoal.types.v1.Close
-	38, // 16: shoal.worker.v1.Hello.versions:type_name -> shoal.types.v1.Versions
-	39, // 17: shoal.worker.v1.Hello.limits:type_name -> shoal.types.v1.Limits
-	3,  // 18: shoal.worker.v1.Announce.catalog:type_name -> shoal.worker.v1.Catalog
-	40, // 19: shoal.worker.v1.Refused.failure:type_name -> shoal.types.v1.CallFailure
-	26, // 20: shoal.worker.v1.Event.notification:type_name -> shoal.worker.v1.Event.Notification
-	27, // 21: shoal.worker.v1.Event.ask:type_name -> shoal.worker.v1.Event.Ask
-	29, // 22: shoal.worker.v1.Event.close_stream:type_name -> shoal.worker.v1.Event.CloseStream
-	41, // 23: shoal.worker.v1.Event.finished:type_name -> shoal.types.v1.CallOutcome
-	28, // 24: shoal.worker.v1.Event.state:type_name -> shoal.worker.v1.Event.State
-	42, // 25: shoal.worker.v1.Subscribed.error:type_name -> shoal.types.v1.RpcError
-	14, // 26: shoal.worker.v1.NodeFrame.welcome:type_name -> shoal.worker.v1.Welcome
-	15, // 27: shoal.worker.v1.NodeFrame.nodes:type_name -> shoal.worker.v1.Nodes
-	16, // 28: shoal.worker.v1.NodeFrame.start:type_name -> shoal.worker.v1.Start
-	17, // 29: shoal.worker.v1.NodeFrame.attach:type_name -> shoal.worker.v1.Attach
-	18, // 30: shoal.worker.v1.NodeFrame.answer:type_name -> shoal.worker.v1.Answer
-	19, // 31: shoal.worker.v1.NodeFrame.cancel:type_name -> shoal.worker.v1.Cancel
-	20, // 32: shoal.worker.v1.NodeFrame.detach:type_name -> shoal.worker.v1.Detach
-	43, // 33: shoal.worker.v1.NodeFrame.credit:type_name -> shoal.types.v1.Credit
-	21, // 34: shoal.worker.v1.NodeFrame.subscribe:type_name -> shoal.worker.v1.Subscribe
-	22, // 35: shoal.worker.v1.NodeFrame.unsubscribe:type_name -> shoal.worker.v1.Unsubscribe
-	24, // 36: shoal.worker.v1.NodeFrame.end_session:type_name -> shoal.worker.v1.EndSession
-	33, // 37: shoal.worker.v1.NodeFrame.batch:type_name -> shoal.worker.v1.NodeFrame.Batch
-	34, // 38: shoal.worker.v1.NodeFrame.fragment:type_name -> shoal.types.v1.Fragment
-	35, // 39: shoal.worker.v1.NodeFrame.ping:type_name -> shoal.types.v1.Ping
-	36, // 40: shoal.worker.v1.NodeFrame.pong:type_name -> shoal.types.v1.Pong
-	37, // 41: shoal.worker.v1.NodeFrame.close:type_name -> shoal.types.v1.Close
-	23, // 42: shoal.worker.v1.NodeFrame.acknowledge:type_name -> shoal.worker.v1.Acknowledge
-	44, // 43: shoal.worker.v1.Welcome.nodes:type_name -> shoal.types.v1.Node
-	39, // 44: shoal.worker.v1.Welcome.limits:type_name -> shoal.types.v1.Limits
-	44, // 45: shoal.worker.v1.Nodes.nodes:type_name -> shoal.types.v1.Node
-	45, // 46: shoal.worker.v1.Start.call:type_name -> shoal.types.v1.Call
-	46, // 47: shoal.worker.v1.Attach.trace:type_name -> shoal.types.v1.Trace
-	47, // 48: shoal.worker.v1.Answer.outcome:type_name -> shoal.types.v1.Outcome
-	0,  // 49: shoal.worker.v1.WorkerFrame.Batch.frames:type_name -> shoal.worker.v1.WorkerFrame
-	30, // 50: shoal.worker.v1.Event.State.get:type_name -> shoal.worker.v1.Event.State.Get
-	31, // 51: shoal.worker.v1.Event.State.set:type_name -> shoal.worker.v1.Event.State.Set
-	32, // 52: shoal.worker.v1.Event.State.keys:type_name -> shoal.worker.v1.Event.State.Keys
-	13, // 53: shoal.worker.v1.NodeFrame.Batch.frames:type_name -> shoal.worker.v1.NodeFrame
-	0,  // 54: shoal.worker.v1.WorkerLink.Link:input_type -> shoal.worker.v1.WorkerFrame
-	13, // 55: shoal.worker.v1.WorkerLink.Link:output_type -> shoal.worker.v1.NodeFrame
-	55, // [55:56] is the sub-list for method output_type
-	54, // [54:55] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	3,  // 1: shoal.worker.v1.WorkerFrame.announce:type_name -> shoal.worker.v1.Announce
+	5,  // 2: shoal.worker.v1.WorkerFrame.load:type_name -> shoal.worker.v1.Load
+	6,  // 3: shoal.worker.v1.WorkerFrame.accepted:type_name -> shoal.worker.v1.Accepted
+	7,  // 4: shoal.worker.v1.WorkerFrame.refused:type_name -> shoal.worker.v1.Refused
+	8,  // 5: shoal.worker.v1.WorkerFrame.event:type_name -> shoal.worker.v1.Event
+	9,  // 6: shoal.worker.v1.WorkerFrame.lost:type_name -> shoal.worker.v1.Lost
+	10, // 7: shoal.worker.v1.WorkerFrame.answer_taken:type_name -> shoal.worker.v1.AnswerTaken
+	11, // 8: shoal.worker.v1.WorkerFrame.subscribed:type_name -> shoal.worker.v1.Subscribed
+	12, // 9: shoal.worker.v1.WorkerFrame.resource_updated:type_name -> shoal.worker.v1.ResourceUpdated
+	13, // 10: shoal.worker.v1.WorkerFrame.goodbye:type_name -> shoal.worker.v1.Goodbye
+	26, // 11: shoal.worker.v1.WorkerFrame.batch:type_name -> shoal.worker.v1.WorkerFrame.Batch
+	35, // 12: shoal.worker.v1.WorkerFrame.fragment:type_name -> shoal.types.v1.Fragment
+	36, // 13: shoal.worker.v1.WorkerFrame.ping:type_name -> shoal.types.v1.Ping
+	37, // 14: shoal.worker.v1.WorkerFrame.pong:type_name -> shoal.types.v1.Pong
+	38, // 15: shoal.worker.v1.WorkerFrame.close:type_name -> shoal.types.v1.Close
+	39, // 16: shoal.worker.v1.Hello.versions:type_name -> shoal.types.v1.Versions
+	40, // 17: shoal.worker.v1.Hello.limits:type_name -> shoal.types.v1.Limits
+	2,  // 18: shoal.worker.v1.Hello.presence:type_name -> shoal.worker.v1.Presence
+	4,  // 19: shoal.worker.v1.Announce.catalog:type_name -> shoal.worker.v1.Catalog
+	41, // 20: shoal.worker.v1.Refused.failure:type_name -> shoal.types.v1.CallFailure
+	27, // 21: shoal.worker.v1.Event.notification:type_name -> shoal.worker.v1.Event.Notification
+	28, // 22: shoal.worker.v1.Event.ask:type_name -> shoal.worker.v1.Event.Ask
+	30, // 23: shoal.worker.v1.Event.close_stream:type_name -> shoal.worker.v1.Event.CloseStream
+	42, // 24: shoal.worker.v1.Event.finished:type_name -> shoal.types.v1.CallOutcome
+	29, // 25: shoal.worker.v1.Event.state:type_name -> shoal.worker.v1.Event.State
+	43, // 26: shoal.worker.v1.Subscribed.error:type_name -> shoal.types.v1.RpcError
+	15, // 27: shoal.worker.v1.NodeFrame.welcome:type_name -> shoal.worker.v1.Welcome
+	16, // 28: shoal.worker.v1.NodeFrame.nodes:type_name -> shoal.worker.v1.Nodes
+	17, // 29: shoal.worker.v1.NodeFrame.start:type_name -> shoal.worker.v1.Start
+	18, // 30: shoal.worker.v1.NodeFrame.attach:type_name -> shoal.worker.v1.Attach
+	19, // 31: shoal.worker.v1.NodeFrame.answer:type_name -> shoal.worker.v1.Answer
+	20, // 32: shoal.worker.v1.NodeFrame.cancel:type_name -> shoal.worker.v1.Cancel
+	21, // 33: shoal.worker.v1.NodeFrame.detach:type_name -> shoal.worker.v1.Detach
+	44, // 34: shoal.worker.v1.NodeFrame.credit:type_name -> shoal.types.v1.Credit
+	22, // 35: shoal.worker.v1.NodeFrame.subscribe:type_name -> shoal.worker.v1.Subscribe
+	23, // 36: shoal.worker.v1.NodeFrame.unsubscribe:type_name -> shoal.worker.v1.Unsubscribe
+	25, // 37: shoal.worker.v1.NodeFrame.end_session:type_name -> shoal.worker.v1.EndSession
+	34, // 38: shoal.worker.v1.NodeFrame.batch:type_name -> shoal.worker.v1.NodeFrame.Batch
+	35, // 39: shoal.worker.v1.NodeFrame.fragment:type_name -> shoal.types.v1.Fragment
+	36, // 40: shoal.worker.v1.NodeFrame.ping:type_name -> shoal.types.v1.Ping
+	37, // 41: shoal.worker.v1.NodeFrame.pong:type_name -> shoal.types.v1.Pong
+	38, // 42: shoal.worker.v1.NodeFrame.close:type_name -> shoal.types.v1.Close
+	24, // 43: shoal.worker.v1.NodeFrame.acknowledge:type_name -> shoal.worker.v1.Acknowledge
+	45, // 44: shoal.worker.v1.Welcome.nodes:type_name -> shoal.types.v1.Node
+	40, // 45: shoal.worker.v1.Welcome.limits:type_name -> shoal.types.v1.Limits
+	45, // 46: shoal.worker.v1.Nodes.nodes:type_name -> shoal.types.v1.Node
+	46, // 47: shoal.worker.v1.Start.call:type_name -> shoal.types.v1.Call
+	47, // 48: shoal.worker.v1.Attach.trace:type_name -> shoal.types.v1.Trace
+	48, // 49: shoal.worker.v1.Answer.outcome:type_name -> shoal.types.v1.Outcome
+	0,  // 50: shoal.worker.v1.WorkerFrame.Batch.frames:type_name -> shoal.worker.v1.WorkerFrame
+	31, // 51: shoal.worker.v1.Event.State.get:type_name -> shoal.worker.v1.Event.State.Get
+	32, // 52: shoal.worker.v1.Event.State.set:type_name -> shoal.worker.v1.Event.State.Set
+	33, // 53: shoal.worker.v1.Event.State.keys:type_name -> shoal.worker.v1.Event.State.Keys
+	14, // 54: shoal.worker.v1.NodeFrame.Batch.frames:type_name -> shoal.worker.v1.NodeFrame
+	0,  // 55: shoal.worker.v1.WorkerLink.Link:input_type -> shoal.worker.v1.WorkerFrame
+	14, // 56: shoal.worker.v1.WorkerLink.Link:output_type -> shoal.worker.v1.NodeFrame
+	56, // [56:57] is the sub-list for method output_type
+	55, // [55:56] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_shoal_worker_v1_worker_proto_init() }
@@ -3174,7 +3246,7 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*WorkerFrame_Lost)(nil),
 		(*WorkerFrame_AnswerTaken)(nil),
 		(*WorkerFrame_Subscribed)(nil),
-		(*WorkerFrame_News)(nil),
+		(*WorkerFrame_ResourceUpdated)(nil),
 		(*WorkerFrame_Goodbye)(nil),
 		(*WorkerFrame_Batch_)(nil),
 		(*WorkerFrame_Fragment)(nil),
@@ -3183,17 +3255,17 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*WorkerFrame_Close)(nil),
 	}
 	file_shoal_worker_v1_worker_proto_msgTypes[1].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[2].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[3].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[4].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[7].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[5].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[8].OneofWrappers = []any{
 		(*Event_Notification_)(nil),
 		(*Event_Ask_)(nil),
 		(*Event_CloseStream_)(nil),
 		(*Event_Finished)(nil),
 		(*Event_State_)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[13].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[14].OneofWrappers = []any{
 		(*NodeFrame_Welcome)(nil),
 		(*NodeFrame_Nodes)(nil),
 		(*NodeFrame_Start)(nil),
@@ -3212,22 +3284,22 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*NodeFrame_Close)(nil),
 		(*NodeFrame_Acknowledge)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[17].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[26].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[18].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[27].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[28].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[28].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[29].OneofWrappers = []any{
 		(*Event_State_Get_)(nil),
 		(*Event_State_Set_)(nil),
 		(*Event_State_Keys_)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[31].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shoal_worker_v1_worker_proto_rawDesc), len(file_shoal_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerFrame(_message.Message):
-    __slots__ = ("hello", "announce", "load", "accepted", "refused", "event", "lost", "answer_taken", "subscribed", "news", "goodbye", "batch", "fragment", "ping", "pong", "close")
+    __slots__ = ("hello", "announce", "load", "accepted", "refused", "event", "lost", "answer_taken", "subscribed", "resource_updated", "goodbye", "batch", "fragment", "ping", "pong", "close")
     class Batch(_message.Message):
         __slots__ = ("frames",)
         FRAMES_FIELD_NUMBER: _ClassVar[int]
@@ -25,7 +25,7 @@ class WorkerFrame(_message.Message):
     LOST_FIELD_NUMBER: _ClassVar[int]
     ANSWER_TAKEN_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIBED_FIELD_NUMBER: _ClassVar[int]
-    NEWS_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_UPDATED_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     FRAGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -41,28 +41,38 @@ class WorkerFrame(_message.Message):
     lost: Lost
     answer_taken: AnswerTaken
     subscribed: Subscribed
-    news: News
+    resource_updated: ResourceUpdated
     goodbye: Goodbye
     batch: WorkerFrame.Batch
     fragment: _link_pb2.Fragment
     ping: _link_pb2.Ping
     pong: _link_pb2.Pong
     close: _link_pb2.Close
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., announce: _Optional[_Union[Announce, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., lost: _Optional[_Union[Lost, _Mapping]] = ..., answer_taken: _Optional[_Union[AnswerTaken, _Mapping]] = ..., subscribed: _Optional[_Union[Subscribed, _Mapping]] = ..., news: _Optional[_Union[News, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., batch: _Optional[_Union[WorkerFrame.Batch, _Mapping]] = ..., fragment: _Optional[_Union[_link_pb2.Fragment, _Mapping]] = ..., ping: _Optional[_Union[_link_pb2.Ping, _Mapping]] = ..., pong: _Optional[_Union[_link_pb2.Pong, _Mapping]] = ..., close: _Optional[_Union[_link_pb2.Close, _Mapping]] = ...) -> None: ...
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., announce: _Optional[_Union[Announce, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., lost: _Optional[_Union[Lost, _Mapping]] = ..., answer_taken: _Optional[_Union[AnswerTaken, _Mapping]] = ..., subscribed: _Optional[_Union[Subscribed, _Mapping]] = ..., resource_updated: _Optional[_Union[ResourceUpdated, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., batch: _Optional[_Union[WorkerFrame.Batch, _Mapping]] = ..., fragment: _Optional[_Union[_link_pb2.Fragment, _Mapping]] = ..., ping: _Optional[_Union[_link_pb2.Ping, _Mapping]] = ..., pong: _Optional[_Union[_link_pb2.Pong, _Mapping]] = ..., close: _Optional[_Union[_link_pb2.Close, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("versions", "worker", "incarnation", "limits", "ledger")
+    __slots__ = ("versions", "worker", "incarnation", "limits", "ledger", "presence")
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     WORKER_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     LEDGER_FIELD_NUMBER: _ClassVar[int]
+    PRESENCE_FIELD_NUMBER: _ClassVar[int]
     versions: _link_pb2.Versions
     worker: str
     incarnation: int
     limits: _link_pb2.Limits
     ledger: int
-    def __init__(self, versions: _Optional[_Union[_link_pb2.Versions, _Mapping]] = ..., worker: _Optional[str] = ..., incarnation: _Optional[int] = ..., limits: _Optional[_Union[_link_pb2.Limits, _Mapping]] = ..., ledger: _Optional[int] = ...) -> None: ...
+    presence: Presence
+    def __init__(self, versions: _Optional[_Union[_link_pb2.Versions, _Mapping]] = ..., worker: _Optional[str] = ..., incarnation: _Optional[int] = ..., limits: _Optional[_Union[_link_pb2.Limits, _Mapping]] = ..., ledger: _Optional[int] = ..., presence: _Optional[_Union[Presence, _Mapping]] = ...) -> None: ...
+
+class Presence(_message.Message):
+    __slots__ = ("port", "id")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    id: int
+    def __init__(self, port: _Optional[int] = ..., id: _Optional[int] = ...) -> None: ...
 
 class Announce(_message.Message):
     __slots__ = ("pool", "catalog", "detail", "draining")
@@ -233,7 +243,7 @@ class Subscribed(_message.Message):
     error: _rpc_pb2.RpcError
     def __init__(self, request: _Optional[int] = ..., error: _Optional[_Union[_rpc_pb2.RpcError, _Mapping]] = ...) -> None: ...
 
-class News(_message.Message):
+class ResourceUpdated(_message.Message):
     __slots__ = ("uri", "params")
     URI_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
