@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use shoal_ports::{ResourceUpdated, ServerFacts, SessionId};
+use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::sessions::{Node, Passive};
+use crate::live::LiveSession;
+use crate::sessions::{ATTEMPTS, Node, Passive};
 use crate::state::Input;
 
 /// Which sessions of this node are subscribed to a resource, live or passivated.
@@ -86,7 +88,7 @@ async fn tell_all(
                 // Some were missed: say that everything may have changed, once each.
                 Err(RecvError::Lagged(_)) => {
                     for uri in node.subscribers.all_uris() {
-                        let params = shoal_protocol::RawJson::of(&serde_json::json!({ "uri": uri }));
+                        let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                         node.resource_updated(&uri, &params).await;
                     }
                 }
@@ -98,7 +100,8 @@ async fn tell_all(
                 }
                 for live in node.all_live() {
                     // One that nobody listens to will see the versions when somebody does.
-                    node.tell(&live, Input::ListsChanged).await;
+                    // One that falls asleep sees the versions when it wakes.
+                    let _ = node.tell(&live, Input::ListsChanged).await;
                 }
             }
         }
@@ -106,19 +109,40 @@ async fn tell_all(
 }
 
 impl Node {
-    async fn resource_updated(&self, uri: &str, params: &shoal_protocol::RawJson) {
+    async fn resource_updated(self: &Arc<Self>, uri: &str, params: &RawJson) {
         for session in self.subscribers.of(uri) {
-            if let Some(live) = self.live(&session) {
-                let input = Input::ResourceUpdated {
-                    uri: uri.to_owned(),
-                    params: params.clone(),
-                };
-                self.tell(&live, input).await;
-            } else {
-                let updated = |passive: &mut Passive| passive.updated.insert(uri.to_owned());
-                // One that has gone meanwhile needs no news.
-                let _ = self.table.passive(&session, updated);
+            if let Some(falling_asleep) = self.tell_updated(&session, uri, params).await {
+                // Nobody else's news waits for that.
+                let (node, uri, params) = (self.clone(), uri.to_owned(), params.clone());
+                tokio::spawn(async move {
+                    let mut falling_asleep = Some(falling_asleep);
+                    for _ in 0..ATTEMPTS {
+                        let Some(live) = falling_asleep else { return };
+                        node.forget_dead(&live).await;
+                        falling_asleep = node.tell_updated(&session, &uri, &params).await;
+                    }
+                });
             }
         }
+    }
+
+    /// Tells a session that a resource has changed, or keeps that until it wakes. Returns the session if it is falling asleep.
+    async fn tell_updated(
+        &self,
+        session: &SessionId,
+        uri: &str,
+        params: &RawJson,
+    ) -> Option<Arc<LiveSession>> {
+        let Some(live) = self.live(session) else {
+            let updated = |passive: &mut Passive| passive.updated.insert(uri.to_owned());
+            // One that has gone meanwhile needs no news.
+            let _ = self.table.passive(session, updated);
+            return None;
+        };
+        let input = Input::ResourceUpdated {
+            uri: uri.to_owned(),
+            params: params.clone(),
+        };
+        self.tell(&live, input).await.is_err().then_some(live)
     }
 }

@@ -31,7 +31,7 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use deliver::Begun;
+pub(crate) use deliver::{ATTEMPTS, Begun};
 pub(crate) use leaving::Leave;
 pub(crate) use locks::Alone;
 pub(crate) use node::{About, Node};

@@ -15,7 +15,7 @@ use futures::future::join_all;
 use shoal_ports::{GatewayError, SessionGateway as _, SessionRef};
 use shoal_session::SessionConfig;
 use support::unsteady::unsteady;
-use support::{Bench, call, initialize, post, read_all, within};
+use support::{Bench, call, initialize, post, read, read_all, within};
 use tokio::time::sleep;
 
 /// A session lives so long without being used.
@@ -198,4 +198,19 @@ async fn no_session_waits_for_another() {
     assert!(!waking.is_finished());
     store.release();
     within(waking).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_falls_asleep_wakes_for_who_listens() {
+    let (bench, store) = unsteady(quick());
+    let alice = bench.open("alice", "2025-11-25").await;
+    store.hold(&alice.session);
+    store.until_held().await;
+    let mut listening = bench.sessions.listen(&alice, None);
+    assert!(futures::poll!(&mut listening).is_pending());
+    store.release();
+    let mut stream = within(listening).await.unwrap();
+    bench.script.change_lists();
+    let told = read(&mut stream, 1).await;
+    assert!(told.passing[0].contains("list_changed"), "{told:?}");
 }

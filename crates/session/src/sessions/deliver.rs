@@ -27,7 +27,7 @@ use crate::live::{Closed, LiveSession, log_failed, store_failed};
 use crate::state::{Effect, Input, empty_result};
 
 /// How often a session that falls asleep under a message is looked for again.
-const ATTEMPTS: usize = 3;
+pub(crate) const ATTEMPTS: usize = 3;
 
 impl Node {
     pub(crate) async fn deliver(
@@ -125,7 +125,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    fn being_moved(&self) -> GatewayError {
+    pub(super) fn being_moved(&self) -> GatewayError {
         GatewayError::Unavailable {
             reason: "it is being moved".to_owned(),
             retry_after: self.config.retry_after,
@@ -134,7 +134,7 @@ impl Node {
 
     /// A session that takes no inputs. If it has not been put to sleep or ended (something in it panicked), it goes on from its
     /// record.
-    async fn forget_dead(&self, live: &Arc<LiveSession>) {
+    pub(crate) async fn forget_dead(&self, live: &Arc<LiveSession>) {
         let _alone = self.locks.lock(&live.id).await;
         let present = self
             .live(&live.id)

@@ -9,39 +9,57 @@ use shoal_telemetry::metrics::ResumeOutcome;
 use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
-use crate::live::{LiveSession, log_failed};
+use super::deliver::ATTEMPTS;
+use crate::live::{Closed, LiveSession, log_failed};
 use crate::measure;
 use crate::state::Input;
 use crate::streams::Attachment;
 
 impl Node {
+    /// Reads a stream of a session, which may have to be woken for it.
     pub(crate) async fn listen(
         self: &Arc<Self>,
         to: &SessionRef,
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError> {
-        let live = self.find(to).await?;
+        for _ in 0..ATTEMPTS {
+            let live = self.find(to).await?;
+            if let Some(events) = self.listen_to(&live, to, cursor).await? {
+                return Ok(events);
+            }
+            Box::pin(self.forget_dead(&live)).await;
+        }
+        Err(self.being_moved())
+    }
+
+    /// The events of a stream; `None` if the session is falling asleep, so that its streams are about to end.
+    async fn listen_to(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<Option<EventStream>, GatewayError> {
         let failed = |error| log_failed(&error, &self.config);
         match cursor {
             Some(cursor) => {
-                let attachment = self.resume(&live, cursor, to.trace.as_ref()).await?;
+                let attachment = self.resume(live, cursor, to.trace.as_ref()).await?;
                 match cursor.stream {
-                    StreamId::STANDALONE => Ok(self.attached(&live, attachment).await),
-                    _ => Ok(attachment.start(())),
+                    StreamId::STANDALONE => Ok(self.attached(live, attachment).await),
+                    _ => Ok(Some(attachment.start(()))),
                 }
             }
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
                 let prime = live.primes_streams();
                 // A session of one stream reads all that is kept of it; any other begins with what comes next.
-                let (cursor, gone) = if Self::is_single_stream(&live) {
+                let (cursor, gone) = if Self::is_single_stream(live) {
                     let oldest = live.streams.oldest(&tail).await.map_err(failed)?;
                     (oldest, oldest.sequence)
                 } else {
                     (tail.last(), 0)
                 };
                 let attachment = live.streams.read_live(tail, cursor, prime).without(gone);
-                Ok(self.attached(&live, attachment).await)
+                Ok(self.attached(live, attachment).await)
             }
         }
     }
@@ -75,12 +93,12 @@ impl Node {
         resumed
     }
 
-    /// The session knows that somebody listens, for as long as that is so.
+    /// The session knows that somebody listens, for as long as that is so; `None` if it is falling asleep.
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         attachment: Attachment,
-    ) -> EventStream {
+    ) -> Option<EventStream> {
         let reader = attachment.generation();
         // Before it is told, lest it waits for the end of a connection that goes while it is told.
         let listener = Listener {
@@ -91,8 +109,10 @@ impl Node {
         // In a task of its own: what the session has to tell is taken from it, and belongs into the log.
         let (node, told) = (self.clone(), live.clone());
         let telling = async move { node.tell(&told, Input::Listening(reader)).await };
-        let _ = tokio::spawn(telling).await;
-        attachment.start(listener)
+        match tokio::spawn(telling).await {
+            Ok(Err(Closed)) => None,
+            _ => Some(attachment.start(listener)),
+        }
     }
 }
 

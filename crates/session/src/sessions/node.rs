@@ -18,7 +18,7 @@ use crate::announce::Subscribers;
 use crate::call::CallDriver;
 use crate::clock::millis;
 use crate::config::SessionConfig;
-use crate::live::LiveSession;
+use crate::live::{Closed, LiveSession};
 use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
 use crate::stored::Stored;
 use crate::streams::StreamCounters;
@@ -194,12 +194,13 @@ impl Node {
     }
 
     /// Applies an input that may have something to announce.
-    pub(crate) async fn tell(&self, live: &Arc<LiveSession>, input: Input) {
-        match live.apply(input) {
-            Ok(Effect::Announce(news)) => self.announce(live, news).await,
-            Ok(Effect::Pass(news)) => live.streams.pass(news),
+    pub(crate) async fn tell(&self, live: &Arc<LiveSession>, input: Input) -> Result<(), Closed> {
+        match live.apply(input)? {
+            Effect::Announce(news) => self.announce(live, news).await,
+            Effect::Pass(news) => live.streams.pass(news),
             _ => {}
         }
+        Ok(())
     }
 
     async fn announce(&self, live: &LiveSession, news: News) {

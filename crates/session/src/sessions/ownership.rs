@@ -132,7 +132,8 @@ impl Node {
         for uri in passive.updated {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             let updated = Input::ResourceUpdated { uri, params };
-            self.tell(&live, updated).await;
+            // It was just woken, and whoever puts it to sleep needs its lock.
+            let _ = self.tell(&live, updated).await;
         }
         Ok(live)
     }

@@ -51,7 +51,8 @@ impl Node {
                 Some(Ok(())) if pauses.is_some() => {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     let updated = Input::ResourceUpdated { uri, params };
-                    self.tell(live, updated).await;
+                    // One that has gone meanwhile needs no news.
+                    let _ = self.tell(live, updated).await;
                 }
                 Some(Err(error)) => {
                     tracing::warn!(session = %live.id, %uri, %error, "could not renew a subscription; trying again");

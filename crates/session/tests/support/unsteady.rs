@@ -21,13 +21,13 @@ use super::{Bench, within};
 /// How many times as long records live: a claim does not restart their time here, and saves fail.
 const RECORDS_OUTLIVE: u32 = 16;
 
-/// A directory whose steps fail while the test wants it so, and whose claims of one session wait while it says so.
+/// A directory whose steps fail while the test wants it so, and whose claims and saves of one session wait while it says so.
 pub struct Unsteady {
     inner: Arc<dyn Directory>,
     faulty: AtomicBool,
     chance: AtomicU64,
     held: watch::Sender<Option<SessionId>>,
-    /// Claims that wait.
+    /// Claims and saves that wait.
     waiting: watch::Sender<usize>,
     /// Says of no session that it is held.
     pub disowns: AtomicBool,
@@ -39,12 +39,12 @@ impl Unsteady {
         self.faulty.store(faulty, SeqCst);
     }
 
-    /// Claims of this session wait from now on.
+    /// Claims and saves of this session wait from now on.
     pub fn hold(&self, session: &SessionId) {
         self.held.send_replace(Some(session.clone()));
     }
 
-    /// Returns when a claim waits.
+    /// Returns when one waits.
     pub async fn until_held(&self) {
         let mut waiting = self.waiting.subscribe();
         within(waiting.wait_for(|count| *count > 0)).await.unwrap();
@@ -53,6 +53,15 @@ impl Unsteady {
     /// What waits goes on.
     pub fn release(&self) {
         self.held.send_replace(None);
+    }
+
+    async fn until_released(&self, session: &SessionId) {
+        let mut held = self.held.subscribe();
+        if held.borrow_and_update().as_ref() == Some(session) {
+            self.waiting.send_modify(|count| *count += 1);
+            held.wait_for(Option::is_none).await.unwrap();
+            self.waiting.send_modify(|count| *count -= 1);
+        }
     }
 
     /// One of so many, by turns that look like chance.
@@ -103,12 +112,7 @@ impl Directory for Unsteady {
     }
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
-        let mut held = self.held.subscribe();
-        if held.borrow_and_update().as_ref() == Some(session) {
-            self.waiting.send_modify(|count| *count += 1);
-            held.wait_for(Option::is_none).await.unwrap();
-            self.waiting.send_modify(|count| *count -= 1);
-        }
+        self.until_released(session).await;
         self.step(self.inner.claim(session, node)).await
     }
 
@@ -136,6 +140,7 @@ impl Directory for Unsteady {
         record: Bytes,
         idle: Duration,
     ) -> Result<(), StoreError> {
+        self.until_released(session).await;
         let idle = idle * RECORDS_OUTLIVE;
         self.step(self.inner.save(session, epoch, record, idle))
             .await
