@@ -405,16 +405,16 @@ async fn a_call_goes_the_same_way_whether_it_is_traced_or_not() {
 async fn half_open(outcome: CallOutcome) -> Setting {
     let setting = setting();
     let worker = setting.add(ending("w1", outcome));
-    // Who takes nothing in a first turn is asked again, where it can be waited for: from then on it is.
-    worker.refuse(unknown());
     for _ in 0..5 {
+        // Who takes nothing in a first turn is asked again, where it can be waited for.
+        worker.refuse(unknown());
         worker.refuse(unknown());
         setting.failure(legacy("t", json!({}))).await;
     }
     assert_eq!(circuit(&setting), CircuitState::Open);
     let refused = setting.start_now(&legacy("t", json!({})));
     assert!(refused.expect("at once").is_err());
-    assert_eq!(worker.calls(), 6);
+    assert_eq!(worker.calls(), 10);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(circuit(&setting), CircuitState::HalfOpen);
     setting

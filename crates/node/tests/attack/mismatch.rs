@@ -83,12 +83,12 @@ pub(crate) async fn family() -> Family {
         ),
         (
             "the name twice in the body",
-            "200 must not repeat a member",
+            "400 must not repeat a member",
             body(&twice),
         ),
         (
             "the name twice in the body, once escaped",
-            "200 must not repeat a member",
+            "400 must not repeat a member",
             body(&escaped),
         ),
         (

@@ -12,7 +12,7 @@ for i = 3 + count, #ARGV, 2 do
   settled[#settled + 1] = ARGV[i]
   settled[#settled + 1] = kept and pools[kept] and kept or ARGV[i + 1]
 end
-redis.call('DEL', KEYS[1])
+redis.call('UNLINK', KEYS[1])
 for i = 1, #settled, 2 do
   redis.call('HSET', KEYS[1], settled[i], settled[i + 1])
 end

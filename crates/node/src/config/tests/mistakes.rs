@@ -109,7 +109,7 @@ const IN_FILE: &[Mistake] = &[
     ),
     (
         "[server]\nlisten = 'localhost:http'\n",
-        &[":2:10: server.listen: \"localhost:http\" is not an address and a port"],
+        &[":2:10: server.listen: \"localhost:http\" is no address to listen on"],
     ),
     (
         "server = '0.0.0.0:8080'\n",
