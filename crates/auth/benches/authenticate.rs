@@ -18,7 +18,7 @@ fn authenticate(criterion: &mut Criterion) {
     for known in [1, 1000] {
         let entries = (0..known).map(|number| {
             let principal = Principal::new(format!("caller {number}"));
-            (TokenHash::of(&token(number)), principal)
+            (TokenHash::of(token(number)), principal)
         });
         let tokens = StaticTokens::new(entries);
         let shown = token(known / 2);

@@ -246,7 +246,7 @@ fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
 
 /// Whether it may need an escape: it is no ASCII character that shows itself, or JSON has one for it.
 fn has_escape(byte: u8) -> bool {
-    (byte < 0x20) | (byte >= 0x7f) | (byte == b'"') | (byte == b'\\')
+    !(0x20..0x7f).contains(&byte) | (byte == b'"') | (byte == b'\\')
 }
 
 /// Writes a text, a number or a boolean as JSON.

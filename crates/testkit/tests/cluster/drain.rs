@@ -69,7 +69,7 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
     }
     let (owner, next) = (owner.unwrap(), next.unwrap());
     let handed_over = async {
-        while !sees_a_worker_leave(&next.admin()).await {
+        while !sees_a_worker_leave(next.admin()).await {
             sleep(Duration::from_millis(20)).await;
         }
         owner.terminate(ORDERLY).await

@@ -62,7 +62,7 @@ async fn a_token_that_is_set_is_asked_for() {
 async fn operators_do_what_their_roles_let_them() {
     let operator = |name: &str, role| Operator {
         name: name.to_owned(),
-        sha256: TokenHash::of(&format!("{name}'s token")),
+        sha256: TokenHash::of(format!("{name}'s token")),
         role,
     };
     let port = Port::of(&[
