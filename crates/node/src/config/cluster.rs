@@ -17,7 +17,7 @@ settings! {
     pub struct Cluster {
         /// Address and port for the other processes (gRPC): workers join here, and edges reach sessions.
         /// Port 0 takes a free one, which a line of output names. Unset, nobody can join this process.
-        #[schemars(with = "Option<String>")]
+        #[schemars(with = "Option<String>", extend("format" = listen_address::FORMAT))]
         #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "listen_address::read_some")]
         pub listen: Option<SocketAddr> = None,
         /// The `host:port` that other processes dial to reach this one. If unset, it is the address that this process

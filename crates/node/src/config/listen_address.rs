@@ -5,6 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use serde::de::{Deserializer, Error, Visitor};
 
+/// Marks such a setting in the schema: it may be a number too.
+pub(super) const FORMAT: &str = "listen-address";
+
 /// Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` or `8080`. Without an IP address it is on
 /// loopback: what others reach is never opened by leaving something out.
 ///

@@ -17,12 +17,12 @@ settings! {
     pub struct Server {
         /// Address and port that serve MCP, such as `0.0.0.0:8080`. `localhost:8080`, `:8080` and `8080` are on loopback. Port
         /// 0 takes a free one, which the first line of output names.
-        #[schemars(with = "String")]
+        #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
         /// Address and port for operators: `/livez`, `/readyz`, `/status`, and the console at `/console/`. Only
         /// the console ever asks for credentials, so let no client reach it.
-        #[schemars(with = "String")]
+        #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)),
         /// Path of the MCP endpoint.

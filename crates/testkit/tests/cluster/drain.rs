@@ -201,6 +201,7 @@ async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
         assert!(told.contains("its edge was shut down"), "{tool}: {told}");
         node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
         edge.start_again().await.unwrap();
+        edge.wait_until_ready(ORDERLY).await.unwrap();
     }
     cluster.end().await;
 }

@@ -3,7 +3,7 @@
 use serde_json::Value as Schema;
 use toml::Value;
 
-use super::super::holds_secrets;
+use super::super::{holds_secrets, listen_address};
 use super::super::reference::{choices, is_table, variants};
 use super::super::setting_path::{SettingPath, Step};
 use super::suggestions::nearest;
@@ -21,6 +21,7 @@ pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<S
         }
         (Value::String(_), Kind::Text) | (Value::Boolean(_), Kind::Truth) => None,
         (Value::Integer(_) | Value::Float(_), Kind::Number) => None,
+        (Value::Integer(_), Kind::Text) if schema["format"] == listen_address::FORMAT => None,
         (Value::Integer(number), Kind::Whole) => out_of_range(schema, *number),
         (value, kind) => Some(advise(schema, value, kind, path)),
     }

@@ -81,6 +81,7 @@ fn variables_are_toml_or_text() {
         .variable("SHOAL_LIMITS__NESTING", "7")
         .variable("SHOAL_SERVER__HTTP_SSE", "false")
         .variable("SHOAL_SERVER__ALLOWED_HOSTS", "['a', 'b']")
+        .variable("SHOAL_SERVER__LISTEN", "8123")
         .variable("SHOAL_CALLS__TIMEOUT", "1h 30m")
         .variable("SHOAL_POOLS__FILES__BACKEND", "demo")
         .variable("SHOAL_POOLS__FILES__PREFIX", "2026-07-28")
@@ -88,6 +89,7 @@ fn variables_are_toml_or_text() {
     assert_eq!(settings.limits.nesting, 7);
     assert!(!settings.server.http_sse);
     assert_eq!(settings.server.allowed_hosts, ["a", "b"]);
+    assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8123");
     assert_eq!(settings.calls.timeout, Period::seconds(5400));
     assert_eq!(settings.pools["files"].prefix, "2026-07-28");
 }

@@ -104,8 +104,8 @@ const IN_FILE: &[Mistake] = &[
     ),
     // Kinds of values.
     (
-        "[server]\nlisten = 8080\n",
-        &[":2:10: server.listen: 8080 stands where text is needed"],
+        "[server]\nlisten = true\n",
+        &[":2:10: server.listen: true stands where text in quotes is needed"],
     ),
     (
         "[server]\nlisten = 'localhost:http'\n",
@@ -413,7 +413,7 @@ fn each_mistake_in_a_variable_is_answered_in_its_words() {
 
 #[test]
 fn all_mistakes_are_answered_at_once_in_the_order_of_the_file() {
-    let text = "[sever]\n[server]\nlisten = 8080\npath = 'mcp'\nallowed_origins = ['*.a.com', 'b.com']\n\
+    let text = "[sever]\n[server]\nlisten = true\npath = 'mcp'\nallowed_origins = ['*.a.com', 'b.com']\n\
                 [auth]\nmode = 'tokens'\n[[auth.tokens]]\nname = 'a'\nsha256 = 'x'\n[[auth.tokens]]\nname = 'b'\nsha256 = 'y'\n\
                 [calls]\ntimeout = 'soon'\n[limits]\nconnections = 0\nrequests = 0\n[pools.a]\n[pools.b]\nbackend = 'demo'\nprefix = 'ä'\n";
     let both = in_file(text).variable("SHOAL_CALLS__ATTEMPTS", "few");
