@@ -66,17 +66,15 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
             tracing::debug!(idle, "waited for connections that idle");
         }
 
-        take_no_more_calls(&node.watch);
         step("let calls finish");
         tokio::join!(
-            finish_calls(&node.watch, &deadlines),
+            let_calls_finish(&node.watch, &deadlines),
             end_single_streams(&node, deadlines.calls.get()),
         );
         stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await;
     } else {
-        take_no_more_calls(&node.watch);
         step("let calls finish");
-        finish_calls(&node.watch, &deadlines).await;
+        let_calls_finish(&node.watch, &deadlines).await;
         stop_calls(&node, deadlines.streams.get()).await;
 
         step("tell streams when to come back");
@@ -172,7 +170,20 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
-/// A call that came later would not have the time that calls may take: its client is told at once to go elsewhere.
+/// Lets every call be answered. In the first half of the time for that, calls that come are taken: most are short, and their
+/// clients did not know of the drain. Later ones might not end in time, so their clients are told to go elsewhere.
+async fn let_calls_finish(watch: &Watch, deadlines: &Shutdown) {
+    let second_half = async {
+        sleep(deadlines.calls.get() / 2).await;
+        take_no_more_calls(watch);
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = finish_calls(watch, deadlines) => take_no_more_calls(watch),
+        never = second_half => never,
+    }
+}
+
 fn take_no_more_calls(watch: &Watch) {
     step("take no more calls");
     watch.load.stop_calls();

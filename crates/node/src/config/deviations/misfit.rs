@@ -3,9 +3,9 @@
 use serde_json::Value as Schema;
 use toml::Value;
 
-use super::super::{holds_secrets, listen_address};
 use super::super::reference::{choices, is_table, variants};
 use super::super::setting_path::{SettingPath, Step};
+use super::super::{holds_secrets, listen_address};
 use super::suggestions::nearest;
 
 /// Characters of a value that are shown.
