@@ -344,6 +344,14 @@ impl InFlightCall {
                 return Poll::Ready(None);
             }
             let event = match events.poll_next_unpin(cx) {
+                // The worker's word that it has stopped, as it was told.
+                Poll::Ready(Some(event)) if is_cancelled(&event) && entry.stop.has_fired() => {
+                    let failure = stop::amid(entry.durability);
+                    Some(CallEvent {
+                        kind: CallEventKind::Finished(CallOutcome::Failed(failure)),
+                        ..event
+                    })
+                }
                 Poll::Ready(event) => event,
                 Poll::Pending => {
                     ready!(entry.stop.poll(cx));
@@ -378,6 +386,13 @@ impl Drop for InFlightCall {
             audit::left(&entry.subject(), entry.since.elapsed());
         }
     }
+}
+
+fn is_cancelled(event: &CallEvent) -> bool {
+    matches!(
+        &event.kind,
+        CallEventKind::Finished(CallOutcome::Failed(CallFailure::Cancelled))
+    )
 }
 
 /// What a call names.
