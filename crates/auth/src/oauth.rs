@@ -64,7 +64,7 @@ pub struct OAuth {
     resource: Resource,
 }
 
-/// What access tokens stand for.
+/// The access tokens that the issuers have made, and the grants behind them.
 struct AccessTokens {
     issuers: Vec<TrustedIssuer>,
     verified: Arc<VerifiedTokens>,

@@ -298,8 +298,7 @@ impl InFlightCall {
         self.entry.state.lock().has_ended = true;
     }
 
-    /// Stays for as long as the call's events are read.
-    /// The call's end is counted for `pool`, if one is given.
+    /// Keeps this entry for as long as the call's events are read, and counts the call's end for `pool`, if one is given.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
         let entry = Arc::clone(&self.entry);

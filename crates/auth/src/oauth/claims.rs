@@ -21,7 +21,7 @@ pub(crate) const CLAIMS: usize = 16 << 10;
 /// Beyond this, a token does not expire: a clock need not count so far.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// What a date of a token is.
+/// The form of a date in a token, for messages.
 const DATE: &str = "a number of seconds since 1970";
 
 /// What a token stands for.

@@ -75,7 +75,7 @@ pub struct ToolSeen {
     pub name: String,
     /// Its name for people.
     pub title: Option<String>,
-    /// What it does, shortened.
+    /// A short description of the tool.
     pub description: Option<String>,
     /// The pool that serves it.
     pub pool: String,

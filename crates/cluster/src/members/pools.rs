@@ -30,7 +30,7 @@ pub struct PoolsHere {
     pub contested: Names,
 }
 
-/// What is known of pools elsewhere.
+/// The pools that other nodes are known to have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolsElsewhere {
     /// Those that other nodes know, or that were known before this node started.

@@ -14,7 +14,7 @@ pub struct ToolReport {
     pub name: String,
     /// Its name for people, shortened.
     pub title: Option<String>,
-    /// What it does, shortened.
+    /// A short description of the tool.
     pub description: Option<String>,
     /// The pool that serves it.
     pub pool: String,
