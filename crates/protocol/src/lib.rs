@@ -18,6 +18,7 @@ mod lengths;
 mod log_level;
 mod meta;
 mod method;
+mod numbers;
 mod object;
 mod param_headers;
 mod request_digest;
@@ -57,6 +58,7 @@ pub use meta::{
     SERVER_INFO, SUBSCRIPTION_ID,
 };
 pub use method::{Method, Named};
+pub use numbers::is_rounded;
 pub use object::{RawObject, members};
 pub use param_headers::{InvalidParamHeader, ParamHeader, ParamHeaders};
 pub use request_digest::RequestDigest;

@@ -19,7 +19,7 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 use shoal_outbound::Outbound;
 use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated};
-use shoal_protocol::{Method, RpcError};
+use shoal_protocol::{Method, RawJson, RpcError, Token, Tokens, is_rounded, shown};
 use shoal_telemetry::metrics::Transport;
 use tokio::sync::{broadcast, watch};
 
@@ -159,6 +159,10 @@ impl OpenApiBackend {
             return Ok(CallOutcome::Error(unknown));
         };
         let arguments = params.and_then(|params| params.member("arguments"));
+        if let Some(number) = arguments.as_ref().and_then(first_rounded) {
+            let why = format!("{number} has more digits than a request to this service can carry");
+            return Ok(CallOutcome::Result(answer::wrong(&why)));
+        }
         let arguments: Map<String, Value> = match arguments.map(|arguments| arguments.read()) {
             Some(Ok(arguments)) => arguments,
             Some(Err(_)) => {
@@ -277,6 +281,19 @@ impl Backend for OpenApiBackend {
         self.service.closing.cancel();
     }
 }
+
+/// The first number that the request could not carry exactly, because requests are written from `serde_json::Value`.
+fn first_rounded(arguments: &RawJson) -> Option<String> {
+    let mut numbers = Tokens::of(arguments.as_bytes()).filter_map(|token| match token {
+        Token::Number(written) => std::str::from_utf8(written).ok(),
+        _ => None,
+    });
+    let number = numbers.find(|number| is_rounded(number))?;
+    Some(shown(number, LONGEST_NUMBER))
+}
+
+/// The most characters of a number that an error message quotes.
+const LONGEST_NUMBER: usize = 40;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Operations as tools, and what of their arguments reaches the service.
 
 use serde_json::{Value, json};
+use shoal_protocol::RawJson;
 
 use super::harness::{Client, error};
 use super::service::{Petstore, result, told};
@@ -90,6 +91,37 @@ async fn arguments_reach_their_places() {
         .to_owned();
     assert!(body.contains("name=\"file\"; filename=\"file\"\r\nContent-Type: application/octet-stream\r\n\r\n\0\u{1}\u{2}\u{3}\r\n"), "{body:?}");
     assert!(body.contains("name=\"note\"\r\n\r\nhi\r\n"), "{body:?}");
+}
+
+#[tokio::test]
+async fn a_number_that_would_be_rounded_is_not_sent() {
+    let service = Petstore::start().await;
+    let running = service.backend().await;
+    let client = Client::named("a");
+    let mut call = client.call(json!({}));
+    for (number, sent) in [
+        ("3", Some("limit=3")),
+        ("9007199254740993", Some("limit=9007199254740993")),
+        ("18446744073709551617", None),
+        ("1.00000000000000000000001", None),
+    ] {
+        let params = format!(r#"{{"name":"listPets","arguments":{{"limit":{number}}}}}"#);
+        call.params = Some(RawJson::parse_text(params.into()).unwrap());
+        let before = service.seen().await["last"].clone();
+        let outcome = running.run(&client, &call).await;
+        let last = service.seen().await["last"].clone();
+        match sent {
+            Some(query) => assert_eq!(last["query"], query),
+            None => {
+                let said = told(outcome);
+                assert!(
+                    said.contains(number) && said.contains("more digits"),
+                    "{said}"
+                );
+                assert_eq!(last, before);
+            }
+        }
+    }
 }
 
 #[tokio::test]
