@@ -4,6 +4,7 @@
 //! principal, as `tasks/get` asks. So changes are conflated, and who may not ask for a task hears nothing of it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -72,7 +73,7 @@ impl TaskWatch {
             .collect();
         let found: Vec<Arc<str>> = futures::stream::iter(asked)
             .buffered(AT_ONCE)
-            .filter_map(async |(id, answer)| (!matches!(answer, Answer::Unknown)).then_some(id))
+            .filter_map(|(id, answer)| ready((!matches!(answer, Answer::Unknown)).then_some(id)))
             .collect()
             .await;
         *ids = found.iter().map(ToString::to_string).collect();
