@@ -27,8 +27,9 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARK = "\x1e"
-PIECE = re.compile(r"^<!-- (?P<comment>.*?)-->$|^(?P<indent> *)```(?P<kind>\S*)[^\n]*\n(?P<block>.*?)^ *```$", re.MULTILINE | re.DOTALL)
+PIECE = re.compile(r"^ *<!-- (?P<comment>.*?)-->$|^(?P<indent> *)```(?P<kind>\S*)[^\n]*\n(?P<block>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OTHER_SHELLS = {"bash", "shell", "console", "zsh", "shell-session"}
 
 
@@ -90,7 +91,7 @@ def run(page: str, seconds: float, todo: list[Step]) -> bool:
         script += [step.commands, f"printf '{MARK}'"]
     with tempfile.TemporaryDirectory() as place:
         # What the page has users write to their home stays here.
-        environment = os.environ | {"ROOT": str(pathlib.Path(__file__).resolve().parents[2]), "HOME": place}
+        environment = os.environ | {"ROOT": str(ROOT), "HOME": place}
         command = ["timeout", "--kill-after=10", str(seconds), "bash", "-c", "\n".join(script)]
         ended = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         logs = {log.name: log.read_text(encoding="utf-8")[-2000:] for log in sorted(pathlib.Path(place).rglob("*.log"))}
@@ -124,13 +125,14 @@ def run(page: str, seconds: float, todo: list[Step]) -> bool:
 def main() -> int:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    page = pathlib.Path(sys.argv[1])
+    page = pathlib.Path(sys.argv[1]).resolve()
+    name = str(page.relative_to(ROOT)) if page.is_relative_to(ROOT) else page.name
     try:
         todo = steps(page.read_text(encoding="utf-8"))
     except Mistake as mistake:
-        print(f"FAIL {page.name} line {mistake}")
+        print(f"FAIL {name} line {mistake}")
         return 1
-    return 0 if run(page.name, float(sys.argv[2]), todo) else 1
+    return 0 if run(name, float(sys.argv[2]), todo) else 1
 
 
 if __name__ == "__main__":
