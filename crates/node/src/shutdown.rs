@@ -14,7 +14,7 @@ mod single_streams;
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{self, join_all};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::Shutdown;
@@ -67,14 +67,16 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
 
         step("let calls finish");
-        tokio::join!(
-            let_calls_finish(&node.watch, &deadlines),
+        let finished = future::join(
+            finish_calls(&node.watch, &deadlines),
             end_single_streams(&node, deadlines.calls.get()),
         );
+        refusing_late_calls(&node.watch, &deadlines, finished).await;
         stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await;
     } else {
         step("let calls finish");
-        let_calls_finish(&node.watch, &deadlines).await;
+        let finished = finish_calls(&node.watch, &deadlines);
+        refusing_late_calls(&node.watch, &deadlines, finished).await;
         stop_calls(&node, deadlines.streams.get()).await;
 
         step("tell streams when to come back");
@@ -170,27 +172,27 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
-/// Lets every call be answered. In the first half of the time for that, calls that come are taken: most are short, and their
-/// clients did not know of the drain. Later ones might not end in time, so their clients are told to go elsewhere.
-async fn let_calls_finish(watch: &Watch, deadlines: &Shutdown) {
+/// Waits for `finished`, and takes calls in the first half of the time that they have: most are short, and their clients do not
+/// know of the drain. A later call might not end in time, so its client is told to go elsewhere.
+async fn refusing_late_calls<T>(
+    watch: &Watch,
+    deadlines: &Shutdown,
+    finished: impl Future<Output = T>,
+) -> T {
     let second_half = async {
         sleep(deadlines.calls.get() / 2).await;
-        take_no_more_calls(watch);
+        step("take no more calls");
+        watch.load.stop_calls();
         std::future::pending().await
     };
     tokio::select! {
-        () = finish_calls(watch, deadlines) => take_no_more_calls(watch),
+        finished = finished => finished,
         never = second_half => never,
     }
 }
 
-fn take_no_more_calls(watch: &Watch) {
-    step("take no more calls");
-    watch.load.stop_calls();
-}
-
 /// Waits for every call to be answered, and says now and then who is still busy.
-pub(crate) async fn finish_calls(watch: &Watch, deadlines: &Shutdown) {
+async fn finish_calls(watch: &Watch, deadlines: &Shutdown) {
     let deadline = Instant::now() + deadlines.calls.get();
     let mut report = Instant::now() + deadlines.report_every.get();
     loop {

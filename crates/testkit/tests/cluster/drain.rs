@@ -145,6 +145,33 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
 }
 
 #[tokio::test]
+async fn a_draining_edge_takes_calls_while_it_waits_for_a_stream() {
+    let cluster = start(small().setting("shutdown.calls", "60s")).await;
+    let edges = cluster.edges();
+    // The draining edge has nothing to answer itself.
+    let by = edges[1].mcp_url().unwrap();
+    let (mut events, messages) = old_client(edges[0], by).await;
+    post_beside(by, &messages, &steps_once("beside", 50)).await;
+    events.next().await.unwrap();
+    let called = async {
+        let url = edges[0].mcp_url().unwrap();
+        let mut answers = Vec::new();
+        while let Ok(answer) = modern_call(url, "echo", &json!({ "nonce": "late" })).await {
+            answers.push(answer);
+        }
+        answers
+    };
+    let (ended, rest, answers) = tokio::join!(edges[0].terminate(ORDERLY), events.rest(), called);
+    assert!(ended.unwrap().success());
+    assert_eq!(text_of(rest.last().unwrap()), "beside");
+    // The last one may have been cut where the process ended.
+    let refused = answers.iter().find(|answer| answer.contains("50301"));
+    assert_eq!(refused, None, "{} answers", answers.len());
+    assert!(answers.iter().any(|answer| answer.contains("late")));
+    cluster.end().await;
+}
+
+#[tokio::test]
 async fn a_call_that_outlasts_the_drain_of_its_only_stream_is_answered_first() {
     let cluster = start(small().setting("shutdown.calls", "500ms")).await;
     let edge = cluster.edges()[0];
