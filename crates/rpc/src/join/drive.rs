@@ -10,7 +10,7 @@ use shoal_ports::{
     Announcement, AskId, LedgerNumber, NodeInfo, ResourceUpdated, SessionId, WorkerLoad,
 };
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep_until, timeout};
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, IntervalStream, WatchStream};
 use tokio_util::sync::CancellationToken;
@@ -243,23 +243,32 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Says goodbye, and refuses what was still on its way, until the node has heard it.
+    /// Says goodbye, and refuses what was still on its way.
     async fn part(mut self) -> End {
         let idle = self.flights.is_idle();
         self.flights.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
-        let deadline = Instant::now() + self.config.handshake_timeout;
-        loop {
-            tokio::select! {
-                step = self.step(None) => match step {
-                    Ok(()) => {}
-                    Err(_) => break,
-                },
-                () = sleep_until(deadline) => break,
-            }
-        }
+        // In vain is fine: the node gives up what it was not told of.
+        let _ = timeout(self.config.handshake_timeout, self.last_words()).await;
         self.outbox.close(None);
         End::Left(idle)
+    }
+
+    /// Goes on until the node has heard the goodbye, and has read everything that was said to it: the process may exit
+    /// after that.
+    async fn last_words(&mut self) {
+        let end = loop {
+            if let Err(end) = self.step(None).await {
+                break end;
+            }
+        };
+        if let End::Broke(LinkError::Closed(_)) = end {
+            self.outbox.close(None);
+            tokio::select! {
+                () = self.inbox.ended() => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
     }
 }
 

@@ -136,7 +136,7 @@ impl ServedCalls {
     }
 
     fn push(&self, flight: u64, frame: Frame) -> Result<(), TooLong> {
-        self.outbox.push(flight, frame)
+        self.outbox.push(flight, frame).map(drop)
     }
 
     fn accept_if(&mut self, number: u64, is_late: bool) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use tonic::Status;
 
@@ -69,6 +69,11 @@ where
     /// When the link has ended, or the peer broke the protocol; then nothing more can be read.
     pub(crate) async fn next(&mut self) -> Result<F, LinkError> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Returns once the peer has ended its half of the link, which is read to the end. Cancellation safe.
+    pub(crate) async fn ended(&mut self) {
+        while let Some(Ok(_)) = self.stream.next().await {}
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<F, LinkError>> {

@@ -12,12 +12,23 @@ use shoal_telemetry::metrics::{Direction, metrics};
 use tokio::sync::Notify;
 use tonic::Status;
 
-use self::queue::Queue;
+use self::queue::{Queue, Stage};
 use super::LONGEST_WHOLE;
 use super::frame::{Frame, LinkFrame};
 use super::lanes::QueuedFrame;
 use super::versions::{BATCHES, Peer};
 use crate::error::TooLong;
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// It will be sent, if the connection holds.
+    Queued,
+    /// The outbox is full: the frame was not sent.
+    Full,
+    /// The outbox takes no more frames: the frame was not sent.
+    Dropped,
+}
 
 /// The sending side of a link. Whoever has something to say pushes it; the connection pulls.
 ///
@@ -48,23 +59,28 @@ impl<F: Frame> Outbox<F> {
         queue.max_frame = peer.max_frame;
     }
 
-    /// Sends a frame of a flight (0: of none). Never waits; after the close it is dropped.
+    /// Sends a frame of a flight (0: of none). Never waits. An outbox that is finished or closed drops the frame.
     ///
     /// # Errors
     /// When the frame is longer than the peer accepts; nothing was sent.
-    pub(crate) fn push(&self, flight: u64, frame: impl Into<F>) -> Result<(), TooLong> {
-        let pushed = self.push_if(flight, frame, |_| true);
-        pushed.map(drop)
+    pub(crate) fn push(&self, flight: u64, frame: impl Into<F>) -> Result<Pushed, TooLong> {
+        self.push_if(flight, frame, |_| true)
     }
 
-    /// As [`push`](Self::push), unless the outbox [is full](Self::is_full). Whether it was sent.
+    /// As [`push`](Self::push), unless the outbox [is full](Self::is_full).
     ///
     /// # Errors
     /// As [`push`](Self::push).
-    pub(crate) fn push_with_room(&self, flight: u64, frame: impl Into<F>) -> Result<bool, TooLong> {
+    pub(crate) fn push_with_room(
+        &self,
+        flight: u64,
+        frame: impl Into<F>,
+    ) -> Result<Pushed, TooLong> {
         // Asked first, so that what will not be sent is not encoded, and again when it is.
-        let sent = !self.is_full();
-        Ok(sent && self.push_if(flight, frame, |queued| queued <= self.max_queued)?)
+        if self.is_full() {
+            return Ok(Pushed::Full);
+        }
+        self.push_if(flight, frame, |queued| queued <= self.max_queued)
     }
 
     fn push_if(
@@ -72,7 +88,7 @@ impl<F: Frame> Outbox<F> {
         flight: u64,
         frame: impl Into<F>,
         suits: impl FnOnce(usize) -> bool,
-    ) -> Result<bool, TooLong> {
+    ) -> Result<Pushed, TooLong> {
         let frame = frame.into();
         let bytes = frame.encoded_len();
         let waiting = if bytes > LONGEST_WHOLE {
@@ -85,18 +101,18 @@ impl<F: Frame> Outbox<F> {
             QueuedFrame::Whole(frame, bytes)
         };
         let mut queue = self.queue.lock();
-        if queue.closed {
-            return Ok(true);
+        if queue.stage != Stage::Open {
+            return Ok(Pushed::Dropped);
         }
         if !suits(queue.bytes) {
-            return Ok(false);
+            return Ok(Pushed::Full);
         }
         queue.push(flight, waiting);
         queue.was_full |= queue.bytes > self.max_queued;
         let waker = queue.waker.take();
         drop(queue);
         wake(waker);
-        Ok(true)
+        Ok(Pushed::Queued)
     }
 
     /// Sends a short frame that need not keep its place among those of its flight.
@@ -104,7 +120,7 @@ impl<F: Frame> Outbox<F> {
         let frame = frame.into();
         let bytes = frame.encoded_len();
         let mut queue = self.queue.lock();
-        if queue.closed {
+        if queue.stage != Stage::Open {
             return;
         }
         queue.push_now(frame, bytes);
@@ -118,7 +134,7 @@ impl<F: Frame> Outbox<F> {
         self.queue.lock().bytes > self.max_queued
     }
 
-    /// Returns once the outbox is no longer full, or is closed. Cancellation safe.
+    /// Returns once the outbox is no longer full, or takes no more frames. Cancellation safe.
     pub(crate) async fn room(&self) {
         loop {
             let room = self.room.notified();
@@ -133,16 +149,28 @@ impl<F: Frame> Outbox<F> {
 
     fn has_room(&self) -> bool {
         let queue = self.queue.lock();
-        queue.closed || queue.bytes <= self.max_queued
+        queue.stage != Stage::Open || queue.bytes <= self.max_queued
     }
 
-    /// Ends the stream once everything is sent; says why if the peer should know.
+    /// Takes no more frames. The peer is told why behind everything that waits, and the stream stays open until
+    /// [`close`](Self::close).
+    pub(crate) fn finish(&self, reason: &str) {
+        self.end(Stage::Finished, Some(reason));
+    }
+
+    /// Ends the stream once everything is sent, and says why if the peer should know.
     pub(crate) fn close(&self, reason: Option<&str>) {
-        if let Some(reason) = reason {
-            self.push_now(F::of_link(LinkFrame::Close(reason.to_owned())));
-        }
+        self.end(Stage::Closed, reason);
+    }
+
+    fn end(&self, stage: Stage, reason: Option<&str>) {
+        // A peer that has heard it reads no further.
+        let last = reason.map(|reason| F::of_link(LinkFrame::Close(reason.to_owned())));
         let mut queue = self.queue.lock();
-        queue.closed = true;
+        queue.finish(last);
+        if stage == Stage::Closed {
+            queue.stage = stage;
+        }
         let waker = queue.waker.take();
         drop(queue);
         wake(waker);
@@ -152,7 +180,7 @@ impl<F: Frame> Outbox<F> {
     fn poll_pull(&self, cx: &mut Context<'_>) -> Poll<Option<F>> {
         let mut queue = self.queue.lock();
         let Some((frame, bytes)) = queue.pull() else {
-            if queue.closed {
+            if queue.stage == Stage::Closed {
                 return Poll::Ready(None);
             }
             match &mut queue.waker {
@@ -205,7 +233,7 @@ impl<F: Frame> Drop for OutStream<F> {
     /// The connection is gone: nothing more can be sent.
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
-        queue.closed = true;
+        queue.stage = Stage::Closed;
         let dropped = queue.clear();
         drop(queue);
         drop(dropped);

@@ -12,7 +12,7 @@ use tonic::Status;
 
 use super::frame::{Frame as _, LinkFrame};
 use super::inbox::Inbox;
-use super::outbox::{OutStream, Outbox};
+use super::outbox::{OutStream, Outbox, Pushed};
 use super::versions::Peer;
 use super::{FRAGMENT, LANES, LONGEST_MESSAGE};
 use crate::error::{LinkError, TooLong};
@@ -194,6 +194,23 @@ fn a_closed_outbox_sends_what_it_has_and_takes_no_more() {
     let (arrived, ended) = arrivals(sent(&mut stream));
     assert_eq!(arrived.len(), 1);
     assert!(matches!(ended, LinkError::Closed(reason) if reason == "that was it"));
+    assert!(stream.next().now_or_never().unwrap().is_none());
+}
+
+/// A peer that has heard why reads no further.
+#[test]
+fn why_an_outbox_ends_is_said_after_everything_else() {
+    let (outbox, mut stream) = outbox(2);
+    outbox.push(1, event(1, 1, 10)).unwrap();
+    outbox.push(2, event(2, 1, 5 * FRAGMENT)).unwrap();
+    outbox.push(2, event(2, 2, 10)).unwrap();
+    outbox.finish("that was it");
+    assert_eq!(outbox.push(1, event(1, 2, 10)), Ok(Pushed::Dropped));
+    let (arrived, ended) = arrivals(sent(&mut stream));
+    assert_eq!(arrived.len(), 3);
+    assert!(matches!(ended, LinkError::Closed(reason) if reason == "that was it"));
+    assert!(stream.next().now_or_never().is_none(), "it stays open");
+    outbox.close(Some("once more"));
     assert!(stream.next().now_or_never().unwrap().is_none());
 }
 

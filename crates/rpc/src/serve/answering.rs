@@ -13,7 +13,7 @@ use super::drive::ServedRequests;
 use super::served_request::ServedRequest;
 use crate::convert::gateway::{error_to_wire, event_id_out, item_cost, item_out, opened_out};
 use crate::error::TooLong;
-use crate::link::outbox::Outbox;
+use crate::link::outbox::{Outbox, Pushed};
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, StreamBegan};
 
@@ -117,8 +117,8 @@ impl Answering {
     fn json(&self, text: Bytes) {
         let flight = self.number;
         match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
-            Ok(true) => self.done.store(true, Ordering::Relaxed),
-            Ok(false) => self.failed(backed_up()),
+            Ok(Pushed::Queued | Pushed::Dropped) => self.done.store(true, Ordering::Relaxed),
+            Ok(Pushed::Full) => self.failed(backed_up()),
             Err(too_long) => self.not_passed_on(too_long),
         }
     }
@@ -149,7 +149,7 @@ impl Answering {
     }
 
     fn say(&self, frame: Frame) -> Result<(), TooLong> {
-        self.outbox.push(self.number, frame)
+        self.outbox.push(self.number, frame).map(drop)
     }
 
     /// Sends what the stream brings until it ends or the edge leaves.

@@ -102,6 +102,11 @@ impl Drive {
         }
     }
 
+    /// Reads until the worker's half ends, even while this node leaves.
+    pub(super) async fn hear_out(&mut self) {
+        while let Ok(_) | Err(LinkError::Left(_)) = self.next().await {}
+    }
+
     fn tell_nodes(&self, nodes: &[NodeInfo]) {
         let nodes = nodes.iter().map(node_out).collect();
         self.link.send(0, NodeKind::Nodes(wire::Nodes { nodes }));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, WorkerId};
+use shoal_ports::WorkerId;
 use shoal_protocol::{Outcome, RpcError};
 use tokio_util::sync::CancellationToken;
 
@@ -11,8 +11,9 @@ use super::gauge::Gauge;
 use super::linked_call::{Holder, Left, LinkedCall};
 use crate::LinkConfig;
 use crate::convert::outcome::answer_out;
+use crate::error::TooLong;
 use crate::link::ByFlight;
-use crate::link::outbox::Outbox;
+use crate::link::outbox::{Outbox, Pushed};
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
 
@@ -31,6 +32,17 @@ pub(super) struct Link {
     gauge: Arc<Gauge>,
     /// `None` once the link is over.
     flights: Mutex<Option<ByFlight<Arc<LinkedCall>>>>,
+}
+
+/// Why the first frame of a flight was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unsent {
+    /// The link is over, or the worker has said goodbye.
+    #[error("its link has ended")]
+    Over,
+    /// No link of this worker carries the frame.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
 }
 
 impl Link {
@@ -53,15 +65,15 @@ impl Link {
         })
     }
 
-    /// Opens a flight. On a link that is over, it is over too.
+    /// Opens a flight.
     ///
     /// # Errors
-    /// When it is too long to be sent; then nothing was.
+    /// Why nothing was sent.
     pub(super) fn open(
         &self,
         number: u64,
         frame: impl FnOnce(u64) -> Frame,
-    ) -> Result<Arc<LinkedCall>, CallFailure> {
+    ) -> Result<Arc<LinkedCall>, Unsent> {
         let frame = frame(number);
         let is_start = matches!(frame, Frame::Start(_));
         let flight = Arc::new(LinkedCall::new(number, is_start));
@@ -72,18 +84,15 @@ impl Link {
                     self.gauge.started();
                 }
             }
-            None => {
-                flight.broken(false);
-                return Ok(flight);
-            }
+            None => return Err(Unsent::Over),
         }
-        if let Err(too_long) = self.outbox.push(number, frame) {
-            self.forget(&flight);
-            return Err(CallFailure::NotExecuted {
-                reason: too_long.to_string(),
-            });
-        }
-        Ok(flight)
+        let unsent = match self.outbox.push(number, frame) {
+            Ok(Pushed::Dropped) => Unsent::Over,
+            Ok(_) => return Ok(flight),
+            Err(too_long) => Unsent::TooLong(too_long),
+        };
+        self.forget(&flight);
+        Err(unsent)
     }
 
     /// A flight that is open.
@@ -160,3 +169,6 @@ impl Link {
         let _ = self.outbox.push(flight, frame);
     }
 }
+
+#[cfg(test)]
+mod tests;

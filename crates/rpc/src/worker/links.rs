@@ -178,14 +178,15 @@ impl WorkerLinksInner {
         Ok(())
     }
 
-    /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way.
+    /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way. The worker waits for
+    /// the end of this half before its process exits, so this half ends after the worker's.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);
-        drive.link.outbox.close(Some("goodbye"));
-        let rest = async { while drive.next().await.is_ok() {} };
+        drive.link.outbox.finish("goodbye");
         // In vain is fine: giving up says the same of calls that got no answer.
-        let _ = timeout(self.config.handshake_timeout, rest).await;
+        let _ = timeout(self.config.handshake_timeout, drive.hear_out()).await;
+        drive.link.outbox.close(None);
         drive.peer.give_up(None);
     }
 

@@ -12,6 +12,7 @@ use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
+use super::link::Unsent;
 use super::peer::WorkerPeer;
 use super::reader;
 use crate::convert::call::{attach_out, call_out};
@@ -35,6 +36,22 @@ pub struct RemoteWorker {
 impl RemoteWorker {
     pub(super) fn new(peer: Arc<WorkerPeer>) -> Self {
         Self { peer }
+    }
+
+    /// Opens a flight of a call that the worker may run already. If nothing can be sent, the call is lost for now.
+    async fn open_or_lose(
+        &self,
+        frame: impl FnOnce(u64) -> Frame,
+    ) -> Result<RunningCall, CallFailure> {
+        let peer = &self.peer;
+        let opened = peer.link().and_then(|link| {
+            let flight = link.open(peer.number(), frame).ok()?;
+            Some((link, flight))
+        });
+        match opened {
+            Some((link, flight)) => reader::opened(link, flight).await,
+            None => Ok(RunningCall::lost(peer.id.clone())),
+        }
     }
 }
 
@@ -73,10 +90,11 @@ impl Worker for RemoteWorker {
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let peer = &self.peer;
         let bound = call.worker.is_some();
-        let Some(link) = peer.link() else {
+        let away = || {
             let reason = format!("worker {} cannot be reached", peer.id);
-            return Err(unsent(bound, CallFailure::NotExecuted { reason }));
+            unsent(bound, CallFailure::NotExecuted { reason })
         };
+        let link = peer.link().ok_or_else(away)?;
         if link.outbox.is_full() {
             let backed_up = CallFailure::Overloaded {
                 reason: format!("the link to worker {} is backed up", peer.id),
@@ -85,31 +103,23 @@ impl Worker for RemoteWorker {
             return Err(unsent(bound, backed_up));
         }
         let flight = link.open(peer.number(), |flight| start_frame(flight, &call));
-        let flight = flight.map_err(|failure| unsent(bound, failure))?;
+        let flight = flight.map_err(|why| match why {
+            Unsent::Over => away(),
+            Unsent::TooLong(too_long) => {
+                let reason = too_long.to_string();
+                unsent(bound, CallFailure::NotExecuted { reason })
+            }
+        })?;
         reader::opened(link, flight).await
     }
 
     async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let peer = &self.peer;
-        let opened = peer.link().and_then(|link| {
-            let flight = link.open(peer.number(), |flight| start_frame(flight, &call));
-            Some((link, flight.ok()?))
-        });
-        match opened {
-            Some((link, flight)) => reader::opened(link, flight).await,
-            None => Ok(RunningCall::lost(peer.id.clone())),
-        }
+        self.open_or_lose(|flight| start_frame(flight, &call)).await
     }
 
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
-        let peer = &self.peer;
-        let Some(link) = peer.link() else {
-            return Ok(RunningCall::lost(peer.id.clone()));
-        };
-        let flight = link.open(peer.number(), |flight| {
-            Frame::Attach(attach_out(flight, &attach))
-        })?;
-        reader::opened(link, flight).await
+        let frame = |flight| Frame::Attach(attach_out(flight, &attach));
+        self.open_or_lose(frame).await
     }
 
     fn acknowledge(&self, call: CallId) {

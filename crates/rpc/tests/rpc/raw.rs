@@ -63,6 +63,13 @@ impl Raw {
         self.heard.message().await.ok()??.frame
     }
 
+    /// Ends this half, and hears what else the node says.
+    pub(crate) async fn bye(self) -> Option<node_frame::Frame> {
+        let Self { send, mut heard } = self;
+        drop(send);
+        heard.message().await.ok()??.frame
+    }
+
     /// Why the node ended the link.
     pub(crate) async fn reason(mut self) -> String {
         loop {

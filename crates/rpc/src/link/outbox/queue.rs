@@ -7,6 +7,17 @@ use super::super::frame::{Frame, LinkFrame};
 use super::super::lanes::{Lanes, QueuedFrame};
 use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 
+/// What an outbox still does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It takes frames.
+    Open,
+    /// It takes no more frames; the stream goes on.
+    Finished,
+    /// It takes no more frames; the stream ends with the last one.
+    Closed,
+}
+
 /// What waits on a link.
 pub(super) struct Queue<F> {
     short: VecDeque<(F, usize)>,
@@ -18,7 +29,9 @@ pub(super) struct Queue<F> {
     pub(super) bytes: usize,
     /// Whether somebody may wait for room.
     pub(super) was_full: bool,
-    pub(super) closed: bool,
+    pub(super) stage: Stage,
+    /// The frame that follows all others.
+    last: Option<(F, usize)>,
     pub(super) batches: bool,
     /// Whether anything was sent: the first frame travels alone, since it is what settles the version.
     begun: bool,
@@ -35,7 +48,8 @@ impl<F: Frame> Queue<F> {
             fragment_next: false,
             bytes: 0,
             was_full: false,
-            closed: false,
+            stage: Stage::Open,
+            last: None,
             batches: false,
             begun: false,
             max_frame: LONGEST_WHOLE,
@@ -60,9 +74,22 @@ impl<F: Frame> Queue<F> {
         self.push_short(frame, bytes);
     }
 
+    /// Takes no more frames, and sends `last` behind those that wait.
+    pub(super) fn finish(&mut self, last: Option<F>) {
+        if self.stage == Stage::Open {
+            self.stage = Stage::Finished;
+            self.last = last.map(|last| {
+                let bytes = last.encoded_len();
+                self.bytes += bytes;
+                (last, bytes)
+            });
+        }
+    }
+
     /// Drops everything.
     pub(super) fn clear(&mut self) -> (VecDeque<(F, usize)>, Lanes<F>) {
         self.bytes = 0;
+        self.last = None;
         (std::mem::take(&mut self.short), self.long.take())
     }
 
@@ -79,7 +106,9 @@ impl<F: Frame> Queue<F> {
         if fragment_due && let Some(fragment) = self.pull_fragment() {
             return Some(fragment);
         }
-        let (first, mut bytes) = self.short.pop_front()?;
+        let Some((first, mut bytes)) = self.short.pop_front() else {
+            return self.last.take();
+        };
         let begun = std::mem::replace(&mut self.begun, true);
         if !begun || !self.batches || !self.fits(1, bytes) {
             return Some((first, bytes));

@@ -1,0 +1,33 @@
+//! What becomes of a flight on a link that ends.
+
+use std::sync::Arc;
+
+use shoal_ports::WorkerId;
+
+use super::{Link, Unsent};
+use crate::LinkConfig;
+use crate::link::outbox::Outbox;
+use crate::proto::worker::v1::Start;
+use crate::proto::worker::v1::node_frame::Frame;
+
+/// Whoever starts a call may have found the link just before the worker said goodbye.
+#[test]
+fn a_flight_that_no_worker_hears_of_is_not_opened() {
+    let (outbox, stream) = Outbox::new(1000);
+    let (gauge, config) = (Arc::default(), LinkConfig::default());
+    let link = Link::new(WorkerId::new("w"), 1, outbox, gauge, &config);
+    let open = |flight| {
+        let opened = link.open(flight, |flight| {
+            Frame::Start(Box::new(Start { flight, call: None }))
+        });
+        opened.err()
+    };
+    assert_eq!(open(1), None);
+    link.outbox.finish("goodbye");
+    assert_eq!(open(2), Some(Unsent::Over));
+    assert!(link.flight(1).is_some() && link.flight(2).is_none());
+    drop(stream);
+    assert_eq!(open(3), Some(Unsent::Over));
+    link.over();
+    assert_eq!(open(4), Some(Unsent::Over));
+}
