@@ -45,7 +45,9 @@ settings! {
         /// How long it is remembered after that, for while the store is away: as long as a session lives without
         /// being used.
         pub cached_idle: Duration = Duration::from_secs(30 * 60),
-        /// Nodes that are asked to open one session.
+        /// How long a new session waits for a node that can be reached and takes sessions.
+        pub open_within: Duration = Duration::from_secs(5),
+        /// Nodes that are asked to open one session, before it waits.
         pub open_attempts: usize = 3,
         /// When refused callers come back.
         pub retry_after: Duration = Duration::from_secs(1),

@@ -3,6 +3,7 @@
 mod lookup;
 mod open;
 mod owner_route;
+mod patience;
 mod relay;
 mod request;
 mod retry_decision;
@@ -109,7 +110,8 @@ impl RoutedGateway {
 #[async_trait]
 impl SessionGateway for RoutedGateway {
     /// Opens a session here, if this node takes sessions and is not overloaded, or on the less loaded of two nodes drawn
-    /// at random; on another one if that cannot.
+    /// at random; on another one if that cannot. While none can be reached it waits, for
+    /// [`open_within`](RoutingConfig::open_within).
     /// A node that broke off may have opened one that nobody knows of; it idles out.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         self.routes.open(open).await

@@ -304,7 +304,7 @@ pub enum GatewayError {
         retry_after: Duration,
     },
     /// A part that is needed cannot be reached.
-    #[error("the session cannot be reached now ({reason}); try again later")]
+    #[error("{reason}; try again later")]
     Unavailable {
         /// Which.
         reason: String,

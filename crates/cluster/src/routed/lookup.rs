@@ -18,7 +18,9 @@ impl Routes {
         match found.unwrap_or_else(|_| Err(late(limit))) {
             Ok(Some(placement)) if placement.principal == to.principal => Ok(placement.owner),
             Ok(_) | Err(StoreError::NotFound) => Err(GatewayError::NotFound),
-            Err(error) => Err(self.unavailable(format!("its owner cannot be looked up: {error}"))),
+            Err(error) => {
+                Err(self.unavailable(format!("the session's owner cannot be looked up: {error}")))
+            }
         }
     }
 

@@ -1,23 +1,52 @@
 //! New sessions, on the nodes that have room.
 
-use shoal_ports::{GatewayError, NodeId, OpenSession, Opened};
+use std::time::Duration;
+
+use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionTransport};
 
 use super::owner_route::OwnerRoute;
+use super::patience::Patience;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::search::FULL_NODES;
 use super::{Routes, span};
-use shoal_telemetry::trace::attributes;
+use shoal_telemetry::trace::{Span, attributes};
 
 use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Opens a session on some node.
+    /// Opens a session on some node. While none can be reached that takes sessions, it waits for one.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
+        let within = match open.transport {
+            // A call that cannot become a task goes on without, and nobody reads it meanwhile.
+            SessionTransport::Task => Duration::ZERO,
+            _ => self.config.open_within,
+        };
+        let mut patience = Patience::new(&self.config, within);
+        let error = loop {
+            let error = match self.open_somewhere(&open, &mut span).await {
+                Ok(opened) => return Ok(opened),
+                Err(error) => error,
+            };
+            if !error.passes() || patience.is_over() {
+                break self.not_opened(error);
+            }
+            patience.pause(&self.members).await;
+        };
+        span.record_error(span::kind(&error));
+        Err(error)
+    }
+
+    /// Asks a few nodes, one after the other.
+    async fn open_somewhere(
+        &self,
+        open: &OpenSession,
+        span: &mut Span,
+    ) -> Result<Opened, NotOpened> {
         let mut tried = Vec::new();
         let mut full = 0;
-        let mut last = None;
+        let mut last = NotOpened::NoNode;
         while tried.len() < self.config.open_attempts && full < FULL_NODES {
             let Some(route) = self.room(&tried) else {
                 break;
@@ -33,23 +62,20 @@ impl Routes {
                 }
                 Err(error) => error,
             };
-            span::note(&mut span, Some(&route), &error);
+            span::note(span, Some(&route), &error);
             match decide(Operation::Open, AttemptContext::default(), &error) {
                 RetryDecision::Repeat => route.broke(),
                 RetryDecision::Final | RetryDecision::Done => {
-                    span.record_error(span::kind(&error));
-                    return Err(error);
+                    return Err(NotOpened::Refused(error));
                 }
                 RetryDecision::Elsewhere | RetryDecision::Later => route.worked(),
             }
             full += u32::from(matches!(error, GatewayError::TooManySessions { .. }));
             tracing::debug!(node = %route.asked, %error, "a node did not open a session");
             tried.push(route.asked);
-            last = Some(error);
+            last = NotOpened::Refused(error);
         }
-        let error = self.not_opened(last);
-        span.record_error(span::kind(&error));
-        Err(error)
+        Err(last)
     }
 
     /// Where there may be room; nodes that failed just now only if there are no others.
@@ -62,16 +88,41 @@ impl Routes {
         self.straight(node)
     }
 
-    fn not_opened(&self, last: Option<GatewayError>) -> GatewayError {
-        let reason = match last {
-            None => "no node takes sessions now".to_owned(),
-            Some(GatewayError::Moved { .. }) => "the nodes are leaving".to_owned(),
-            // A session that was opened all the same idles out.
-            Some(GatewayError::Unreachable { reason } | GatewayError::Unsent { reason }) => {
-                format!("its node broke off: {reason}")
+    fn not_opened(&self, why: NotOpened) -> GatewayError {
+        let reason = match why {
+            NotOpened::NoNode => "no session node takes new sessions now".to_owned(),
+            NotOpened::Refused(GatewayError::Moved { .. }) => {
+                "the session nodes are leaving, or are not ready yet".to_owned()
             }
-            Some(refusal) => return refusal,
+            // A session that was opened all the same idles out.
+            NotOpened::Refused(
+                GatewayError::Unreachable { reason } | GatewayError::Unsent { reason },
+            ) => format!("no session node can be reached to open a session ({reason})"),
+            NotOpened::Refused(refusal) => return refusal,
         };
         self.unavailable(reason)
+    }
+}
+
+/// Why no node has opened a session.
+enum NotOpened {
+    /// There is none that could be asked.
+    NoNode,
+    /// What the last one said, or why it could not be asked.
+    Refused(GatewayError),
+}
+
+impl NotOpened {
+    /// Whether it may be otherwise as soon as nodes come. A node that can be reached and has no room speaks for itself.
+    fn passes(&self) -> bool {
+        match self {
+            Self::NoNode => true,
+            Self::Refused(error) => matches!(
+                error,
+                GatewayError::Moved { .. }
+                    | GatewayError::Unreachable { .. }
+                    | GatewayError::Unsent { .. }
+            ),
+        }
     }
 }

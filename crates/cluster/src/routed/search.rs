@@ -2,11 +2,11 @@
 
 mod patience;
 
-use shoal_ports::{Backoff, GatewayError, NodeId, SessionRef};
+use shoal_ports::{GatewayError, NodeId, SessionRef};
 use shoal_telemetry::trace::{Span, attributes};
-use tokio::time::Instant;
 
 use super::owner_route::OwnerRoute;
+use super::patience::Patience;
 use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
@@ -23,7 +23,6 @@ struct Search<'a> {
     to: &'a SessionRef,
     operation: Operation,
     committed: bool,
-    begun: Instant,
     failures: u32,
     /// Nodes that had no room to take the session.
     full: u32,
@@ -32,7 +31,7 @@ struct Search<'a> {
     /// Whether the wait is counted by whoever asked.
     measured: bool,
     counted: bool,
-    backoff: Backoff,
+    patience: Patience,
     /// Where the last node that was asked says the owner is.
     redirect: Option<NodeId>,
     /// Whether a redirect was followed since the store was asked.
@@ -105,13 +104,12 @@ impl<'a> Search<'a> {
             to,
             operation,
             committed,
-            begun: Instant::now(),
             failures: 0,
             full: 0,
             waited: false,
             measured: committed && operation == Operation::Listen,
             counted: false,
-            backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
+            patience: Patience::new(config, config.patience),
             redirect: None,
             redirected: false,
             tried: Vec::new(),
@@ -246,7 +244,7 @@ impl<'a> Search<'a> {
             .cache
             .insert(&self.to.session, route.owner.clone());
         if self.waited && !self.measured {
-            self.routes.counters.takeovers.record(self.begun.elapsed());
+            self.routes.counters.takeovers.record(self.patience.spent());
         }
         Ok(answer)
     }

@@ -7,19 +7,27 @@ use shoal_cluster::NodeLoad;
 use shoal_ports::{
     GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef, SessionTransport,
 };
+use tokio::time::Instant;
 
 use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
 pub(crate) async fn open(edge: &TestNode) -> Result<SessionRef, GatewayError> {
+    open_by(edge, SessionTransport::Streamable).await
+}
+
+async fn open_by(edge: &TestNode, transport: SessionTransport) -> Result<SessionRef, GatewayError> {
     let open = OpenSession {
         principal: Principal::anonymous(),
-        transport: SessionTransport::Streamable,
+        transport,
         initialize: None,
         trace: None,
     };
     let opened = edge.routed.open(open).await?;
     Ok(SessionRef::new(opened.session, Principal::anonymous()))
 }
+
+/// Sooner than a new session gives up.
+const SOON: Duration = Duration::from_secs(2);
 
 fn full() -> GatewayError {
     GatewayError::TooManySessions {
@@ -166,11 +174,59 @@ async fn without_a_node_the_client_comes_back() {
     let edge = cluster.edge("e").await;
     let error = open(&edge).await.unwrap_err();
     assert!(error.retry_after().is_some(), "{error}");
+    assert!(error.to_string().starts_with("no session node"), "{error}");
     let a = cluster.node("a").await;
     a.drain().await;
     edge.sees(2).await;
     assert!(open(&edge).await.is_err());
-    let _b = cluster.node("b").await;
+    let b = cluster.node("b").await;
     edge.sees(3).await;
     open(&edge).await.unwrap();
+    b.die();
+    let error = open(&edge).await.unwrap_err();
+    assert!(error.retry_after().is_some(), "{error}");
+    assert!(error.to_string().starts_with("no session node"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_session_waits_for_a_node() {
+    let cluster = TestCluster::new();
+    let edge = cluster.edge("e").await;
+    let waiting = tokio::spawn({
+        let edge = edge.clone();
+        async move { open(&edge).await }
+    });
+    tokio::time::sleep(SOON).await;
+    assert!(!waiting.is_finished());
+    let a = cluster.node("a").await;
+    waiting.await.unwrap().unwrap();
+    // The only node is lost, and another one comes in its place.
+    a.die();
+    let waiting = tokio::spawn(async move { open(&edge).await });
+    tokio::time::sleep(SOON).await;
+    assert!(!waiting.is_finished());
+    let b = cluster.node("b").await;
+    waiting.await.unwrap().unwrap();
+    assert_eq!((a.opens(), b.opens()), (1, 1));
+}
+
+/// Its call is not read meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_task_waits_for_no_node() {
+    let cluster = TestCluster::new();
+    let edge = cluster.edge("e").await;
+    let begun = Instant::now();
+    open_by(&edge, SessionTransport::Task).await.unwrap_err();
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+/// More nodes do not help soon, and a client that is refused at once can do something else.
+#[tokio::test(start_paused = true)]
+async fn a_new_session_waits_for_no_room() {
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    a.refuse_to_open(full());
+    assert_eq!(open(&edge).await.unwrap_err(), full());
+    assert_eq!(a.opens(), 1, "it was asked once");
 }

@@ -127,7 +127,7 @@ impl Node {
 
     pub(super) fn being_moved(&self) -> GatewayError {
         GatewayError::Unavailable {
-            reason: "it is being moved".to_owned(),
+            reason: "the session is being moved to another node".to_owned(),
             retry_after: self.config.retry_after,
         }
     }

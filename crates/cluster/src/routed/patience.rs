@@ -1,0 +1,73 @@
+//! Waiting for a node that can be reached.
+
+use std::time::Duration;
+
+use shoal_ports::Backoff;
+use tokio::time::{Instant, sleep};
+
+use super::SPREAD;
+use crate::config::RoutingConfig;
+use crate::members::Members;
+
+/// The time that a request may wait, in pauses between attempts.
+pub(super) struct Patience {
+    begun: Instant,
+    within: Duration,
+    backoff: Backoff,
+}
+
+impl Patience {
+    /// Begins to wait, for `within` at most.
+    pub(super) fn new(config: &RoutingConfig, within: Duration) -> Self {
+        Self {
+            begun: Instant::now(),
+            within,
+            backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
+        }
+    }
+
+    /// How long the request has waited.
+    pub(super) fn spent(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// Waits until another attempt may help: for a while, or until nodes come or go.
+    pub(super) async fn pause(&mut self, members: &Members) {
+        let pause = self.backoff.pause().min(self.left());
+        let _closely = members.wait();
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = nodes_change(members) => {
+                // From now on an attempt may help, and long pauses were for before.
+                self.backoff.reset();
+                self.spread().await;
+            }
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.within.saturating_sub(self.spent())
+    }
+
+    /// Those who wait for the same node must not all ask at the same moment.
+    async fn spread(&self) {
+        let most = SPREAD.min(self.left());
+        sleep(most.mul_f64(rand::random::<f64>())).await;
+    }
+}
+
+async fn nodes_change(members: &Members) {
+    let mut views = members.watch();
+    let before = views.borrow_and_update().generation();
+    // The sender lives as long as `members` does.
+    while views.changed().await.is_ok() {
+        if views.borrow_and_update().generation() != before {
+            return;
+        }
+    }
+}
