@@ -233,8 +233,9 @@ async fn over(
     context: &CallContext,
 ) -> (Result<CallOutcome, CallFailure>, bool) {
     let ended = match carry(&connection.link, call, context, None).await {
-        CallOutcome::Failed(failure) => Err(failure),
-        outcome => Ok(outcome),
+        Ok(CallOutcome::Failed(failure)) => Err(failure),
+        Ok(outcome) => Ok(outcome),
+        Err(never_written) => Err(never_written.into()),
     };
     (ended, connection.link.lost().is_some())
 }

@@ -19,7 +19,7 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::placement::Want;
-use self::pool::ProcessPool;
+use self::pool::{Lease, ProcessPool};
 use crate::upstream::{
     Binding, Connection, Launcher, Server, SessionOwner, Sessions, StartError, Subscriptions,
     Transport, carry,
@@ -109,16 +109,45 @@ impl StdioBackend {
             && (config.may_ask && can_answer || config.share_roots && can(ClientCapability::Roots))
     }
 
+    /// Runs a call in a process that lives: one that ended before the call was written to it never read it, and the call is
+    /// placed again. The pauses of those whose calls end processes bound how often.
     async fn run_here(
         &self,
         call: &Call,
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
-        if let Some((sessions, session)) = self.own_process(call) {
-            let owner = SessionOwner::Session(session);
-            let hold = sessions.hold(&owner, &call.caller, context).await?;
-            return Ok(carry(&hold.connection.link, call, context, None).await);
+        loop {
+            let (process, ended) = match self.own_process(call) {
+                Some((sessions, session)) => {
+                    let owner = SessionOwner::Session(session);
+                    let hold = sessions.hold(&owner, &call.caller, context).await?;
+                    let ended = carry(&hold.connection.link, call, context, None).await;
+                    (hold.connection.clone(), ended)
+                }
+                None => {
+                    let lease = self.lease(call, context).await?;
+                    let ended = carry(&lease.process.link, call, context, Some(&lease)).await;
+                    if let Ok(outcome) = &ended {
+                        self.pool.ended(&lease, outcome);
+                    }
+                    (lease.process.clone(), ended)
+                }
+            };
+            let never_written = match ended {
+                Ok(outcome) => return Ok(outcome),
+                Err(never_written) => never_written,
+            };
+            if self.server.launcher.closing.is_cancelled() {
+                return Err(never_written.into());
+            }
+            tokio::select! {
+                () = process.closes() => {}
+                () = context.cancelled().cancelled() => return Err(never_written.into()),
+            }
         }
+    }
+
+    async fn lease(&self, call: &Call, context: &CallContext) -> Result<Lease, CallFailure> {
         let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
         let tool = tool.flatten().and_then(|name| name.string());
         let key = FailureKey::of(&call.caller, &call.method, tool.as_deref());
@@ -129,10 +158,7 @@ impl StdioBackend {
             principal: call.caller.principal.clone(),
             session: call.caller.session.clone(),
         };
-        let lease = self.pool.lease(want, key, context).await?;
-        let outcome = carry(&lease.process.link, call, context, Some(&lease)).await;
-        self.pool.ended(&lease, &outcome);
-        Ok(outcome)
+        self.pool.lease(want, key, context).await
     }
 }
 

@@ -40,13 +40,26 @@ pub(crate) trait OpenQuestion: Send + Sync {
     fn takes_long(&self);
 }
 
+/// The connection ended before anything of the call was written to it, for this reason.
+#[derive(Debug)]
+pub(crate) struct NeverWritten(Arc<str>);
+
+impl From<NeverWritten> for CallFailure {
+    fn from(NeverWritten(reason): NeverWritten) -> Self {
+        Self::not_executed(&*reason)
+    }
+}
+
 /// Runs a call on a connection, at this place where it has one.
+///
+/// # Errors
+/// Another connection may run the call.
 pub(crate) async fn carry(
     link: &Arc<Link>,
     call: &Call,
     context: &CallContext,
     share: Option<&dyn ConnectionShare>,
-) -> CallOutcome {
+) -> Result<CallOutcome, NeverWritten> {
     let (sender, inbox) = mpsc::channel(INBOX);
     let pending = PendingCall {
         inbox: sender,
@@ -58,7 +71,7 @@ pub(crate) async fn carry(
     };
     let mut handle = match link.register(Some(pending)) {
         Ok(handle) => handle,
-        Err(reason) => return not_executed(&reason),
+        Err(reason) => return Err(NeverWritten(reason)),
     };
     let params = params::for_server(call, link.greeting().era, handle.id());
     let answered = async {
@@ -69,7 +82,7 @@ pub(crate) async fn carry(
     tokio::select! {
         biased;
         outcome = answered => settle(outcome, call.durability),
-        () = context.cancelled().cancelled() => cancelled(&mut handle),
+        () = context.cancelled().cancelled() => Ok(cancelled(&mut handle)),
     }
 }
 
@@ -78,16 +91,13 @@ fn cancelled(handle: &mut RequestHandle) -> CallOutcome {
     if handle.abandon() {
         CallOutcome::Failed(CallFailure::Cancelled)
     } else {
-        not_executed("it was cancelled before the server had read it")
+        let reason = "it was cancelled before the server had read it";
+        CallOutcome::Failed(CallFailure::not_executed(reason))
     }
 }
 
-fn not_executed(reason: &str) -> CallOutcome {
-    CallOutcome::Failed(CallFailure::not_executed(reason))
-}
-
-fn settle(outcome: RequestOutcome, durability: Durability) -> CallOutcome {
-    match outcome {
+fn settle(outcome: RequestOutcome, durability: Durability) -> Result<CallOutcome, NeverWritten> {
+    Ok(match outcome {
         RequestOutcome::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
         RequestOutcome::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
         // The call has run, and its server is well: to run it again would end the same.
@@ -106,8 +116,8 @@ fn settle(outcome: RequestOutcome, durability: Durability) -> CallOutcome {
         RequestOutcome::Lost {
             written: false,
             reason,
-        } => not_executed(&reason),
-    }
+        } => return Err(NeverWritten(reason)),
+    })
 }
 
 fn useless(why: &str) -> CallOutcome {

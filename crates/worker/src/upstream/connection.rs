@@ -36,6 +36,11 @@ impl Connection {
         self.ended.clone()
     }
 
+    /// Returns once no more requests can be sent. Cancellation safe.
+    pub(crate) async fn closes(&self) {
+        self.stopping.cancelled().await;
+    }
+
     /// Whether requests can still be sent.
     pub(crate) fn is_alive(&self) -> bool {
         self.link.pending.ended().is_none()

@@ -109,7 +109,7 @@ impl Server {
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         let connection = self.modern_side.connection(context.cancelled()).await?;
-        Ok(carry(&connection.link, call, context, None).await)
+        Ok(carry(&connection.link, call, context, None).await?)
     }
 
     /// Watches a resource. `connection` is asked first, because its server may know that there is no such resource.

@@ -7,7 +7,10 @@ use serde_json::json;
 use shoal_ports::{CallFailure, Secret};
 
 use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
-use crate::{StdioBackend, StdioConfig};
+use crate::{Isolation, StdioBackend, StdioConfig};
+
+/// Longer than a call takes to its process.
+const SOON: Duration = Duration::from_millis(100);
 
 fn is_running(pid: &str) -> bool {
     // A zombie that nobody has reaped yet is over.
@@ -50,6 +53,37 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
         "again"
     );
     running.state_where(|state| state.detail.is_none()).await;
+}
+
+/// A process that reads nothing more has one call half written, and another one not at all.
+#[tokio::test]
+async fn a_call_that_its_process_never_read_runs_in_another_one() {
+    for isolation in [Isolation::Shared, Isolation::Session] {
+        let mut config = fixture("legacy.py", &[]);
+        config.isolation = isolation;
+        let running = TestBackend::start(config).await;
+        let client = Client::named("a");
+        let pid = text(&running.call(&client, "pid", json!({})).await);
+        let signal = |signal: &str| {
+            let sent = std::process::Command::new("kill")
+                .args([signal, &pid.to_string()])
+                .status();
+            assert!(sent.unwrap().success());
+        };
+        signal("-STOP");
+        let long = "x".repeat(1 << 20);
+        let half = running.spawn(&client, "echo", json!({ "text": long }));
+        tokio::time::sleep(SOON).await;
+        let unread = running.spawn(&client, "pid", json!({}));
+        tokio::time::sleep(SOON).await;
+        signal("-KILL");
+        let half = failure(half.await.unwrap());
+        assert!(
+            matches!(half, CallFailure::OutcomeUnknown { .. }),
+            "{half:?}"
+        );
+        assert_ne!(text(&unread.await.unwrap()), pid);
+    }
 }
 
 #[tokio::test]
