@@ -72,6 +72,18 @@ impl Answer {
 
     /// What the caller of a tool that does not run is told: a result of the tool, so that the model reads it.
     pub(crate) fn refusal(&self) -> CallOutcome {
+        self.explained("The tool was not run.")
+    }
+
+    /// The same where the call's worker cannot be asked whether another request has run the tool.
+    pub(crate) fn untold(&self) -> CallOutcome {
+        self.explained(
+            "This request has not run the tool. Its worker does not answer, so Shoal does not know whether an earlier yes to \
+             the same question has.",
+        )
+    }
+
+    fn explained(&self, what: &str) -> CallOutcome {
         let why = match self {
             Self::Accepted | Self::Declined => "The person who was asked declined this call.",
             Self::Dismissed => "The person who was asked did not agree to this call.",
@@ -82,7 +94,7 @@ impl Answer {
             Self::NotPut(reason) => format!("{why}: {reason}."),
             _ => why.to_owned(),
         };
-        let text = format!("{why} The tool was not run.");
+        let text = format!("{why} {what}");
         CallOutcome::Result(RawJson::of(
             &json!({ "content": [{ "type": "text", "text": text }], "isError": true }),
         ))

@@ -21,7 +21,7 @@ use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
 pub(crate) use allowance::Allowance;
 pub(crate) use input::Given;
 pub(crate) use legacy::{LegacyBridge, Purpose};
-pub(crate) use modern::ModernBridge;
+pub(crate) use modern::{ModernBridge, answered_before};
 pub(crate) use parking::ParkingLot;
 pub(crate) use request::Modern;
 pub(crate) use result::complete;

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use crate::access::Access;
 use crate::approval::{Answered, AskedCall, Next, input_required, refused_before};
 use crate::bridge::{
-    Allowance, Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued,
-    running,
+    Allowance, Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered,
+    answered_before, continued, running,
 };
 use crate::deadline::{is_askable_task, may_be_parked, worker_deadline};
 use crate::dispatch::Dispatch;
@@ -180,6 +180,7 @@ impl Dispatch {
             .worker
             .is_some()
             .then(|| (call.clone(), route.pool.clone()));
+        request.is_answer = agreed.is_some();
         let origin = Origin::new(call, route, &self.shared).first_at(worker.clone());
         let worker_call = WorkerCall::start(self.shared.clone(), origin);
         let mut worker_call = match (worker_call.await, agreed) {
@@ -189,6 +190,9 @@ impl Dispatch {
             {
                 // Nobody else can tell whether the call that was agreed to has run there: that takes another yes.
                 return Ok(ask(&request, &call, &pool, worker.as_ref()));
+            }
+            (Err(refused), Some(_)) if refused.goes_on_elsewhere => {
+                return Ok(answered(answered_before()));
             }
             (Err(refused), Some(_)) if matches!(refused.failure, CallFailure::Cancelled) => {
                 return Ok(answered(request.shaped(refused_before())));
@@ -399,6 +403,7 @@ impl Dispatch {
             caller: call.caller.clone(),
             started: Instant::now(),
             deadline: may_be_parked(call).then_some(call.deadline),
+            is_answer: false,
             retry: None,
         }
     }

@@ -98,7 +98,11 @@ impl WorkerCall {
             && worker_call.is_cut_off()
             && let Err(lost) = worker_call.recover().await
         {
-            return Err(worker_call.origin.not_started(lost.failure()));
+            let goes_on_elsewhere = matches!(lost, NotReattached::Superseded);
+            return Err(NotStarted {
+                goes_on_elsewhere,
+                ..worker_call.origin.not_started(lost.failure())
+            });
         }
         Ok(worker_call)
     }

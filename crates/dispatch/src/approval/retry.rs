@@ -5,20 +5,27 @@
 //! worker is told that the call must not begin, and remembers that: the state is dead, whichever edge gets it. The seal binds the
 //! state to the principal, the tool and the arguments.
 
+use std::time::Duration;
+
 use shoal_ports::{
     Binding, Call, CallFailure, CallId, CallOutcome, Durability, LedgerNumber, RunningCall,
     WorkerId,
 };
 use shoal_protocol::{Continuation, Method, RawObject, RpcError};
 
+use tokio::time::timeout;
+
 use super::{Answer, question};
-use crate::bridge::{Modern, ModernBridge, answered, running};
+use crate::bridge::{Modern, ModernBridge, answered, answered_before, running};
 use crate::dispatch::Dispatch;
 use crate::pools::View;
 use crate::worker_call::{Origin, WorkerCall};
 
 /// The key of the question among `inputRequests`.
 const KEY: &str = "approval";
+
+/// How long a refusal waits for the worker's word. It runs nothing, so it needs none.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// The call that a question was about, as its state names it.
 #[derive(Debug)]
@@ -109,12 +116,14 @@ impl Dispatch {
     /// yes came first, is followed.
     pub(crate) async fn refuse_asked(
         &self,
-        request: Modern,
+        mut request: Modern,
         mut call: Call,
         asked: AskedCall,
         answer: &Answer,
     ) -> Result<RunningCall, CallFailure> {
+        request.is_answer = true;
         let refusal = answered(request.shaped(answer.refusal()));
+        let untold = request.shaped(answer.untold());
         let route = {
             let view = self.shared.view();
             let is_bound = asked.bind(&view, &mut call);
@@ -128,7 +137,13 @@ impl Dispatch {
         call.attach_only = true;
         let id = call.id;
         let origin = Origin::new(call, route, &self.shared);
-        match WorkerCall::start(self.shared.clone(), origin).await {
+        // The worker is told in any case, whoever waits for its word.
+        let telling = tokio::spawn(WorkerCall::start(self.shared.clone(), origin));
+        let Ok(Ok(told)) = timeout(TOLD_WITHIN, telling).await else {
+            tracing::warn!(call = %id, "a worker has not confirmed in time that a person refused a call");
+            return Ok(answered(untold));
+        };
+        match told {
             Ok(worker_call) => Ok(running(worker_call, |worker_call| {
                 ModernBridge::started(request, worker_call)
             })),
@@ -137,8 +152,9 @@ impl Dispatch {
                 CallFailure::Cancelled => Ok(refusal),
                 CallFailure::WorkerAway { reason } => {
                     tracing::warn!(call = %id, reason, "a worker could not be told that a person refused a call");
-                    Ok(refusal)
+                    Ok(answered(untold))
                 }
+                _ if refused.goes_on_elsewhere => Ok(answered(answered_before())),
                 _ => Err(refused.give_up()),
             },
         }

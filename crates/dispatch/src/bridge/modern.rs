@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_ports::{
     CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, no_session,
 };
-use shoal_protocol::Outcome;
+use shoal_protocol::{Outcome, RpcError};
 
 use super::Bridge;
 use super::input::{Given, InputRequest, key_of};
@@ -17,6 +17,14 @@ use crate::worker_call::WorkerCall;
 /// How long a call that has asked is listened to for more questions before it is parked: tools that
 /// ask several things at once do so within this.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// The answer to a request that has answered a question, where a later request does so too.
+pub(crate) fn answered_before() -> CallOutcome {
+    CallOutcome::Refused(RpcError::invalid_params(
+        "requestState is not valid any more: another request has brought an answer to the same question, goes on with the call \
+         and gets its result; this request has run nothing more",
+    ))
+}
 
 /// Carries one request of a modern caller to its result, complete or not.
 pub(crate) struct ModernBridge {
@@ -164,6 +172,10 @@ impl ModernBridge {
             };
             let kind = match kind {
                 Ok(Ok(kind)) => kind,
+                Ok(Err(_)) if self.request.is_answer => {
+                    self.worker_call = None;
+                    return Some(CallEventKind::Finished(answered_before()));
+                }
                 Ok(Err(superseded)) => {
                     CallEventKind::Finished(CallOutcome::Failed(superseded.failure()))
                 }

@@ -35,6 +35,8 @@ pub(crate) struct Modern {
     pub(crate) started: Instant,
     /// When this request ends, where the worker keeps a later deadline because the call may be parked.
     pub(crate) deadline: Option<Instant>,
+    /// Whether it answers what an earlier request asked. Of several such requests the last one goes on with the call.
+    pub(crate) is_answer: bool,
     /// Set for a retry, whose progress token and log level differ from the call's.
     pub(crate) retry: Option<RetryStream>,
 }

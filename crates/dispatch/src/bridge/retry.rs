@@ -233,6 +233,7 @@ impl WokenCall {
             asked,
         } = self;
         worker_call.wake();
+        request.is_answer = true;
         let waits_here = !questions.is_empty();
         let open = questions
             .into_iter()

@@ -24,6 +24,8 @@ pub(crate) struct NotStarted {
     /// Empty where none was found for it.
     pub(crate) pool: Arc<str>,
     pub(crate) reason: ShedReason,
+    /// Whether another request goes on with the call.
+    pub(crate) goes_on_elsewhere: bool,
 }
 
 impl NotStarted {
@@ -102,6 +104,7 @@ impl Origin {
             failure: self.told(failure),
             pool: self.pool.clone(),
             reason: self.attempt_state.shed.unwrap_or(ShedReason::NoWorker),
+            goes_on_elsewhere: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tools that a person must agree to, before callers of both eras.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,6 +12,8 @@ use shoal_ports::{
     LedgerNumber, RunningCall, WorkerId,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
 use crate::policy::TestFile;
@@ -364,6 +367,63 @@ async fn a_no_is_taken_where_its_worker_is_gone() {
     let told = why_not(setting.outcome(no).await);
     assert!(told.contains("declined"), "{told}");
     assert_eq!(worker.calls(), 0);
+}
+
+/// It may be read for a while: whoever comes last goes on with it.
+#[tokio::test(start_paused = true)]
+async fn of_two_answers_to_a_question_the_earlier_one_is_told_that_the_other_goes_on() {
+    for actions in [["accept", "accept"], ["accept", "decline"]] {
+        let setting = configured(config());
+        let replaced = Arc::new(Notify::new());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let worker = setting.add(worker().on_call(move |_, mut script| {
+            let (replaced, first) = (replaced.clone(), calls.fetch_add(1, Ordering::SeqCst) == 0);
+            async move {
+                if first {
+                    replaced.notified().await;
+                } else {
+                    replaced.notify_one();
+                    script.result(r#"{"content":[]}"#).await;
+                }
+            }
+        }));
+        let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+        let [first, second] = actions.map(|action| retry(modern("pay", amount()), &state, action));
+        let mut first = setting.start(first).await.unwrap();
+        let done = setting.result(second).await;
+        assert_eq!(done["resultType"], "complete", "{done}");
+        let (_, outcome) = finish(&mut first).await;
+        let CallOutcome::Refused(error) = outcome else {
+            panic!("unexpected {outcome:?}");
+        };
+        assert_eq!(error.code, code::INVALID_PARAMS);
+        assert!(error.message.contains("another request"), "{error}");
+        assert_eq!(
+            begun(&worker),
+            actions.iter().filter(|it| **it == "accept").count()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
+    let (setting, worker) = paying();
+    let (_, state) = modern_question(&setting, modern("pay", amount())).await;
+    worker.lose();
+    worker.connect(false);
+    let asked_at = Instant::now();
+    let no = retry(modern("pay", amount()), &state, "decline");
+    let told = result(setting.outcome(no).await);
+    assert!(asked_at.elapsed() < Duration::from_secs(2));
+    assert_eq!(told["isError"], true, "{told}");
+    let text = told["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("This request has not run the tool"), "{text}");
+    // The worker is told as soon as it can be.
+    worker.refuse(CallFailure::Cancelled);
+    worker.connect(true);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let told = worker.started.lock();
+    assert!(!told.is_empty() && told.iter().all(|call| call.attach_only));
 }
 
 #[tokio::test]

@@ -187,13 +187,12 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
 
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_that_the_way_has_lost_is_told_again() {
-    let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
-    let told = Arc::new(told);
-    let setting = setting();
-    setting.add(
-        worker("w1")
-            .on_call(|_, _| async {})
-            .on_attach(move |_, _, mut script| {
+    for call in [legacy("t", json!({})), modern("t", json!({}))] {
+        let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
+        let told = Arc::new(told);
+        let setting = setting();
+        let worker = setting.add(worker("w1").on_call(|_, _| async {}).on_attach(
+            move |_, _, mut script| {
                 let told = told.clone();
                 async move {
                     told.send(script.cancelled().await).unwrap();
@@ -201,16 +200,48 @@ async fn a_cancellation_that_the_way_has_lost_is_told_again() {
                     script.outcome(cancelled).await;
                     true
                 }
-            }),
-    );
-    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
-    running.control.cancel("enough");
-    let (_, outcome) = finish(&mut running).await;
-    assert!(matches!(
-        outcome,
-        CallOutcome::Failed(CallFailure::Cancelled)
-    ));
-    assert_eq!(reasons.recv().await.unwrap(), "enough");
+            },
+        ));
+        let mut running = setting.start(call).await.unwrap();
+        running.control.cancel("enough");
+        let (_, outcome) = finish(&mut running).await;
+        assert!(matches!(
+            outcome,
+            CallOutcome::Failed(CallFailure::Cancelled)
+        ));
+        assert_eq!(reasons.recv().await.unwrap(), "enough");
+        assert_eq!(worker.calls(), 1);
+    }
+}
+
+/// A modern client cancels by leaving, so that nobody reads the call while its way is mended.
+#[tokio::test(start_paused = true)]
+async fn a_modern_caller_that_leaves_while_the_way_is_broken_cancels_all_the_same() {
+    let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
+    let told = Arc::new(told);
+    let setting = setting();
+    let breaks = Arc::new(Notify::new());
+    let worker = setting.add(breaking("w1", &breaks).on_attach(move |_, _, mut script| {
+        let told = told.clone();
+        async move {
+            told.send(script.cancelled().await).unwrap();
+            true
+        }
+    }));
+    let mut call = modern("t", json!({}));
+    call.progress_token = Some(RawJson::from_static("1"));
+    let mut running = setting.start(call).await.unwrap();
+    worker.connect(false);
+    breaks.notify_one();
+    // It is read until its way is being mended.
+    let read = tokio::time::timeout(Duration::from_millis(100), finish(&mut running)).await;
+    assert!(read.is_err(), "{read:?}");
+    running.control.cancel("the client has left");
+    drop(running);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    worker.connect(true);
+    assert_eq!(reasons.recv().await.unwrap(), "the client has left");
+    assert_eq!(worker.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
