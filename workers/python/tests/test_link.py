@@ -83,6 +83,10 @@ class Node:
     def close(self) -> None:
         """The answer to a goodbye."""
         self.say(close=link_pb2.Close())
+        self.end()
+
+    def end(self) -> None:
+        """Ends the node's half of the link."""
         self._said.put(None)
 
     def stop(self) -> None:
@@ -110,6 +114,26 @@ class LinkTest(unittest.TestCase):
 
         self.addCleanup(end)
         self.node.wait_for("announce")
+
+    def test_a_worker_that_leaves_stays_until_the_node_has_read_what_it_refused(self) -> None:
+        @self.worker.tool()
+        def plain() -> str:
+            return "run"
+
+        serving = threading.Thread(target=lambda: asyncio.run(self.worker.serve(self.node.address, drain=1)))
+        serving.start()
+        self.node.wait_for("announce")
+        self.worker.stop()
+        self.node.wait_for("goodbye")
+        self.node.call(1, "plain")
+        self.node.say(close=link_pb2.Close())
+        refused = self.node.wait_for("refused")
+        self.assertTrue(refused.flight == 1 and refused.failure.HasField("not_executed"))
+        serving.join(0.3)
+        self.assertTrue(serving.is_alive(), "the node has not ended its half")
+        self.node.end()
+        serving.join(SOON)
+        self.assertFalse(serving.is_alive(), "the worker ends")
 
     def test_a_tool_that_blocks_its_loop_stops_no_link(self) -> None:
         begun, release = threading.Event(), threading.Event()
