@@ -224,6 +224,11 @@ impl CallControl for CallHandle {
         })
     }
 
+    fn over(&self) -> Option<BoxFuture<'static, ()>> {
+        let below = self.state.lock().below.clone()?;
+        below.control().over()
+    }
+
     fn is_replaced(&self) -> bool {
         let below = self.state.lock().below.clone();
         below.is_none_or(|relay| relay.control().is_replaced())

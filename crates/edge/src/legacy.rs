@@ -1,5 +1,6 @@
 //! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
 
+mod handed_over;
 pub(crate) mod http_sse;
 mod opened;
 mod plan;
@@ -18,7 +19,9 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::StreamKind;
 
+pub(crate) use self::handed_over::hand_over_held;
 pub(crate) use self::opened::OpenedSession;
+pub(crate) use self::plan::may_be_task;
 use self::stream::StreamFrames;
 use crate::era::VersionHeader;
 use crate::permit::RequestPermit;
@@ -187,15 +190,15 @@ async fn deliver(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
-    permit: RequestPermit,
+    mut permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let (handed, delivered) = match task::answered(visit, body) {
+    let (handed, delivered, places) = match task::answered(visit, body) {
         Ok(answer) => {
             let delivered = Box::pin(task::answer(visit, &to(visit, session), answer)).await?;
-            (HandedOver::nothing(), delivered)
+            (HandedOver::nothing(), delivered, None)
         }
-        Err(body) => hand_over(visit, session, body).await?,
+        Err(body) => hand_over_held(visit, session, body, &mut permit).await?,
     };
     Ok(match delivered {
         Delivered::Accepted => {
@@ -211,7 +214,7 @@ async fn deliver(
             answer::json(StatusCode::OK, handed.keep(visit, text)?)
         }
         Delivered::Stream(stream) => {
-            let frames = StreamFrames::of_post(stream, visit, permit.record.clone());
+            let frames = StreamFrames::of_post(stream, visit, permit.record.clone(), places);
             let held = (permit, edge.load.open(StreamKind::Call));
             sse::response(frames, edge.config.timing.keep_alive, held)
         }

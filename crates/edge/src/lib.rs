@@ -42,6 +42,7 @@ mod edge;
 mod era;
 mod gauges;
 mod header_check;
+mod held_places;
 mod hosts;
 mod incoming;
 mod layers;

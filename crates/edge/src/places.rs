@@ -74,6 +74,10 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
     pub(crate) fn add(&mut self, place: Place) {
         match self.first {
             None => self.first = Some(place),

@@ -25,6 +25,7 @@ pub(crate) use operation::Unanswered;
 pub(crate) use posted::Posted;
 pub(crate) use request::RequestRecord;
 use ring::Ring;
+pub(crate) use said::{Said, said};
 use tools::Tools;
 
 use crate::refusal::Refusal;

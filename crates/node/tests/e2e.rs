@@ -39,6 +39,8 @@ mod openapi;
 mod policy;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/quota_places.rs"]
+mod quota_places;
 #[path = "e2e/quotas.rs"]
 mod quotas;
 #[path = "e2e/reload.rs"]

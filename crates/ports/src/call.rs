@@ -371,6 +371,12 @@ pub trait CallControl: Send + Sync {
     /// Tells the tool to stop. The call still ends with one `Finished`, soon.
     fn cancel(&self, reason: &str);
 
+    /// Waits until nothing of the call runs any more. A tool that was told to stop may run on after the call's end. `None` if
+    /// nothing runs, or nobody here can know. The future ends if the way to the worker breaks. Cancellation safe.
+    fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
+        None
+    }
+
     /// Whether somebody else has attached to the call since. Its events end here without `Finished` then, as
     /// they do when the way broke, but attaching again would only take it back from the other.
     fn is_replaced(&self) -> bool {

@@ -6,12 +6,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use shoal_protocol::{Body, EventId, Message, Method, Request, Revision, RpcError, TraceContext};
+use shoal_protocol::{
+    Body, EventId, Message, Method, RawJson, RawObject, Request, RequestId, Revision, RpcError,
+    TraceContext,
+};
 
 use crate::{
     DeliveryId, Durability, EdgePlan, ForwardedHeaders, Grant, Kind, NodeId, Principal, SessionId,
     StreamItems,
 };
+
+/// The method of [`Post::until_over`], which is no method of MCP.
+pub const UNTIL_OVER: &str = "shoal/untilOver";
 
 /// The legacy sessions, wherever they live.
 ///
@@ -75,6 +81,18 @@ impl Post {
             repeated: false,
             plan: None,
         }
+    }
+
+    /// Asks the session's owner to answer once nothing of these requests runs any more; `None`: of any request that the session
+    /// has now. Owners of earlier releases refuse it at once. It changes nothing, so it may be asked again.
+    pub fn until_over(requests: Option<&[RequestId]>) -> Self {
+        let mut params = RawObject::default();
+        params.set("requests", RawJson::of(&requests));
+        Self::new(Body::Single(Message::Request(Request {
+            id: RequestId::from_string("over"),
+            method: Method::from_name(UNTIL_OVER),
+            params: Some(params.to_json()),
+        })))
     }
 
     /// Whether its edge has bound it to the one worker that may run it.

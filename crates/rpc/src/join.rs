@@ -7,6 +7,7 @@
 //! | `drive` | what arrives on a link, and what the worker has to say by itself |
 //! | `served_calls` | what is read of calls by a link, which ends with it |
 //! | `served_call` | one reader of one call |
+//! | `stopping` | calls that have ended on a link, whose tools have not stopped |
 //! | `chores` | what is done beside calls, whatever becomes of the link: subscriptions, ends of sessions |
 //!
 //! One task drives a link with all its calls: looking at a call costs less than waking a task for it.
@@ -17,6 +18,7 @@ mod drive;
 mod run;
 mod served_call;
 mod served_calls;
+mod stopping;
 mod subscriptions;
 
 use std::sync::Arc;

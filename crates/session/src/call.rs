@@ -225,6 +225,7 @@ impl InFlight {
 
     /// Frees the request's id. Only once: a client may use it again after the answer.
     fn end(&self) {
+        self.admission.outlive(&self.slot);
         if self.admission.release() {
             self.leave();
         }
@@ -232,6 +233,7 @@ impl InFlight {
 
     /// Nothing reaches the call any more.
     fn leave(&self) {
+        self.admission.outlive(&self.slot);
         let why = match self.live.is_lost() {
             true => "moved",
             false => "unanswered",

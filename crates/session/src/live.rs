@@ -9,7 +9,7 @@ use shoal_ports::{
     Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId,
     SessionTransport, StoreError,
 };
-use shoal_protocol::{LogLevel, Revision};
+use shoal_protocol::{LogLevel, RequestId, Revision};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
@@ -225,6 +225,11 @@ impl LiveSession {
     /// Whether its state is gone from here.
     pub(crate) fn is_forgotten(&self) -> bool {
         self.core.is_forgotten()
+    }
+
+    /// What runs of these requests, also if they have been answered; `None`: of any.
+    pub(crate) fn calls_of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
+        self.admitted.of(requests)
     }
 
     /// Requests in flight.

@@ -315,6 +315,10 @@ impl CallControl for AskControl {
         }
     }
 
+    fn over(&self) -> Option<BoxFuture<'static, ()>> {
+        self.below()?.over()
+    }
+
     fn is_replaced(&self) -> bool {
         self.state.lock().superseded || self.below().is_some_and(|below| below.is_replaced())
     }

@@ -108,7 +108,7 @@ pub(super) async fn deliver_bound(
 }
 
 /// Whether what was answered may be a task, whose call runs on.
-fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
+pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     let Body::Single(Message::Request(request)) = body else {
         return false;
     };

@@ -10,6 +10,7 @@ use futures::{FutureExt as _, Stream};
 use shoal_ports::{AuthError, EventStream, StreamItem};
 
 use crate::backlog::Reader;
+use crate::held_places::SessionPlaces;
 use crate::recorder::{RequestRecord, Unanswered};
 use crate::sse;
 use crate::visit::Visit;
@@ -35,13 +36,15 @@ pub(super) struct StreamFrames {
     reconnect_after: Duration,
     /// What is recorded of the request whose answer is among the events.
     record: Option<RequestRecord>,
+    /// What its requests hold of quotas.
+    places: Option<SessionPlaces>,
     ended: bool,
 }
 
 impl StreamFrames {
     /// The stream of a GET: clients reopen it by themselves.
     pub(super) fn of_get(events: EventStream, kind: StreamKind, visit: &Visit<'_>) -> Self {
-        Self::new(events, kind, visit, true, None)
+        Self::new(events, kind, visit, true, (None, None))
     }
 
     /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
@@ -51,8 +54,9 @@ impl StreamFrames {
         events: EventStream,
         visit: &Visit<'_>,
         record: Option<RequestRecord>,
+        places: Option<SessionPlaces>,
     ) -> Self {
-        Self::new(events, StreamKind::Call, visit, false, record)
+        Self::new(events, StreamKind::Call, visit, false, (record, places))
     }
 
     fn new(
@@ -60,7 +64,7 @@ impl StreamFrames {
         kind: StreamKind,
         visit: &Visit<'_>,
         resumable: bool,
-        record: Option<RequestRecord>,
+        (record, places): (Option<RequestRecord>, Option<SessionPlaces>),
     ) -> Self {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
@@ -87,6 +91,7 @@ impl StreamFrames {
             after_drain,
             reconnect_after,
             record,
+            places,
             ended: false,
         }
     }
@@ -100,6 +105,9 @@ impl StreamFrames {
     }
 
     fn frame(&mut self, item: StreamItem) -> Bytes {
+        if let (Some(places), StreamItem::Event { data, .. }) = (&mut self.places, &item) {
+            places.answered(data);
+        }
         match item {
             // What is said in passing may be lost where the client listens on. A task is asked for its result, and what it asks,
             // once more.

@@ -21,6 +21,7 @@ use shoal_telemetry::metrics::{TaskOutcome, metrics};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use crate::held_places::CallPlaces;
 use crate::visit::Visit;
 
 /// The pause before a new task is asked again that could not answer.
@@ -283,6 +284,11 @@ fn may_pass(error: &GatewayError) -> bool {
 }
 
 impl TaskHandle {
+    /// Has the task hold what its call holds of quotas.
+    pub(super) fn hold(&self, places: CallPlaces) {
+        places.becomes(Arc::clone(&self.gateway), self.to.clone());
+    }
+
     /// Ends a task of which nobody will ever hear, and its call.
     pub(super) async fn end(&self) {
         if let Err(error) = self.gateway.close(&self.to).await {

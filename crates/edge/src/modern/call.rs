@@ -21,6 +21,7 @@ use super::become_task::Candidate;
 use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
 use crate::backlog::Reader;
+use crate::held_places::CallPlaces;
 use crate::permit::RequestPermit;
 use crate::recorder::RequestRecord;
 use crate::refusal::{BacklogFull, Refusal};
@@ -45,7 +46,8 @@ pub(super) async fn serve(
     let (id, call) = call(visit, meta, caller, checked.log, request);
     let reader = visit.reader();
     let candidate = may_be_task.then(|| Candidate::of(visit, &call));
-    let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate);
+    let places = CallPlaces::new(edge, std::mem::take(&mut permit.places[1]));
+    let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate, places);
     let first = match run.ended() {
         Some(ending) => Some(Step::Ended(ending)),
         None => {

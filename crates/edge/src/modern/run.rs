@@ -16,6 +16,7 @@ use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::task::JoinHandle;
 
 use super::become_task::{Became, Candidate};
+use crate::held_places::CallPlaces;
 use crate::refusal::status_of_outcome;
 
 const DISCONNECTED: &str = "the client closed the connection";
@@ -28,6 +29,8 @@ pub(super) struct CallRun {
     durability: Durability,
     /// What makes a task of it, if anything does.
     candidate: Option<Box<Candidate>>,
+    /// What it holds of quotas.
+    places: CallPlaces,
 }
 
 enum RunState {
@@ -65,12 +68,14 @@ impl CallRun {
         dispatcher: Arc<dyn Dispatcher>,
         call: Call,
         candidate: Option<Box<Candidate>>,
+        places: CallPlaces,
     ) -> Self {
         let mut run = Self {
             dispatcher,
             state: RunState::Ended,
             durability: Durability::Journaled,
             candidate,
+            places,
         };
         run.state = match run.dispatcher.plan(call) {
             Either::Left(planned) => run.planned(planned.into_inner()),
@@ -149,7 +154,13 @@ impl CallRun {
                         Some(CallEventKind::Notification { method, params }) => {
                             return Poll::Ready(Step::Notification { method, params });
                         }
-                        Some(CallEventKind::Finished(outcome)) => return self.end(outcome),
+                        Some(CallEventKind::Finished(outcome)) => {
+                            let places = self.places.take();
+                            if matches!(outcome, CallOutcome::Failed(_)) {
+                                places.ended(running);
+                            }
+                            return self.end(outcome);
+                        }
                         // Only streams that can be resumed are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
                         Some(CallEventKind::State { ask, .. }) => {
@@ -163,7 +174,10 @@ impl CallRun {
                     }
                 }
                 RunState::Becoming(becoming) => match ready!(Pin::new(becoming).poll(cx)) {
-                    Ok(Became::Task(told, _)) => return self.end(CallOutcome::Result(told)),
+                    Ok(Became::Task(told, task)) => {
+                        task.hold(self.places.take());
+                        return self.end(CallOutcome::Result(told));
+                    }
                     Ok(Became::Nothing(running)) => self.state = RunState::Running(running),
                     Err(_) => return self.end(lost()),
                 },
@@ -221,14 +235,15 @@ fn lost() -> CallOutcome {
 
 impl Drop for CallRun {
     fn drop(&mut self) {
+        let places = self.places.take();
         match std::mem::replace(&mut self.state, RunState::Ended) {
-            RunState::Running(running) => running.control.cancel(DISCONNECTED),
+            RunState::Running(running) => cancel(running, places),
             // A start that is under way cannot be taken back, only seen through and then cancelled.
             RunState::Starting(starting) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
                         if let Ok(running) = starting.await {
-                            running.control.cancel(DISCONNECTED);
+                            cancel(running, places);
                         }
                     });
                 }
@@ -238,8 +253,11 @@ impl Drop for CallRun {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
                         match becoming.await {
-                            Ok(Became::Task(_, task)) => task.end().await,
-                            Ok(Became::Nothing(running)) => running.control.cancel(DISCONNECTED),
+                            Ok(Became::Task(_, task)) => {
+                                task.hold(places);
+                                task.end().await;
+                            }
+                            Ok(Became::Nothing(running)) => cancel(running, places),
                             Err(_) => {}
                         }
                     });
@@ -249,4 +267,9 @@ impl Drop for CallRun {
             RunState::Planning(_) | RunState::Answered(_) | RunState::Ended => {}
         }
     }
+}
+
+fn cancel(running: RunningCall, places: CallPlaces) {
+    running.control.cancel(DISCONNECTED);
+    places.see_out(running);
 }

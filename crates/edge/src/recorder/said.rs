@@ -5,7 +5,7 @@ const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// A response with a result.
     Result,
     /// A response with an error.
@@ -15,7 +15,7 @@ pub(super) enum Said {
 }
 
 /// Looks no further than at what follows the id: results can be long.
-pub(super) fn said(text: &[u8]) -> Said {
+pub(crate) fn said(text: &[u8]) -> Said {
     let after = text.strip_prefix(HEAD).and_then(after_id);
     match after {
         Some(rest) if rest.starts_with(br#","result":"#) => Said::Result,

@@ -211,7 +211,8 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
     let visit = client.visit(trace);
     let handing_over = async {
         client.admit(&visit, &body, &mut permit).await?;
-        let (handed, delivered) = legacy::hand_over(&visit, session, body).await?;
+        let handing_over = legacy::hand_over_held(&visit, session, body, &mut permit);
+        let (handed, delivered, _places) = handing_over.await?;
         let text = match delivered {
             Delivered::Accepted => None,
             Delivered::Json(text) => Some(text),

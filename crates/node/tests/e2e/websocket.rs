@@ -79,7 +79,7 @@ impl Client {
         }
     }
 
-    async fn send(&mut self, message: &Value) {
+    pub(crate) async fn send(&mut self, message: &Value) {
         let message = Message::text(message.to_string());
         self.socket.send(message).await.unwrap();
     }
@@ -89,7 +89,7 @@ impl Client {
         self.message().await
     }
 
-    async fn message(&mut self) -> Value {
+    pub(crate) async fn message(&mut self) -> Value {
         loop {
             match timeout(SOON, self.socket.next()).await.unwrap() {
                 Some(Ok(Message::Text(text))) => {

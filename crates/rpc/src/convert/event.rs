@@ -6,6 +6,8 @@ use shoal_protocol::{Method, RawJson};
 use super::outcome::{outcome_in, outcome_out};
 use super::{checked, duration, millis};
 use crate::link::credit;
+use crate::proto::types::v1::CallOutcome;
+use crate::proto::types::v1::call_failure::Failure;
 use crate::proto::types::v1::call_outcome::Outcome;
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::event::{self, Kind, state};
@@ -110,6 +112,20 @@ fn state_in(request: state::Request) -> Option<StateRequest> {
 /// Whether an event is its call's end.
 pub(crate) fn is_end(event: &wire::Event) -> bool {
     matches!(event.kind, Some(Kind::Finished(_)))
+}
+
+/// Whether an event is the end of a call that was told to stop.
+pub(crate) fn is_stop(event: &wire::Event) -> bool {
+    let Some(Kind::Finished(CallOutcome {
+        outcome: Some(Outcome::Failure(failure)),
+    })) = &event.kind
+    else {
+        return false;
+    };
+    matches!(
+        failure.failure,
+        Some(Failure::Cancelled(_) | Failure::DeadlineExceeded(_))
+    )
 }
 
 /// What an event costs.

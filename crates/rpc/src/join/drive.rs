@@ -153,6 +153,7 @@ impl<'a> Drive<'a> {
                     self.flights.say(WorkerKind::Subscribed(said));
                 }
             }
+            flight = self.flights.stopping.next(), if !full => self.flights.stopped(flight),
             () = &mut self.accept, if self.accepting => {
                 self.accepting = false;
                 self.flights.accept(Instant::now());

@@ -121,6 +121,11 @@ impl ServedCall {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
+    /// Waits until nothing of the call runs any more; `None` if nothing runs.
+    pub(super) fn over(&self) -> Option<BoxFuture<'static, ()>> {
+        self.control.as_ref()?.over()
+    }
+
     /// Whether the node is to be told now that the call runs: nothing else was said for so long that it `is
     /// late`. One whose start has not returned yet may still be refused.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {

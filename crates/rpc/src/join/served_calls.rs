@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::Joining;
 use super::served_call::{Opening, ServedCall};
+use super::stopping::Stopping;
 use crate::error::TooLong;
 use crate::link::ByFlight;
 use crate::link::outbox::Outbox;
@@ -22,6 +23,7 @@ use crate::proto::worker::v1::{self as wire, WorkerFrame};
 pub(super) struct ServedCalls {
     pub(super) joining: Arc<Joining>,
     pub(super) ready: ReadySet,
+    pub(super) stopping: Stopping,
     pub(super) outbox: Arc<Outbox<WorkerFrame>>,
     credit: i64,
     /// The version that the link speaks.
@@ -42,6 +44,7 @@ impl ServedCalls {
         Self {
             joining,
             ready: ReadySet::default(),
+            stopping: Stopping::default(),
             outbox,
             credit: peer.credit,
             version: peer.version,
@@ -97,6 +100,12 @@ impl ServedCalls {
     /// Drops a flight; its call goes on.
     pub(super) fn drop_flight(&mut self, number: u64) {
         self.flights.remove(&number);
+    }
+
+    /// Says that the tool of a call that was stopped has stopped.
+    pub(super) fn stopped(&self, flight: u64) {
+        let replaced = false;
+        self.say(Frame::Lost(wire::Lost { flight, replaced }));
     }
 
     /// When the next flight of which nothing was said should be accepted.

@@ -6,13 +6,15 @@ use crate::proto::types::v1::{Limits, Versions};
 /// The lowest version that this release speaks.
 pub(crate) const LOWEST: u32 = 1;
 /// The highest version that this release speaks.
-pub(crate) const HIGHEST: u32 = 4;
+pub(crate) const HIGHEST: u32 = 5;
 /// The first version that has batches.
 pub(crate) const BATCHES: u32 = 2;
 /// The first version in which calls may ask for what their session keeps.
 pub(crate) const STATE: u32 = 3;
 /// The first version in which an edge says what it has planned.
 pub(crate) const PLANS: u32 = 4;
+/// The first version in which a worker tells when the tool of a call that was stopped has stopped.
+pub(crate) const STOPS: u32 = 5;
 
 /// What this side speaks.
 pub(crate) fn own(config: &LinkConfig) -> Versions {
@@ -96,7 +98,7 @@ mod tests {
             ..LinkConfig::default()
         };
         assert_eq!(negotiate(&newest, versions(1, 2)), Ok(2));
-        assert_eq!(negotiate(&newest, versions(2, 9)), Ok(4));
+        assert_eq!(negotiate(&newest, versions(2, 9)), Ok(5));
         assert_eq!(negotiate(&pinned, versions(1, 2)), Ok(1));
         assert_eq!(negotiate(&newest, versions(1, 1)), Ok(1));
     }
@@ -105,7 +107,7 @@ mod tests {
     fn without_a_common_version_both_ranges_are_named() {
         let refusal = negotiate(&LinkConfig::default(), versions(7, 9)).unwrap_err();
         assert!(
-            refusal.contains("7 to 9") && refusal.contains("1 to 4"),
+            refusal.contains("7 to 9") && refusal.contains("1 to 5"),
             "{refusal}"
         );
         for nonsense in [None, versions(0, 0), versions(2, 1)] {

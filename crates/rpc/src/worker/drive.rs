@@ -162,7 +162,8 @@ impl Drive {
         let Some(flight) = self.link.flight(number) else {
             return Ok(());
         };
-        match flight.event(event, self.link.most_unread()) {
+        let tells_stops = self.link.tells_stops();
+        match flight.event(event, self.link.most_unread(), tells_stops) {
             Arrived::More => {}
             Arrived::Last => self.link.forget(&flight),
             Arrived::TooMuch => {

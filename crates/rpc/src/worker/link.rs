@@ -14,6 +14,7 @@ use crate::convert::outcome::answer_out;
 use crate::error::TooLong;
 use crate::link::ByFlight;
 use crate::link::outbox::{Outbox, Pushed};
+use crate::link::versions;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
 
@@ -25,6 +26,8 @@ pub(super) struct Link {
     pub(super) outbox: Arc<Outbox<NodeFrame>>,
     /// Ends the link from this side: a newer one has taken its place.
     pub(super) replaced: CancellationToken,
+    /// The version that it speaks.
+    version: u32,
     /// What the worker may send of a flight before more is granted.
     pub(super) credit: u64,
     /// What the reader of a flight may be behind: the credit, and the frame that went beyond it.
@@ -52,12 +55,14 @@ impl Link {
         outbox: Arc<Outbox<NodeFrame>>,
         gauge: Arc<Gauge>,
         config: &LinkConfig,
+        version: u32,
     ) -> Arc<Self> {
         Arc::new(Self {
             worker,
             number,
             outbox,
             replaced: CancellationToken::new(),
+            version,
             credit: config.credit,
             most_unread: config.credit.saturating_add(config.max_frame as u64),
             gauge,
@@ -98,6 +103,11 @@ impl Link {
     /// A flight that is open.
     pub(super) fn flight(&self, number: u64) -> Option<Arc<LinkedCall>> {
         self.flights.lock().as_ref()?.get(&number).map(Arc::clone)
+    }
+
+    /// Whether the worker tells when the tool of a call that was stopped has stopped.
+    pub(super) fn tells_stops(&self) -> bool {
+        self.version >= versions::STOPS
     }
 
     /// What the reader of a flight may be behind.

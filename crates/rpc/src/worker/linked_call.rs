@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use shoal_ports::{AskId, CallFailure};
 use tokio::sync::oneshot;
 
-use crate::convert::event::{event_cost, is_end};
+use crate::convert::event::{event_cost, is_end, is_stop};
 use crate::link::credit::Taken;
 use crate::proto::worker::v1::Event;
 
@@ -34,6 +34,10 @@ struct State {
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
     /// Whether another reader has the call now.
     replaced: bool,
+    /// Whether the call has ended, and the worker has yet to say that its tool has stopped.
+    stopping: bool,
+    /// Dropped when nothing of the call runs any more, or the link breaks.
+    until_over: Vec<oneshot::Sender<()>>,
     /// Who still holds the flight: the reader of its events, and whoever steers it.
     reader: bool,
     steer: bool,
@@ -98,6 +102,8 @@ impl LinkedCall {
                 waker: None,
                 answers: Vec::new(),
                 replaced: false,
+                stopping: false,
+                until_over: Vec::new(),
                 reader: true,
                 steer: true,
             }),
@@ -109,12 +115,14 @@ impl LinkedCall {
         self.change(|state| state.run(name));
     }
 
-    /// Takes an event in. The reader may be `most` behind.
-    pub(super) fn event(&self, event: Event, most: u64) -> Arrived {
+    /// Takes an event in. The reader may be `most` behind. The flight of a call that was stopped goes on after the call's end if
+    /// the worker `tells_stops`.
+    pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
             state.run(event.reader);
             let end = is_end(&event);
+            state.stopping = tells_stops && is_stop(&event);
             if state.reader {
                 if state.unread > most {
                     arrived = Arrived::TooMuch;
@@ -127,7 +135,10 @@ impl LinkedCall {
                 for (_, taken) in state.answers.drain(..) {
                     let _ = taken.send(false);
                 }
-                arrived = Arrived::Last;
+                if !state.stopping {
+                    state.until_over.clear();
+                    arrived = Arrived::Last;
+                }
             }
         });
         arrived
@@ -143,7 +154,28 @@ impl LinkedCall {
         self.over(CallStage::Broken, replaced);
     }
 
+    /// Whether the call has ended, and its tool may run on.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
+    /// Waits until nothing of the call runs any more; `None` if nothing runs, or the worker does not tell.
+    pub(super) fn until_over(&self) -> Option<oneshot::Receiver<()>> {
+        let mut state = self.state.lock();
+        if state.is_over() && !state.stopping {
+            return None;
+        }
+        let (over, until_over) = oneshot::channel();
+        state.until_over.push(over);
+        Some(until_over)
+    }
+
     fn over(&self, stage: CallStage, replaced: bool) {
+        {
+            let mut state = self.state.lock();
+            state.stopping = false;
+            state.until_over.clear();
+        }
         self.change(|state| {
             state.stage = stage;
             state.replaced = replaced;

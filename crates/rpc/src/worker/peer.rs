@@ -179,7 +179,8 @@ impl WorkerPeer {
         }
         state.links += 1;
         let gauge = Arc::clone(&self.gauge);
-        let link = Link::new(self.id.clone(), state.links, outbox, gauge, &self.config);
+        let (id, version) = (self.id.clone(), welcome.version);
+        let link = Link::new(id, state.links, outbox, gauge, &self.config, version);
         welcome.memory = self.memory;
         link.send(0, Frame::Welcome(welcome));
         self.resume_subscriptions(&mut state, &link);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::Stream;
+use futures::future::BoxFuture;
 use shoal_ports::{
     Answered, AskId, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, RunningCall,
     answered,
@@ -37,6 +38,13 @@ pub(super) async fn opened(
     if let Some(event) = first.and_then(event_in)
         && let CallEventKind::Finished(outcome) = event.kind
     {
+        if share.flight.is_stopping() {
+            return Ok(RunningCall {
+                events: CallEvents::finished(outcome),
+                control: Arc::new(Steer(share)),
+                worker,
+            });
+        }
         return Ok(RunningCall::ended(outcome, worker));
     }
     let steer = share.split();
@@ -132,6 +140,12 @@ impl CallControl for Steer {
             reason: reason.to_owned(),
         };
         link.send(flight.number, Frame::Cancel(said));
+    }
+
+    fn over(&self) -> Option<BoxFuture<'static, ()>> {
+        let over = self.0.flight.until_over()?;
+        // Told, or the link broke.
+        Some(Box::pin(async { drop(over.await) }))
     }
 
     fn is_replaced(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use shoal_ports::{
     Answered, AskId, CallControl, CallEvent, CallEventKind, CallEvents, CallOutcome, RunningCall,
     StateRequest, WorkerId, answered,
@@ -24,6 +25,8 @@ pub(crate) struct State {
     answers: Vec<(AskId, String)>,
     cancelled: Vec<String>,
     let_go: bool,
+    /// Whether its tool works on after its end.
+    works_on: bool,
 }
 
 impl Record {
@@ -137,6 +140,11 @@ impl Record {
         self.finish(CallOutcome::Result(RawJson::of(&number)));
     }
 
+    /// Has its tool work on after its end, or stop.
+    pub(crate) fn works_on(&self, works_on: bool) {
+        self.0.send_modify(|state| state.works_on = works_on);
+    }
+
     /// Lets a slow reader go.
     pub(crate) fn let_go(&self) {
         self.0.send_modify(|state| state.let_go = true);
@@ -196,6 +204,14 @@ impl CallControl for Control {
             }
         });
         answered(open)
+    }
+
+    fn over(&self) -> Option<BoxFuture<'static, ()>> {
+        let mut state = self.record.0.subscribe();
+        let works_on = state.borrow().works_on;
+        works_on.then(|| {
+            Box::pin(async move { drop(state.wait_for(|state| !state.works_on).await) }) as _
+        })
     }
 
     fn is_replaced(&self) -> bool {

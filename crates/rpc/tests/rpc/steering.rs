@@ -1,5 +1,6 @@
 //! Answers, cancels, and readers that come and go.
 
+use futures::FutureExt as _;
 use shoal_ports::{AskId, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, StateRequest};
 use shoal_protocol::{Outcome, RawJson};
 
@@ -52,6 +53,35 @@ async fn a_call_asks_its_session_as_often_as_it_likes() {
             assert!(running.control.answer(AskId(ask), answer("{}")).await);
         }
         assert_eq!(record.answers(), 600);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled();
+        let id = call.id;
+        let mut running = pair.remote.start(call).await.unwrap();
+        let record = pair.worker.call(id).await;
+        record.works_on(true);
+        running.control.cancel("changed my mind");
+        record.cancelled().await;
+        record.finish(CallOutcome::Failed(CallFailure::Cancelled));
+        assert_eq!(rest(&mut running).await.len(), 1);
+        let mut over = running.control.over().expect("its tool works on");
+        // Another call is answered meanwhile.
+        let other = journaled();
+        let other_id = other.id;
+        let mut other = pair.remote.start(other).await.unwrap();
+        pair.worker.call(other_id).await.result(1);
+        assert_eq!(next(&mut other).await.unwrap().1, "result 1");
+        assert!(other.control.over().is_none());
+        assert_eq!((&mut over).now_or_never(), None);
+        record.works_on(false);
+        over.await;
+        assert!(running.control.over().is_none());
     })
     .await;
 }

@@ -5,6 +5,7 @@ mod batch;
 mod changing;
 mod initialized;
 mod task;
+mod until_over;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,6 +59,10 @@ impl Node {
         match body {
             Body::Single(Message::Request(request)) if request.method.is_of_task() => {
                 Box::pin(self.deliver_to_task(to, request)).await.map(Some)
+            }
+            Body::Single(Message::Request(request)) if until_over::is_asked(&request) => {
+                let waiting = Box::pin(self.wait_until_over(to, &request));
+                waiting.await.map(Some)
             }
             Body::Single(Message::Response(response)) if to.session.is_task() => {
                 Box::pin(self.deliver_answer(to, response)).await.map(Some)

@@ -15,6 +15,8 @@ use super::CallSlot;
 #[derive(Default)]
 pub(crate) struct Admitted {
     calls: Mutex<HashMap<RequestId, Arc<CallSlot>, RandomState>>,
+    /// The calls of requests that have been answered, whose tools have not stopped.
+    outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
     /// Admissions that somebody holds, also when they were released: a call is over when its answer is written.
     held: AtomicUsize,
 }
@@ -46,6 +48,16 @@ impl Admitted {
         calls.values().find(|slot| slot.call() == call).cloned()
     }
 
+    /// What runs of these requests, also if they have been answered; `None`: of any.
+    pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
+        let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
+        let calls = self.calls.lock();
+        let outliving = self.outliving.lock();
+        let outliving = outliving.iter().map(|(id, slot)| (id, slot));
+        let found = calls.iter().chain(outliving).filter(|(id, _)| asked(id));
+        found.map(|(_, slot)| Arc::clone(slot)).collect()
+    }
+
     /// Lets a request in, whose call has this slot.
     pub(super) fn enter(self: &Arc<Self>, request: RequestId, slot: Arc<CallSlot>) -> Admission {
         self.held.fetch_add(1, Ordering::Relaxed);
@@ -72,6 +84,15 @@ impl Admission {
     /// The request.
     pub(crate) fn request(&self) -> &RequestId {
         &self.request
+    }
+
+    /// The request's call is about to leave: what runs on of it stays known until that has stopped.
+    pub(crate) fn outlive(&self, slot: &Arc<CallSlot>) {
+        if slot.outlives() {
+            let mut outliving = self.admitted.outliving.lock();
+            outliving.retain(|(_, slot)| !slot.is_over());
+            outliving.push((self.request.clone(), Arc::clone(slot)));
+        }
     }
 
     /// The request has been answered, or never will be: its id is free again. Only once, since a client may use it again;

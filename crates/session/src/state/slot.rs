@@ -4,6 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use shoal_ports::{Answered, AskId, CallControl, CallId, answered};
 use shoal_protocol::Outcome;
@@ -33,9 +35,14 @@ struct SlotState {
     /// Whether the call has ended here, or goes on elsewhere.
     left: bool,
     answers: Vec<EarlyAnswer>,
+    /// Ready when nothing of the call runs any more, though it has ended here.
+    over: Option<Over>,
     /// The spans of what the client has been asked and not answered, where they are kept.
     asked: Vec<(AskId, Span)>,
 }
+
+/// The end of what runs of a call.
+type Over = Shared<BoxFuture<'static, ()>>;
 
 /// An answer that came before the call could be steered.
 struct EarlyAnswer {
@@ -132,6 +139,44 @@ impl CallSlot {
         }
     }
 
+    /// Whether something of the call runs on that is about to leave; asked once, and known from then on.
+    pub(super) fn outlives(&self) -> bool {
+        let control = {
+            let state = self.state.lock();
+            state.control.clone().filter(|_| state.over.is_none())
+        };
+        // The control is asked outside the lock.
+        let over = control.and_then(|control| control.over());
+        let outlives = over.is_some();
+        if let Some(over) = over {
+            self.state.lock().over = Some(over.shared());
+        }
+        outlives
+    }
+
+    /// Whether nothing runs of a call that has left.
+    pub(super) fn is_over(&self) -> bool {
+        let over = self.state.lock().over.clone();
+        over.is_none_or(|over| over.now_or_never().is_some())
+    }
+
+    /// Returns when the call has left, and nothing of it runs any more. Cancellation safe.
+    pub(crate) async fn until_over(&self) {
+        loop {
+            let mut left = pin!(self.left.notified());
+            // Before the look, so that nothing that happens after it is missed.
+            left.as_mut().enable();
+            if self.state.lock().left {
+                break;
+            }
+            left.await;
+        }
+        let over = self.state.lock().over.clone();
+        if let Some(over) = over {
+            over.await;
+        }
+    }
+
     /// The client is asked something; the span ends with its answer.
     pub(crate) fn asks(&self, ask: AskId, span: Span) {
         if span.is_recording() {
@@ -142,11 +187,15 @@ impl CallSlot {
     /// The call has ended, or goes on elsewhere: whatever the client has not answered it will not answer here; `why`
     /// in a word. What the call was is let go.
     pub(crate) fn leave(&self, why: &'static str) {
-        let left = SlotState {
-            left: true,
-            ..SlotState::default()
+        let asked = {
+            let mut state = self.state.lock();
+            let left = SlotState {
+                left: true,
+                over: state.over.take(),
+                ..SlotState::default()
+            };
+            std::mem::replace(&mut *state, left).asked
         };
-        let SlotState { asked, .. } = std::mem::replace(&mut *self.state.lock(), left);
         self.left.notify_waiters();
         for (_, mut span) in asked {
             span.record_error(why);

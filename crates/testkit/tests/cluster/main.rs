@@ -21,6 +21,7 @@ mod legacy_tasks;
 mod lists;
 mod planning;
 mod questions;
+mod quotas;
 mod redis;
 mod resets;
 mod session;

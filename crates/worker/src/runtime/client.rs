@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::Stream;
+use futures::future::BoxFuture;
 use shoal_ports::{
     Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall, WorkerId,
     answered,
@@ -75,6 +76,10 @@ impl CallControl for Control {
         if self.record.cancel(self.number) {
             tracing::debug!(call = %self.record.id, reason, "call cancelled");
         }
+    }
+
+    fn over(&self) -> Option<BoxFuture<'static, ()>> {
+        self.record.over()
     }
 
     fn is_replaced(&self) -> bool {

@@ -337,6 +337,7 @@ impl CallRecord {
         drop(state);
         drop(asks);
         self.room.notify_waiters();
+        self.slot.ended();
         if retire {
             self.retire(bytes);
         }

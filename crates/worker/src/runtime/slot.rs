@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use shoal_ports::{CallFailure, Principal};
@@ -25,7 +26,7 @@ pub(super) struct ActorSlot {
     /// Its actor is to leave it alone: it waits for its client, or in its backend.
     leave: AtomicBool,
     actor: AtomicWaker,
-    /// Tells that the call does not return any more.
+    /// Tells that the call does not return any more, or has ended.
     taken: Notify,
 }
 
@@ -67,6 +68,13 @@ pub(super) struct BackendWait<'a>(&'a CallRecord);
 
 /// Lets the call run until it is dropped.
 pub(super) struct SlotGuard<'a>(&'a CallRecord);
+
+impl ActorSlot {
+    /// The call has ended, though its tool may not have stopped.
+    pub(super) fn ended(&self) {
+        self.taken.notify_waiters();
+    }
+}
 
 impl CallRecord {
     /// The call runs in `pool`, on an actor of it.
@@ -186,6 +194,30 @@ impl CallRecord {
         state.holds = Holds::Returning;
         drop(state);
         pool.resume(call);
+    }
+
+    /// Waits until the call has ended and its tool has stopped; `None` if both are so.
+    pub(super) fn over(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
+        if self.is_over() {
+            return None;
+        }
+        let record = Arc::clone(self);
+        Some(Box::pin(async move {
+            loop {
+                let taken = record.slot.taken.notified();
+                tokio::pin!(taken);
+                taken.as_mut().enable();
+                if record.is_over() {
+                    return;
+                }
+                taken.await;
+            }
+        }))
+    }
+
+    fn is_over(&self) -> bool {
+        let is_stopped = self.cancelled.is_cancelled();
+        self.has_ended() && (!is_stopped || self.slot.state.lock().holds == Holds::Nothing)
     }
 
     /// Returns once the call may go on.

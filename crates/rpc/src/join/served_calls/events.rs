@@ -4,11 +4,12 @@ use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
 
 use super::super::served_call::Step;
+use super::super::stopping::is_stop;
 use super::ServedCalls;
 use crate::convert::event::{event_cost, event_out, is_end};
 use crate::convert::outcome::failure_out;
 use crate::error::TooLong;
-use crate::link::versions::STATE;
+use crate::link::versions::{STATE, STOPS};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame;
 
@@ -46,6 +47,7 @@ impl ServedCalls {
             _ => None,
         };
         let unknown = self.version < STATE && matches!(event.kind, CallEventKind::State { .. });
+        let stops = self.version >= STOPS && is_stop(&event.kind);
         let mut event = event_out(number, event);
         if unknown {
             // It still counts.
@@ -66,7 +68,14 @@ impl ServedCalls {
             let _ = self.push(number, Frame::Event(stand_in));
         }
         if end {
-            return self.drop_flight(number);
+            let ended = self.flights.remove(&number);
+            if stops {
+                match ended.and_then(|flight| flight.over()) {
+                    Some(over) => self.stopping.add(number, over),
+                    None => self.stopped(number),
+                }
+            }
+            return;
         }
         let Some(flight) = self.flights.get_mut(&number) else {
             return;

@@ -31,9 +31,9 @@ fn end(sequence: u64) -> Event {
 #[test]
 fn what_comes_after_the_end_is_left_out() {
     let flight = LinkedCall::new(7, true);
-    assert_eq!(flight.event(event(1), PLENTY), Arrived::More);
+    assert_eq!(flight.event(event(1), PLENTY, false), Arrived::More);
     flight.broken(false);
-    assert_eq!(flight.event(end(2), PLENTY), Arrived::More);
+    assert_eq!(flight.event(end(2), PLENTY, false), Arrived::More);
     let state = flight.state.lock();
     assert_eq!(state.first.as_ref().map(|event| event.sequence), Some(1));
     assert!(state.more.is_empty());
@@ -58,8 +58,8 @@ fn a_call_whose_reader_was_replaced_before_it_heard_anything_is_there() {
 #[test]
 fn more_than_was_granted_is_noticed() {
     let flight = LinkedCall::new(7, true);
-    assert_eq!(flight.event(event(1), 200), Arrived::More);
-    assert_eq!(flight.event(event(2), 200), Arrived::TooMuch);
+    assert_eq!(flight.event(event(1), 200, false), Arrived::More);
+    assert_eq!(flight.event(event(2), 200, false), Arrived::TooMuch);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn the_first_word_names_the_reader() {
     let flight = LinkedCall::new(7, false);
     assert_eq!(flight.name(), None);
     flight.accepted(3);
-    flight.event(event(1), PLENTY);
+    flight.event(event(1), PLENTY, false);
     flight.broken(false);
     assert_eq!(flight.name(), Some(3));
 }
@@ -80,7 +80,7 @@ fn an_end_tells_the_fate_of_every_answer_and_a_break_of_none() {
         let mut lost = flight.answers(AskId(2)).unwrap();
         flight.answer_taken(AskId(1), true);
         if ends {
-            flight.event(end(1), PLENTY);
+            flight.event(end(1), PLENTY, false);
         } else {
             flight.broken(false);
         }
@@ -103,6 +103,6 @@ fn a_flight_is_over_when_nobody_holds_it() {
     let flight = LinkedCall::new(8, true);
     assert_eq!(flight.leave(Holder::Both), Left::Empty);
     let flight = LinkedCall::new(9, true);
-    flight.event(end(1), PLENTY);
+    flight.event(end(1), PLENTY, false);
     assert_eq!(flight.leave(Holder::Both), Left::Held);
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use shoal_ports::{Call, CallFailure, CallOutcome, SessionId, Worker};
 use shoal_protocol::code;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::script::{
@@ -71,6 +73,32 @@ async fn tool_that_does_not_stop_is_dropped_after_the_grace() {
     until(|| dropped.load(Ordering::SeqCst)).await;
     assert!(cancelled.elapsed() >= PoolConfig::new("pool").cancel_grace);
     until(|| worker.load().running == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
+    let may_stop = Arc::new(Notify::new());
+    let script = {
+        let may_stop = Arc::clone(&may_stop);
+        Script::new(move |_| {
+            let may_stop = Arc::clone(&may_stop);
+            async move {
+                may_stop.notified().await;
+                done()
+            }
+        })
+    };
+    let worker = script.worker(small()).await;
+    let mut running = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    running.control.cancel("no longer needed");
+    assert!(!is_done(&outcome(&mut running).await));
+    let mut over = running.control.over().expect("its tool has not stopped");
+    assert_eq!((&mut over).now_or_never(), None);
+    may_stop.notify_one();
+    over.await;
+    assert_eq!(worker.load().running, 0);
+    assert!(running.control.over().is_none());
 }
 
 #[tokio::test]

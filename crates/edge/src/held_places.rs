@@ -1,0 +1,266 @@
+//! What a call holds of quotas until nothing of it runs any more, whoever waits for its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use shoal_ports::{
+    CallEventKind, Delivered, GatewayError, Post, RunningCall, SessionGateway, SessionId,
+    SessionRef,
+};
+use shoal_protocol::{Body, Message, RawJson, Request, RequestId, RpcError, code};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::legacy;
+use crate::places::Places;
+use crate::recorder::{Said, said};
+use crate::state::EdgeState;
+use crate::tasks::task_of;
+
+/// How long an owner is asked at a time. An answer that is lost on the way costs no more.
+const ASKED_FOR: Duration = Duration::from_secs(30);
+/// The pause before an owner is asked again that could not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long tools may take to stop whose session has ended, so that nobody knows of them.
+const STOPS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The places of the requests of a session. Dropped before the requests are known to be over, it asks their session's owner,
+/// and keeps the places until then.
+pub(crate) struct SessionPlaces {
+    places: Places,
+    gateway: Arc<dyn SessionGateway>,
+    session: SessionRef,
+    /// `None`: any request of the session.
+    requests: Option<Vec<RequestId>>,
+    /// Whether the answer may be a task, whose call runs on.
+    may_be_task: bool,
+    /// How long calls may run.
+    deadline: Duration,
+}
+
+impl SessionPlaces {
+    /// The places of a body's requests.
+    pub(crate) fn of(edge: &EdgeState, session: SessionRef, body: &Body, places: Places) -> Self {
+        let requests = messages(body).filter_map(request);
+        Self {
+            places,
+            gateway: Arc::clone(&edge.gateway),
+            session,
+            requests: Some(requests.map(|request| request.id.clone()).collect()),
+            may_be_task: legacy::may_be_task(edge, body),
+            deadline: edge.config.timing.call_deadline,
+        }
+    }
+
+    /// The place of a call that is a task.
+    pub(crate) fn of_task(
+        gateway: Arc<dyn SessionGateway>,
+        task: SessionRef,
+        places: Places,
+        deadline: Duration,
+    ) -> Self {
+        Self {
+            places,
+            gateway,
+            session: task,
+            requests: None,
+            may_be_task: false,
+            deadline,
+        }
+    }
+
+    /// The requests were handed over, and this is what came of that.
+    pub(crate) fn delivered(&mut self, delivered: Result<&Delivered, &GatewayError>) {
+        match delivered {
+            Ok(Delivered::Json(text)) => match self.may_be_task.then(|| created(text)).flatten() {
+                Some(task) => self.becomes(task),
+                None => self.answered(text),
+            },
+            // The answers are yet to come.
+            Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
+            // They may have been taken.
+            Err(GatewayError::Unreachable { .. }) => {}
+            Err(_) => self.free(),
+        }
+    }
+
+    /// An answer has come, or something else that the session says. With the last answer the places are free, unless the call was
+    /// told to stop.
+    pub(crate) fn answered(&mut self, text: &[u8]) {
+        let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
+        match said(text) {
+            Said::Result if is_one => self.free(),
+            Said::Error if is_one && !may_run_on(text) => self.free(),
+            _ => {}
+        }
+    }
+
+    fn becomes(&mut self, task: SessionId) {
+        self.session.session = task;
+        self.requests = None;
+    }
+
+    fn free(&mut self) {
+        self.places = Places::default();
+    }
+}
+
+impl Drop for SessionPlaces {
+    fn drop(&mut self) {
+        let places = std::mem::take(&mut self.places);
+        if places.is_empty() {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let gateway = Arc::clone(&self.gateway);
+        let (session, requests) = (self.session.clone(), self.requests.take());
+        let patience = self.deadline + STOPS_WITHIN;
+        runtime.spawn(async move {
+            until_over(&*gateway, &session, requests.as_deref(), patience).await;
+            drop(places);
+        });
+    }
+}
+
+/// Waits until a session's owner says that nothing of these requests runs any more, or no owner could be asked for this long.
+async fn until_over(
+    gateway: &dyn SessionGateway,
+    session: &SessionRef,
+    requests: Option<&[RequestId]>,
+    patience: Duration,
+) {
+    let mut heard = Instant::now();
+    while heard.elapsed() < patience {
+        let asked = gateway.deliver(session, Post::until_over(requests));
+        match timeout(ASKED_FOR, asked).await {
+            Ok(Ok(_)) => return,
+            // Its calls were told to stop.
+            Ok(Err(GatewayError::NotFound)) => return sleep(STOPS_WITHIN).await,
+            Ok(Err(error)) => {
+                tracing::debug!(session = %session.session, %error, "cannot ask for the end of a call");
+                sleep(AGAIN).await;
+            }
+            // Its call runs.
+            Err(_) => heard = Instant::now(),
+        }
+    }
+}
+
+/// The place of a call that this edge runs. Dropped with the call, it keeps the place while the tool runs on.
+pub(crate) struct CallPlaces {
+    places: Places,
+    deadline: Duration,
+}
+
+impl CallPlaces {
+    pub(crate) fn new(edge: &EdgeState, places: Places) -> Self {
+        Self {
+            places,
+            deadline: edge.config.timing.call_deadline,
+        }
+    }
+
+    /// Hands the place on.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            places: std::mem::take(&mut self.places),
+            deadline: self.deadline,
+        }
+    }
+
+    /// The call has ended; its tool may run on.
+    pub(crate) fn ended(self, running: &RunningCall) {
+        if !self.places.is_empty()
+            && let Some(over) = running.control.over()
+        {
+            self.keep(over);
+        }
+    }
+
+    /// The call was cancelled, and nobody reads it any more.
+    pub(crate) fn see_out(self, mut running: RunningCall) {
+        if self.places.is_empty() {
+            return;
+        }
+        self.keep(Box::pin(async move {
+            while let Some(event) = running.events.next().await {
+                if matches!(event.kind, CallEventKind::Finished(_)) {
+                    break;
+                }
+            }
+            if let Some(over) = running.control.over() {
+                over.await;
+            }
+        }));
+    }
+
+    /// The call goes on as a task.
+    pub(crate) fn becomes(self, gateway: Arc<dyn SessionGateway>, task: SessionRef) {
+        drop(SessionPlaces::of_task(
+            gateway,
+            task,
+            self.places,
+            self.deadline,
+        ));
+    }
+
+    fn keep(self, over: BoxFuture<'static, ()>) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let Self { places, deadline } = self;
+        runtime.spawn(async move {
+            // A tool that was told to stop is dropped long before.
+            let _ = timeout(deadline + STOPS_WITHIN, over).await;
+            drop(places);
+        });
+    }
+}
+
+/// Whether a body has a request that a tool runs for.
+pub(crate) fn runs(body: &Body) -> bool {
+    let mut requests = messages(body).filter_map(request);
+    requests.any(|request| request.method.runs_on_backend())
+}
+
+fn messages(body: &Body) -> impl Iterator<Item = &Message> {
+    let (one, many) = match body {
+        Body::Single(message) => (Some(message), None),
+        Body::Batch(members) => (None, Some(members.iter().flatten())),
+    };
+    one.into_iter().chain(many.into_iter().flatten())
+}
+
+fn request(message: &Message) -> Option<&Request> {
+    match message {
+        Message::Request(request) => Some(request),
+        _ => None,
+    }
+}
+
+/// The task that a call became.
+fn created(answer: &Bytes) -> Option<SessionId> {
+    let answer = RawJson::from_valid(answer.clone());
+    let task = answer.member("result")?.member("task")?;
+    task_of(task.member("taskId")?.string()?)
+}
+
+/// Whether the tool of a call that was answered so may not have stopped.
+fn may_run_on(error: &[u8]) -> bool {
+    let answer = RawJson::from_valid(Bytes::copy_from_slice(error));
+    let error = answer.member("error");
+    let code = error.map(|error| RpcError::from_json(&error).code);
+    code.is_none_or(|code| {
+        [
+            code::REQUEST_CANCELLED,
+            code::DEADLINE_EXCEEDED,
+            code::OUTCOME_UNKNOWN,
+            code::GONE,
+        ]
+        .contains(&code)
+    })
+}

@@ -1,0 +1,83 @@
+//! A body that is handed over and seen through, since its requests hold places of quotas: its client may hang up before its
+//! session has it.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use shoal_ports::{Delivered, GatewayError, Grant, Principal, SessionId};
+use shoal_protocol::{Body, TraceContext};
+use shoal_telemetry::trace::InSpan as _;
+use tokio::time::Instant;
+
+use super::{HandedOver, hand_over, internal, to};
+use crate::held_places::{SessionPlaces, runs};
+use crate::permit::RequestPermit;
+use crate::places::Places;
+use crate::state::EdgeState;
+use crate::visit::Visit;
+
+/// Hands a body over to its session, with the places that its requests hold until nothing of them runs any more, if they hold
+/// any.
+///
+/// # Errors
+/// As the gateway has them.
+pub(crate) async fn hand_over_held(
+    visit: &Visit<'_>,
+    session: SessionId,
+    body: Body,
+    permit: &mut RequestPermit,
+) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
+    if permit.places[1].is_empty() || !runs(&body) {
+        let (handed, delivered) = hand_over(visit, session, body).await?;
+        return Ok((handed, delivered, None));
+    }
+    let places = std::mem::take(&mut permit.places[1]);
+    let visitor = Visitor::of(visit);
+    let handing = tokio::spawn(async move {
+        let visit = visitor.visit();
+        let to = to(&visit, session.clone());
+        let mut places = SessionPlaces::of(visit.edge, to, &body, places);
+        let handing = hand_over(&visit, session, body);
+        let handed = handing.in_trace(visit.trace.as_ref()).await;
+        places.delivered(handed.as_ref().map(|(_, delivered)| delivered));
+        handed.map(|(handed, delivered)| (handed, delivered, Some(places)))
+    });
+    let lost = |_| Err(internal("the edge failed to hand a message over"));
+    handing.await.unwrap_or_else(lost)
+}
+
+/// Whoever visits, for a task that goes on without the request.
+struct Visitor {
+    edge: Arc<EdgeState>,
+    head: Parts,
+    came: Instant,
+    principal: Principal,
+    grant: Option<Arc<Grant>>,
+    trace: Option<TraceContext>,
+}
+
+impl Visitor {
+    fn of(visit: &Visit<'_>) -> Self {
+        Self {
+            edge: Arc::clone(visit.edge),
+            head: visit.head.clone(),
+            came: visit.came,
+            principal: visit.principal.clone(),
+            grant: visit.grant.clone(),
+            trace: visit.trace.clone(),
+        }
+    }
+
+    fn visit(&self) -> Visit<'_> {
+        Visit {
+            edge: &self.edge,
+            head: &self.head,
+            came: self.came,
+            principal: self.principal.clone(),
+            grant: self.grant.clone(),
+            token: None,
+            trace: self.trace.clone(),
+            places: Places::default(),
+        }
+    }
+}
