@@ -1,9 +1,11 @@
 //! What the audit trail has of a request before it is a call: who was let in, and who had used up a quota.
 
-use http::header;
+use std::net::IpAddr;
+
 use http::request::Parts;
+use http::{Method, header};
 use shoal_ports::{AuthError, Authenticated, Principal, QuotaSubject};
-use shoal_protocol::Request;
+use shoal_protocol::{Request, TraceContext};
 use shoal_telemetry::audit::{self, Event, Kind, keys};
 use shoal_telemetry::trace::{self, attributes};
 
@@ -67,23 +69,56 @@ pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<
     });
 }
 
+/// A stream ends because the caller's token lets nobody in any more.
+pub(crate) fn cut_off(edge: &EdgeState, principal: &Principal, came: &Came, why: &AuthError) {
+    audit::record(Kind::Authentication, |event| {
+        event.set(keys::AUTH_METHOD, edge.authenticator.method());
+        event.set(attributes::OUTCOME, "cut_off");
+        event.set(attributes::REASON, measure::outcome(why).1);
+        event.set(keys::ENDUSER_ID, principal.as_str());
+        came.tell(event);
+    });
+}
+
 fn refused(event: &mut Event<'_>, why: &AuthError) {
     let (outcome, reason) = measure::outcome(why);
     event.set(attributes::OUTCOME, outcome.as_str());
     event.set(attributes::REASON, reason);
 }
 
-/// How and from where a request came.
 fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
-    let address = edge.config.trusted_proxies.address_of(head);
-    let text = |name| head.headers.get(name)?.to_str().ok();
-    // Whoever sends what is no ASCII must not be the one of whom nothing is known.
-    let agent = head.headers.get(header::USER_AGENT);
-    let agent = agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()));
-    event
-        .set_some(attributes::CLIENT_ADDRESS, address)
-        .set(attributes::HTTP_REQUEST_METHOD, head.method.as_str())
-        .set_some(attributes::MCP_SESSION_ID, text(&crate::names::SESSION_ID))
-        .set_some(keys::USER_AGENT, agent.as_deref())
-        .trace(measure::parent(&head.headers).as_ref());
+    Came::of(edge, head).tell(event);
+}
+
+/// How and from where a request came.
+pub(crate) struct Came {
+    address: Option<IpAddr>,
+    method: Method,
+    session: Option<String>,
+    agent: Option<String>,
+    parent: Option<TraceContext>,
+}
+
+impl Came {
+    pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Self {
+        let session = head.headers.get(&crate::names::SESSION_ID);
+        // Whoever sends what is no ASCII must not be the one of whom nothing is known.
+        let agent = head.headers.get(header::USER_AGENT);
+        Self {
+            address: edge.config.trusted_proxies.address_of(head),
+            method: head.method.clone(),
+            session: session.and_then(|id| id.to_str().ok().map(str::to_owned)),
+            agent: agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
+            parent: measure::parent(&head.headers),
+        }
+    }
+
+    fn tell(&self, event: &mut Event<'_>) {
+        event
+            .set_some(attributes::CLIENT_ADDRESS, self.address)
+            .set(attributes::HTTP_REQUEST_METHOD, self.method.as_str())
+            .set_some(attributes::MCP_SESSION_ID, self.session.as_deref())
+            .set_some(keys::USER_AGENT, self.agent.as_deref())
+            .trace(self.parent.as_ref());
+    }
 }

@@ -131,6 +131,8 @@ fn internal(what: &str) -> GatewayError {
 pub(crate) struct HandedOver {
     /// Its request, if it holds just one.
     id: Option<RequestId>,
+    /// Its requests, if it is a batch.
+    ids_of_batch: Vec<RequestId>,
     /// Whether that must not be repeated.
     once: bool,
 }
@@ -140,7 +142,26 @@ impl HandedOver {
     fn nothing() -> Self {
         Self {
             id: None,
+            ids_of_batch: Vec::new(),
             once: false,
+        }
+    }
+
+    fn of(post: &Post) -> Self {
+        let ids_of_batch = match &post.body {
+            Body::Single(_) => Vec::new(),
+            Body::Batch(members) => {
+                let requests = members.iter().flatten().filter_map(|member| match member {
+                    Message::Request(request) => Some(request.id.clone()),
+                    _ => None,
+                });
+                requests.collect()
+            }
+        };
+        Self {
+            id: request_id(&post.body),
+            once: post.is_bound() || (!ids_of_batch.is_empty() && post.takes_effect()),
+            ids_of_batch,
         }
     }
 
@@ -168,21 +189,25 @@ pub(crate) async fn hand_over(
         Ok(request) => {
             let id = Some(request.id.clone());
             let delivered = Box::pin(task::serve(visit, &to, request)).await?;
-            return Ok((HandedOver { id, once: false }, delivered));
+            let handed = HandedOver {
+                id,
+                ..HandedOver::nothing()
+            };
+            return Ok((handed, delivered));
         }
         Err(body) => body,
     };
     let mut post = Post::new(body);
     post.plan = plan::plan(visit, &to.session, post.delivery, &post.body);
-    let (once, id) = (post.is_bound(), request_id(&post.body));
-    let delivered = match once {
+    let handed = HandedOver::of(&post);
+    let delivered = match post.is_bound() {
         true => plan::deliver_bound(visit, &to, post).await?,
         false => {
             let _expected = plan::expect(edge, &post);
             edge.gateway.deliver(&to, post).await?
         }
     };
-    Ok((HandedOver { id, once }, delivered))
+    Ok((handed, delivered))
 }
 
 /// Hands a body over and writes what becomes of it.
@@ -214,7 +239,8 @@ async fn deliver(
             answer::json(StatusCode::OK, handed.keep(visit, text)?)
         }
         Delivered::Stream(stream) => {
-            let frames = StreamFrames::of_post(stream, visit, permit.record.clone(), places);
+            let record = permit.record.clone();
+            let frames = StreamFrames::of_post(stream, visit, record, (handed, places));
             let held = (permit, edge.load.open(StreamKind::Call));
             sse::response(frames, edge.config.timing.keep_alive, held)
         }

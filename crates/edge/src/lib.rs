@@ -38,6 +38,7 @@ mod body_budget;
 mod config;
 mod connection;
 mod cors;
+mod cut_off;
 mod edge;
 mod era;
 mod gauges;

@@ -72,7 +72,7 @@ impl Load {
         self.0.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Sends away who waits here for the end of a task that goes on elsewhere.
+    /// Sends clients away that wait here for the end of what goes on elsewhere: of tasks, and of calls of sessions.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }

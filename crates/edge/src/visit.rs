@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, pending};
 use http::request::Parts;
-use shoal_ports::{Authenticated, ClientInfo, ForwardedHeaders, Grant, GrantWatch, Principal};
+use shoal_ports::{
+    AuthError, Authenticated, ClientInfo, ForwardedHeaders, Grant, GrantWatch, Principal,
+};
 use shoal_protocol::{Body, Message, RawJson, RequestId, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use tokio::time::Instant;
@@ -14,6 +18,7 @@ use crate::authorize;
 use crate::backlog::Reader;
 use crate::body::{self, Bounds};
 use crate::connection::Connection;
+use crate::cut_off::CutOff;
 use crate::permit::RequestPermit;
 use crate::quotas::Places;
 use crate::refusal::Refusal;
@@ -107,6 +112,33 @@ impl Visit<'_> {
         let quotas = &self.edge.quotas;
         permit.places[1] = quotas.admit(&self.principal, body, self.came).await?;
         Ok(())
+    }
+
+    /// Ready when the caller's token lets nobody in any more; the end of the stream is told.
+    pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
+        self.until_cut_off(|watch| watch.over().boxed())
+    }
+
+    /// The same when the token was taken back, and not by its own end.
+    pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
+        self.until_cut_off(|watch| watch.revoked().boxed())
+    }
+
+    fn until_cut_off(
+        &self,
+        until: impl FnOnce(GrantWatch) -> BoxFuture<'static, AuthError>,
+    ) -> BoxFuture<'static, AuthError> {
+        if self.token.is_none() {
+            return pending().boxed();
+        }
+        let cut_off = CutOff::of(self.edge, &self.principal, self.head);
+        let until = until(self.watch());
+        async move {
+            let why = until.await;
+            cut_off.tell(&why);
+            why
+        }
+        .boxed()
     }
 
     /// Watches what the caller showed, for an answer that stays open.

@@ -241,8 +241,8 @@ async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     let stopped = watch.dispatch.stop_without_session();
     if stopped > 0 {
         tracing::warn!(calls = stopped, "stopping calls that did not end in time");
-        answered(watch, limit).await;
     }
+    answered(watch, limit).await;
 }
 
 /// Waits until nobody waits for an answer any more; not for long.

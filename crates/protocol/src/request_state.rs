@@ -153,6 +153,19 @@ pub enum RefusedState {
     OtherRequest,
 }
 
+impl RefusedState {
+    /// Its name in the log.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Forged => "state_forged",
+            Self::Expired => "state_expired",
+            Self::OtherPrincipal => "state_of_another_principal",
+            Self::OtherRequest => "state_of_another_request",
+        }
+    }
+}
+
 impl KeyRing {
     /// A ring; the first key seals.
     ///

@@ -208,7 +208,8 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
         .keys
         .open(&sealed, principal, &digest, earliest)
         .map_err(|refused| {
-            tracing::warn!(call = %call.id, %principal, %refused, "a requestState was refused");
+            let refusal = refused.label();
+            tracing::warn!(refusal, call = %call.id, %principal, "a requestState was refused: {refused}");
             RpcError::invalid_params(match refused {
                 RefusedState::Expired => {
                     "requestState has expired: the answers came too late; send the request without it to begin anew"

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use axum::body::Body as HttpBody;
 use axum::response::Response;
 use bytes::Bytes;
+use futures::Stream;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, Stream};
 use http::Method;
 use http::request::Parts;
 use shoal_ports::{AuthError, EventStream, OpenSession, SessionId, SessionTransport, StreamItem};
@@ -82,7 +82,7 @@ async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         endpoint: Some(endpoint(edge, id)),
         events,
         drained: Box::pin(stream.end().cancelled_owned()),
-        revoked: visit.watch().revoked().boxed(),
+        revoked: visit.until_revoked(),
         stream,
         session,
         ending: None,

@@ -4,11 +4,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, Stream};
-use shoal_ports::{AuthError, EventStream, StreamItem};
+use shoal_ports::{AuthError, CallFailure, EventStream, StreamItem};
+use shoal_protocol::error_response;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
+use super::HandedOver;
 use crate::backlog::Reader;
 use crate::held_places::SessionPlaces;
 use crate::recorder::{RequestRecord, Unanswered};
@@ -19,6 +22,25 @@ use shoal_telemetry::metrics::StreamKind;
 /// When a client comes back for its call after a drain. Its connection has stayed open for its share of the time over
 /// which clients are spread, so that most calls end before.
 const AT_ONCE: Duration = Duration::from_millis(10);
+
+/// Requests whose answers cannot be read any more once their connection ends.
+struct Unanswerable(HandedOver);
+
+impl Unanswerable {
+    fn answers(&self) -> impl Iterator<Item = Bytes> {
+        let why = "its edge was shut down before it ended";
+        let failure = match self.0.once {
+            true => {
+                let why = format!("{why}, and its answer cannot be fetched elsewhere");
+                CallFailure::outcome_unknown(why)
+            }
+            false => CallFailure::not_executed(why),
+        };
+        let error = failure.to_rpc();
+        let ids = self.0.id.iter().chain(&self.0.ids_of_batch);
+        ids.map(move |id| error_response(id, &error))
+    }
+}
 
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
 pub(super) struct StreamFrames {
@@ -38,13 +60,17 @@ pub(super) struct StreamFrames {
     record: Option<RequestRecord>,
     /// What its requests hold of quotas.
     places: Option<SessionPlaces>,
+    /// What the client is told that cannot come back, since it was told no id.
+    unanswered: Option<Unanswerable>,
+    /// Ready when the node ends before the calls of such clients.
+    cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
 }
 
 impl StreamFrames {
     /// The stream of a GET: clients reopen it by themselves.
     pub(super) fn of_get(events: EventStream, kind: StreamKind, visit: &Visit<'_>) -> Self {
-        Self::new(events, kind, visit, true, (None, None))
+        Self::new(events, kind, visit, true, (None, None, None))
     }
 
     /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
@@ -54,9 +80,11 @@ impl StreamFrames {
         events: EventStream,
         visit: &Visit<'_>,
         record: Option<RequestRecord>,
-        places: Option<SessionPlaces>,
+        (handed, places): (HandedOver, Option<SessionPlaces>),
     ) -> Self {
-        Self::new(events, StreamKind::Call, visit, false, (record, places))
+        let unanswered = Some(Unanswerable(handed));
+        let of_post = (record, places, unanswered);
+        Self::new(events, StreamKind::Call, visit, false, of_post)
     }
 
     fn new(
@@ -64,15 +92,19 @@ impl StreamFrames {
         kind: StreamKind,
         visit: &Visit<'_>,
         resumable: bool,
-        (record, places): (Option<RequestRecord>, Option<SessionPlaces>),
+        (record, places, unanswered): (
+            Option<RequestRecord>,
+            Option<SessionPlaces>,
+            Option<Unanswerable>,
+        ),
     ) -> Self {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
         let drain = edge.drain.clone();
         // Whoever opens it again shows what is valid then. What a POST has begun runs to its end unless its token is taken back.
         let over = match resumable {
-            true => visit.watch().over().boxed(),
-            false => visit.watch().revoked().boxed(),
+            true => visit.until_over(),
+            false => visit.until_revoked(),
         };
         // Somebody waits for a call's answer, which most often comes within this time.
         let (stays, after_drain) = match kind {
@@ -92,6 +124,8 @@ impl StreamFrames {
             reconnect_after,
             record,
             places,
+            unanswered,
+            cut_off: Box::pin(edge.load.waits_end().cancelled_owned()),
             ended: false,
         }
     }
@@ -102,6 +136,23 @@ impl StreamFrames {
         if let Some(record) = &self.record {
             record.expect_none(Unanswered::Closed);
         }
+    }
+
+    /// The node ends before the call. A client that knows an id reads on elsewhere; any other gets an answer.
+    fn cut_off(&mut self) -> Bytes {
+        let Some(unanswered) = self.unanswered.take() else {
+            self.close();
+            return sse::retry(self.after_drain);
+        };
+        self.ended = true;
+        let mut frames = BytesMut::new();
+        for answer in unanswered.answers() {
+            if let Some(record) = &self.record {
+                record.wrote(&answer);
+            }
+            frames.extend_from_slice(&sse::message(&answer));
+        }
+        frames.freeze()
     }
 
     fn frame(&mut self, item: StreamItem) -> Bytes {
@@ -127,6 +178,7 @@ impl StreamFrames {
             },
             StreamItem::Event { id, data } => match self.reader.keep(sse::resumable(id, &data)) {
                 Ok(frame) => {
+                    self.unanswered = None;
                     if let Some(record) = &self.record {
                         record.wrote(&data);
                     }
@@ -140,6 +192,7 @@ impl StreamFrames {
             },
             StreamItem::Prime { id, retry } => {
                 self.resumable = true;
+                self.unanswered = None;
                 sse::prime(id, retry)
             }
             StreamItem::Retry(after) => {
@@ -179,6 +232,9 @@ impl Stream for StreamFrames {
         if self.resumable && self.drained.as_mut().poll(cx).is_ready() {
             self.close();
             return Poll::Ready(Some(sse::retry(self.after_drain)));
+        }
+        if !self.resumable && self.cut_off.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(self.cut_off()));
         }
         Poll::Pending
     }

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use axum::response::Response;
 use bytes::Bytes;
+use futures::Stream;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, Stream};
 use http::StatusCode;
 use shoal_ports::{AuthError, Call, CallId, Caller, Durability, LogFilter};
 use shoal_protocol::{
@@ -70,7 +70,7 @@ pub(super) async fn serve(
         id,
         reader,
         run,
-        revoked: visit.watch().revoked().boxed(),
+        revoked: visit.until_revoked(),
         first,
         record: permit.record.clone(),
         ended: false,

@@ -67,7 +67,7 @@ pub(super) async fn serve(
         id: request.id,
         subscription,
         facts,
-        over: visit.watch().over().boxed(),
+        over: visit.until_over(),
         drained: edge.drain.clone().cancelled_owned().boxed(),
         ended: false,
     };

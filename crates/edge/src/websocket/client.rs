@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::closing::{End, TOKEN_OVER};
 use crate::answer;
 use crate::backlog::Reader;
+use crate::cut_off::CutOff;
 use crate::legacy::OpenedSession;
 use crate::permit::RequestPermit;
 use crate::quotas::Places;
@@ -78,7 +79,10 @@ impl Client {
     pub(super) fn hear_of_grant(&self, news: GrantNews) -> Result<(), End> {
         match news {
             GrantNews::Renewed(grant) => *self.grant.lock() = Some(grant),
-            GrantNews::Over(_) => return Err(TOKEN_OVER),
+            GrantNews::Over(why) => {
+                CutOff::of(&self.edge, &self.principal, &self.head).tell(&why);
+                return Err(TOKEN_OVER);
+            }
         }
         Ok(())
     }

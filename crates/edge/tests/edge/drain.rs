@@ -55,6 +55,32 @@ async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() 
 }
 
 #[tokio::test]
+async fn an_unprimed_call_that_outlasts_the_drain_is_answered_or_resumed_by_an_id() {
+    let server = Server::start().await;
+    let call = rpc("tools/call", &json!({}));
+    let mut silent = Events::of(server.legacy(&call).send().await.unwrap());
+    let feed_silent = server.gateway.stream().await;
+    let mut told = Events::of(server.legacy(&call).send().await.unwrap());
+    let feed_told = server.gateway.stream().await;
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
+    feed_told.send(event(1, progress)).await.unwrap();
+    assert!(told.block().await.unwrap().contains(progress));
+    server.drain.cancel();
+    server.load.end_waits();
+
+    let answer = silent.message().await;
+    assert_eq!(answer["id"], call["id"]);
+    let code = answer["error"]["code"].as_i64().unwrap();
+    assert!([50002, 50301].contains(&code), "{answer}");
+    assert_eq!(silent.block().await, None);
+    feed_silent.closed().await;
+
+    assert_eq!(wait_of(&told.block().await.unwrap()), 10);
+    assert_eq!(told.block().await, None);
+    feed_told.closed().await;
+}
+
+#[tokio::test]
 async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
     // Nobody's share of this is over before the answer is there.
     let hour = Duration::from_secs(3600);

@@ -253,6 +253,40 @@ async fn a_connection_is_let_in_once_for_the_token_that_it_shows() {
 }
 
 #[tokio::test]
+async fn a_stream_that_ends_with_its_token_is_told() {
+    let place = ConfigFile::new("");
+    let (file, tokens) = (place.beside("audit.jsonl"), place.beside("tokens.toml"));
+    let hash = output(&["config", "hash-token"], "bob's token").await;
+    let named = format!(
+        "[[tokens]]\nname = 'bob'\nsha256 = '{}'\n",
+        hash.stdout.trim()
+    );
+    std::fs::write(&tokens, named).unwrap();
+    let environment = [
+        ("SHOAL_AUDIT__FILE", file.to_str().unwrap()),
+        ("SHOAL_AUTH__TOKENS_FILE", tokens.to_str().unwrap()),
+    ];
+    let mut server = server(&environment).await;
+    let session = Session::open_as(&server.mcp, Some("bob's token")).await;
+    let mut listening = session.listen().await;
+    std::fs::write(&tokens, "").unwrap();
+    while listening.next().await.is_some() {}
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.exit_code().await, 0, "{}", server.log());
+    let events = read(&file);
+    let told: Vec<_> = (events.iter())
+        .filter(|event| event["shoal.outcome"] == "cut_off")
+        .collect();
+    let [told] = told[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(told["event.name"], "shoal.audit.authentication");
+    assert_eq!(told["enduser.id"], "bob");
+    assert_eq!(told["mcp.session.id"], session.id.as_str());
+    assert!(server.log().contains("ended a stream"), "{}", server.log());
+}
+
+#[tokio::test]
 async fn events_that_do_not_arrive_are_counted_and_hold_up_nobody() {
     let server = server(&[("SHOAL_AUDIT__FILE", "/dev/full")]).await;
     let sum = ask(&server, 1, "add", json!({ "a": 1, "b": 2 })).await;

@@ -1,0 +1,37 @@
+//! Streams that end because their caller's token lets nobody in any more: the audit trail and the log tell of each.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use shoal_ports::{AuthError, Principal};
+
+use crate::audit::{self, Came};
+use crate::measure;
+use crate::state::EdgeState;
+
+/// An open stream, as far as its end is told.
+pub(crate) struct CutOff {
+    edge: Arc<EdgeState>,
+    principal: Principal,
+    /// Where the trail is kept.
+    came: Option<Box<Came>>,
+}
+
+impl CutOff {
+    pub(crate) fn of(edge: &Arc<EdgeState>, principal: &Principal, head: &Parts) -> Self {
+        Self {
+            edge: Arc::clone(edge),
+            principal: principal.clone(),
+            came: audit::enabled().then(|| Box::new(Came::of(edge, head))),
+        }
+    }
+
+    /// The stream ends for this reason.
+    pub(crate) fn tell(&self, why: &AuthError) {
+        let refusal = measure::outcome(why).1;
+        tracing::info!(refusal, principal = %self.principal, "ended a stream: {why}");
+        if let Some(came) = &self.came {
+            audit::cut_off(&self.edge, &self.principal, came, why);
+        }
+    }
+}
