@@ -7,6 +7,7 @@ mod policy;
 mod pools;
 mod worker_check;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -133,7 +134,7 @@ pub struct Stdio {
 #[derive(Clone, Debug, Args)]
 pub struct Status {
     /// The admin address of any node.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081", value_parser = admin_address)]
     pub admin: String,
     /// How to print it.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -183,6 +184,17 @@ impl Cli {
     /// The command line of a program of this name, with the examples of each command.
     pub(crate) fn with_examples(program: &str) -> clap::Command {
         examples::added(Self::command(), program)
+    }
+
+    /// Whether `--`, behind which a server stands, ends the words that were typed.
+    pub fn lacks_server(&self, words: impl Iterator<Item = OsString>) -> bool {
+        let names_one = match &self.command {
+            None => false,
+            Some(Command::Serve(serve)) => !serve.pools.server.is_empty(),
+            Some(Command::Stdio(stdio)) => !stdio.pools.server.is_empty(),
+            Some(_) => true,
+        };
+        !names_one && words.last().is_some_and(|last| last == "--")
     }
 
     /// How the command prints what comes of it.
@@ -242,3 +254,16 @@ impl Serve {
 
 #[cfg(test)]
 mod tests;
+
+/// Reads where a node's admin port is: an address, or what `--listen` takes as one.
+///
+/// # Errors
+/// What can be written instead.
+fn admin_address(text: &str) -> Result<String, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match is_port {
+        true => listen_address(port).map(|address| address.to_string()),
+        false => Ok(text.to_owned()),
+    }
+}

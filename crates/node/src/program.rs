@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::FromArgMatches as _;
+use clap::error::ErrorKind;
 use futures::future::BoxFuture;
 use shoal_ports::NodeId;
 use shoal_worker::Backend;
@@ -63,6 +64,12 @@ impl Program {
     pub fn run(self) -> ExitCode {
         let matches = self.command().get_matches();
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if cli.lacks_server(std::env::args_os().skip(1)) {
+            let what = "no command follows --: name the MCP server to run, such as \
+                        `-- npx -y @modelcontextprotocol/server-everything`, or leave -- out";
+            let kind = ErrorKind::MissingRequiredArgument;
+            self.command().error(kind, what).exit();
+        }
         let output = cli.output();
         match self.execute(cli) {
             Ok(()) => ExitCode::SUCCESS,

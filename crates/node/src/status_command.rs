@@ -225,17 +225,14 @@ fn trouble(store: &Value) -> Option<&str> {
 }
 
 fn store(store: &Value) -> String {
-    let kind = show(&store["kind"]);
-    let place = store["redis"]["place"].as_str();
-    let place = place
-        .map(|place| format!(" at {place}"))
-        .unwrap_or_default();
+    // The place of a Redis says that it is one.
+    let place = match store["redis"]["place"].as_str() {
+        Some(place) => plain(place),
+        None => show(&store["kind"]),
+    };
     match trouble(store) {
-        Some(trouble) => format!(
-            "store     {kind}{place}: NOT AVAILABLE: {}\n",
-            plain(trouble)
-        ),
-        None => format!("store     {kind}{place}: available\n"),
+        Some(trouble) => format!("store     {place}: NOT AVAILABLE: {}\n", plain(trouble)),
+        None => format!("store     {place}: available\n"),
     }
 }
 
@@ -317,7 +314,7 @@ mod tests {
                 ],
                 "lease": {"held": true, "remaining_ms": 4000, "lapses": 0}
             },
-            "store": {"kind": "redis", "trouble": "Redis is away: refused", "redis": {"place": "redis://h:6379"}},
+            "store": {"kind": "redis", "trouble": "Redis is away: refused", "redis": {"place": "Redis at h:6379"}},
             "sessions": {"live": 2, "passive": 1, "in_flight": 1, "streams": 4, "taken_over": 0, "handed_over": 0},
             "pools": [{"name": "demo", "workers": [
                 {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
@@ -331,7 +328,7 @@ mod tests {
             "draining",
             "c-3   h:3      edge          starting",
             "lease     held, 4000 ms left; lapsed 0 times",
-            "store     redis at redis://h:6379: NOT AVAILABLE: Redis is away: refused",
+            "store     Redis at h:6379: NOT AVAILABLE: Redis is away: refused",
             "2 live, 1 asleep",
             "demo  demo@w  ready  1        0       64        -",
             "conflict: the resource template \"a\" of pool two is hidden by that of pool one; deny it",

@@ -156,3 +156,39 @@ fn addresses_may_be_ports_alone() {
             .contains("IP:PORT")
     );
 }
+
+#[test]
+fn a_server_is_missed_behind_a_double_dash() {
+    let lacks = |line: &str| {
+        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
+        cli.lacks_server(line.split_whitespace().skip(1).map(Into::into))
+    };
+    for line in ["shoal serve --", "shoal serve --demo --", "shoal stdio --"] {
+        assert!(lacks(line), "{line}");
+    }
+    for line in [
+        "shoal serve",
+        "shoal serve -- x",
+        "shoal serve -- x --",
+        "shoal tools --",
+    ] {
+        assert!(!lacks(line), "{line}");
+    }
+}
+
+#[test]
+fn a_nodes_admin_port_may_stand_alone() {
+    for (typed, read) in [
+        ("8081", "127.0.0.1:8081"),
+        (":8081", "127.0.0.1:8081"),
+        ("node-1:8081", "node-1:8081"),
+        ("https://node-1:8081", "https://node-1:8081"),
+    ] {
+        let Some(Command::Status(status)) =
+            parse(&format!("shoal status --admin {typed}")).unwrap()
+        else {
+            panic!("{typed}");
+        };
+        assert_eq!(status.admin, read);
+    }
+}

@@ -43,6 +43,11 @@ impl Dropped {
         }
     }
 
+    /// Whether an item of the list at `path` has been taken out.
+    pub(super) fn took_from(&self, path: &SettingPath) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// Where something stood before anything was taken out.
     pub(super) fn before(&self, path: &SettingPath) -> SettingPath {
         let mut before = SettingPath::default();

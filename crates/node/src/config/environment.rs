@@ -109,6 +109,12 @@ impl Environment {
     }
 }
 
+/// Whether a key can be a part of a variable's name.
+pub(super) fn can_name(key: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    !key.is_empty() && key.bytes().all(fits) && !key.contains(SEPARATOR)
+}
+
 /// The variable that sets `path`.
 pub(super) fn variable_name(path: &[&str]) -> String {
     format!("{PREFIX}{}", path.join(SEPARATOR).to_uppercase())

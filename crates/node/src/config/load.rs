@@ -150,10 +150,13 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
         let path = dropped.before(&SettingPath::of_error(error.path()));
         let problem = unreadable(layers, &path, error.inner().message());
         let drop = deviations::droppable(schema, &path);
-        found.push(Deviation {
-            path,
-            problem: Problem::Misfit(problem),
-        });
+        // What a list lacks that something was taken out of is no mistake of its own.
+        if !dropped.took_from(&path) {
+            found.push(Deviation {
+                path,
+                problem: Problem::Misfit(problem),
+            });
+        }
         if !dropped.drop(&mut tree, &drop) {
             break;
         }

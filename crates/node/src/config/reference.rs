@@ -66,6 +66,9 @@ pub(super) fn help(path: &[String]) -> Option<String> {
         help.push_str(&format!(" Default: {default}."));
     }
     let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+    if !keys.iter().all(|key| environment::can_name(key)) {
+        return Some(help);
+    }
     help.push_str(&format!(
         " As a variable: {}.",
         environment::variable_name(&keys)

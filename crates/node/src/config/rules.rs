@@ -117,14 +117,18 @@ fn policy(settings: &Settings, broken: &mut Broken) {
 }
 
 fn quotas(settings: &Settings, broken: &mut Broken) {
+    let all = &settings.quotas;
     let mut all_fit = true;
-    for (at, quota) in settings.quotas.iter().enumerate() {
-        if let Err(reason) = QuotaConfig::check_all(slice::from_ref(quota)) {
+    for (at, quota) in all.iter().enumerate() {
+        let own = QuotaConfig::check_all(slice::from_ref(quota)).err();
+        let twice = all[..at].iter().any(|other| other.name == quota.name);
+        let twice = twice.then(|| format!("two quotas are called {:?}", quota.name));
+        for reason in own.into_iter().chain(twice) {
             all_fit = false;
             broken.add(format!("quotas[{at}]"), reason);
         }
     }
-    if let (true, Err(reason)) = (all_fit, QuotaConfig::check_all(&settings.quotas)) {
+    if let (true, Err(reason)) = (all_fit, QuotaConfig::check_all(all)) {
         broken.add("quotas", reason);
     }
     if let Err(reason) = TrustedProxies::parse(&settings.server.trusted_proxies) {
@@ -164,7 +168,9 @@ fn telemetry(settings: &Settings, broken: &mut Broken) {
 }
 
 fn state_keys(settings: &Settings, broken: &mut Broken) {
-    if let Err(reason) = settings.state_keys.key_ring() {
-        broken.add("state_keys.keys", reason);
+    for (at, key) in settings.state_keys.keys.iter().enumerate() {
+        if let Err(reason) = key.read() {
+            broken.add(format!("state_keys.keys[{at}]"), reason);
+        }
     }
 }

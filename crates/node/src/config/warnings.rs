@@ -117,7 +117,8 @@ fn open_cluster(settings: &Settings) -> Option<String> {
 fn unshared_places(settings: &Settings) -> Option<String> {
     let several = match settings.auth.mode {
         AuthMode::None => false,
-        AuthMode::Tokens => settings.auth.tokens.len() > 1,
+        // Whoever the file names may change at any time.
+        AuthMode::Tokens => settings.auth.tokens.len() > 1 || settings.auth.tokens_file.is_some(),
         AuthMode::OAuth => true,
     };
     let unshared = |pool: &Pool| pool.concurrency_per_principal == 0 && pool.concurrency > 1;

@@ -65,7 +65,13 @@ fn renamed(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
         ("prompts.rename", &pool.prompts.rename),
     ];
     for (member, renamed) in renamed {
-        for (own, to) in renamed {
+        for (at, (own, to)) in renamed.iter().enumerate() {
+            if let Some((other, _)) = renamed.iter().take(at).find(|(_, taken)| *taken == to) {
+                let reason = format!(
+                    "{other:?} and {own:?} are both called {to:?}: give each a name of its own"
+                );
+                wrong(member, reason);
+            }
             if pool.prefix.len() + to.len() > LONGEST_NAME {
                 let reason = format!(
                     "what {own:?} is called is longer than {LONGEST_NAME} characters, with the prefix"

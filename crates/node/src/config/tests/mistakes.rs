@@ -518,3 +518,42 @@ fn what_can_be_used_and_is_hardly_meant_is_warned_of_with_its_place() {
     let of_kubernetes = operator().variable("SHOAL_PORT_8080_TCP_ADDR", "10.0.0.1");
     assert_eq!(warned(of_kubernetes), [""; 0]);
 }
+
+#[test]
+fn all_mistakes_of_a_list_are_told_and_none_that_follows_from_them() {
+    let quotas = "[[quotas]]\nname = 'a'\nper = 'all'\nburst = 1\n\
+                  [[quotas]]\nname = 'a'\nper = 'all'\nconcurrent = 0\n";
+    for (text, parts) in [
+        (
+            "[[policy.rules]]\nname = 'x'\neffect = 'allow'\nhints = ['readonly']\n",
+            &["policy.rules[0].hints[0]: "][..],
+        ),
+        (
+            "[state_keys]\nkeys = [{ value = 'short' }, { file = '/no/key' }]\n",
+            &["state_keys.keys[0]: ", "state_keys.keys[1]: "],
+        ),
+        (
+            quotas,
+            &["quotas[0]: ", "quotas[1]: ", "two quotas are called \"a\""],
+        ),
+        (
+            "[pools.a]\nbackend = 'demo'\ntools = { rename = { echo = 'x', add = 'x' } }\n",
+            &["\"add\" and \"echo\" are both called \"x\""],
+        ),
+    ] {
+        let told = in_file(text).refusal();
+        expect(&told, text, parts);
+        assert!(!told.contains("cannot be used: an empty list"), "{told}");
+    }
+}
+
+#[test]
+fn a_hint_names_no_variable_that_cannot_be_set() {
+    let told = in_file("[pools.\"bad name\"]\nbackend = 'demo'\nconcurrency = 'many'\n").refusal();
+    assert!(
+        told.contains("concurrency") && !told.contains("SHOAL_POOLS__BAD NAME"),
+        "{told}"
+    );
+    let told = in_file("[pools.good]\nbackend = 'demo'\nconcurrency = 'many'\n").refusal();
+    assert!(told.contains("SHOAL_POOLS__GOOD__CONCURRENCY"), "{told}");
+}

@@ -100,6 +100,10 @@ fn places_that_one_of_several_principals_may_have_alone_are_worth_a_warning() {
         matches!(&said[..], [said] if said.contains("slow") && said.contains("concurrency_per_principal")),
         "{said:?}"
     );
+    let in_file = warned(&format!(
+        "[auth]\nmode = 'tokens'\ntokens_file = '/tokens.toml'\n{pool}"
+    ));
+    assert_eq!(in_file, said);
     let shared = format!("{pool}concurrency_per_principal = 96\n");
     let single = format!("{pool}concurrency = 1\n");
     for fine in [
