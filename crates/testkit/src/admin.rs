@@ -27,8 +27,7 @@ impl Admin {
     /// # Errors
     /// When no client can be built.
     pub fn at(base: &str) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
-            .no_proxy()
+        let http = crate::http::client()
             .timeout(PATIENCE)
             .build()
             .context("cannot build an HTTP client")?;

@@ -208,6 +208,9 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
             builder = builder.worker_setting("cluster.silence", &silence(options.lease * 3));
         }
     }
+    for (name, value) in fault.settings() {
+        builder = builder.setting(name, value);
+    }
     for (name, value) in &options.settings {
         builder = builder.setting(name, value);
     }

@@ -14,6 +14,7 @@ pub mod directory;
 pub mod fault_proxy;
 pub mod free_port;
 pub mod history;
+pub mod http;
 pub mod limits;
 pub mod process;
 pub mod programs;

@@ -122,6 +122,8 @@ survives! {
     logs_that_nobody_reads: Stderr,
     workers_without_room: RefusingWorker,
     all_session_nodes_away_at_once: NoSessionNodes,
+    sessions_used_again_at_once: Returning,
+    websockets_without_ids: WithoutIds,
     a_restarted_redis: RedisRestart,
     lost_data: RedisWipe,
     a_redis_without_memory: FullRedis,

@@ -37,6 +37,8 @@ pub enum Deed {
     FailedOver(String),
     /// What was written to Redis meanwhile was lost, or may have been.
     LostWrites,
+    /// So many clients came back at once.
+    CameBack(usize),
     /// A member was restarted in order.
     Restarted(String),
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Deed {
             Self::Full(_) => out.write_str("Redis full"),
             Self::FailedOver(_) => out.write_str("Redis failed over"),
             Self::LostWrites => out.write_str("writes lost"),
+            Self::CameBack(clients) => write!(out, "{clients} clients came back"),
             Self::Restarted(member) => write!(out, "{} restarted", role(member)),
         }
     }

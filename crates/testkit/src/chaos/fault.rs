@@ -6,6 +6,7 @@ use self::Trait::{
     KeepsOwners, LatePings, LosesWrites, Mixes, Proxies, Refuses, Reruns, ShortCalls, ShortDrains,
     SplitPools, Unknown, WrongClocks,
 };
+use super::inject::{returning, without_ids};
 use crate::check::Rules;
 
 /// What fails in a run.
@@ -73,6 +74,11 @@ pub enum Fault {
     StartingEdges,
     /// An edge is restarted in order, under clients that call it all through its drain.
     DrainingEdges,
+    /// Sessions at the end of their time are all used again at once while their nodes sweep, and Redis stops again and again for
+    /// longer than a command may take.
+    Returning,
+    /// WebSocket clients come back without ids to sessions whose oldest events are gone, while session nodes are killed.
+    WithoutIds,
     /// Every member is restarted in order, one after the other.
     Rolling,
     /// Any of these, but for the loss of data, on one Redis.
@@ -109,7 +115,7 @@ enum Trait {
 }
 
 /// Every kind of run with faults, the mixed one last.
-const KINDS: [(Fault, &[Trait]); 32] = [
+const KINDS: [(Fault, &[Trait]); 34] = [
     (Fault::Edge, &[Refuses, Mixes]),
     (Fault::Session, &[Refuses, Reruns, Mixes]),
     (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
@@ -157,6 +163,8 @@ const KINDS: [(Fault, &[Trait]); 32] = [
     (Fault::RedisCluster, &[Refuses, Reruns, LosesWrites]),
     (Fault::StartingEdges, &[Refuses, Mixes]),
     (Fault::DrainingEdges, &[Refuses, Unknown, ShortDrains]),
+    (Fault::Returning, &[Refuses]),
+    (Fault::WithoutIds, &[Refuses, Reruns]),
     (Fault::Rolling, &[Mixes]),
     (Fault::Mixed, &[Refuses, Reruns, Unknown, Proxies]),
 ];
@@ -208,6 +216,15 @@ impl Fault {
     /// Whether no session may change its owner.
     pub(super) fn keeps_owners(self) -> bool {
         self.has(KeepsOwners)
+    }
+
+    /// What members are told for it.
+    pub(super) fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Returning => &returning::SETTINGS,
+            Self::WithoutIds => &without_ids::SETTINGS,
+            _ => &[],
+        }
     }
 
     /// What it excuses. Killed edges and lost data are excused by when they happened.

@@ -10,9 +10,11 @@ mod network;
 mod pause;
 mod redis;
 mod refuse;
+pub(super) mod returning;
 mod roll;
 mod starting;
 mod stderr;
+pub(super) mod without_ids;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -177,6 +179,8 @@ impl<'a> Injector<'a> {
             Fault::RedisCluster => self.fail_over_in_cluster(turn).await?,
             Fault::StartingEdges => self.listen_at_a_starting_edge(turn).await?,
             Fault::DrainingEdges => self.call_a_draining_edge(turn).await?,
+            Fault::Returning => self.come_back_at_once().await?,
+            Fault::WithoutIds => self.come_back_without_ids().await?,
             Fault::Rolling => self.roll(turn).await?,
             Fault::Mixed => {
                 let one = Fault::mixed().choose(&mut self.dice).copied();

@@ -31,7 +31,7 @@ impl Listener {
     /// When it is acknowledged without that, refused for good, or not acknowledged in time.
     pub async fn open(url: &str, within: Duration) -> anyhow::Result<Self> {
         let opening = async {
-            let http = reqwest::Client::builder().no_proxy().build()?;
+            let http = crate::http::client().build()?;
             loop {
                 match Self::knock(&http, url).await? {
                     Some(listener) => return Ok(listener),

@@ -71,10 +71,7 @@ pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {
     pub(super) fn to(url: &str, client: usize) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .pool_idle_timeout(KEEP_IDLE)
-            .build();
+        let http = crate::http::client().pool_idle_timeout(KEEP_IDLE).build();
         Ok(Self {
             http: http.context("cannot build an HTTP client")?,
             url: url.to_owned(),

@@ -85,10 +85,7 @@ impl Modern {
         clients: Clients,
         began: Instant,
     ) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .pool_idle_timeout(KEEP_IDLE)
-            .build();
+        let http = crate::http::client().pool_idle_timeout(KEEP_IDLE).build();
         Ok(Self {
             http: http.context("cannot build an HTTP client")?,
             url: url.to_owned(),

@@ -1,0 +1,194 @@
+//! Clients that come back at once to sessions whose time is about to end, while their nodes sweep and Redis stops again and again.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use futures::future::try_join_all;
+use http::StatusCode;
+use rand::Rng as _;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Deed, Injector};
+use crate::redis::Redis;
+
+/// Clients that come back.
+const CLIENTS: usize = 100;
+/// How long a session lives without being used: longer than the clients of the run are silent, also while Redis stops.
+const IDLE: Duration = Duration::from_secs(15);
+/// How long before, and after, the end of that time clients come back.
+const AROUND: Duration = Duration::from_secs(1);
+/// How soon a client tries again, and uses its session once more.
+const AGAIN: Duration = Duration::from_millis(300);
+/// How often Redis stops, for how long, and how long it goes in between.
+const STOPS: usize = 2;
+const STOPPED: Duration = Duration::from_millis(2300);
+const GOES: Duration = Duration::from_millis(300);
+
+/// Settings of all members: Redis stops for longer than a command may take. A shorter time would end on a busy machine without
+/// any stop.
+pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
+    [("session.idle", "15s"), ("redis.response_timeout", "2s")];
+
+/// A client with a session.
+struct Visitor {
+    http: reqwest::Client,
+    url: String,
+    session: String,
+    /// How long it tries to get an answer.
+    patience: Duration,
+}
+
+/// The last answer that was none.
+enum Failure {
+    Status(StatusCode),
+    Broken(reqwest::Error),
+}
+
+impl Injector<'_> {
+    pub(super) async fn come_back_at_once(&mut self) -> anyhow::Result<Vec<Deed>> {
+        let redis = self.redis()?;
+        let http = crate::http::client().build()?;
+        let (url, patience) = (self.cluster.url(), self.options.settle);
+        let opened =
+            try_join_all((0..CLIENTS).map(|_| Visitor::open(&http, url, patience))).await?;
+        // All at once, so that their time ends at once.
+        let used = opened
+            .iter()
+            .map(|(visitor, used)| visitor.use_session(*used));
+        let used = try_join_all(used).await?;
+        let visitors = opened.iter().zip(used);
+        let visitors: Vec<_> = visitors
+            .filter_map(|((visitor, _), used)| Some((visitor, used?)))
+            .collect();
+        let first = visitors.iter().map(|(_, used)| *used).min();
+        let early = IDLE.saturating_sub(AROUND);
+        let first = first.context("every session has ended at once")? + early;
+        let returns = visitors.iter().map(|(visitor, used)| {
+            let offset = AROUND.mul_f64(self.dice.random_range(0.0..2.0));
+            visitor.come_back(*used, *used + early + offset)
+        });
+        let returns = Vec::from_iter(returns);
+        // Redis goes on even if a client fails.
+        let (found, stopped) = tokio::join!(try_join_all(returns), stop_repeatedly(redis, first));
+        stopped?;
+        ensure!(found?.contains(&true), "every client came back too late");
+        Ok(vec![
+            Deed::CameBack(CLIENTS),
+            Deed::Paused("redis".to_owned()),
+        ])
+    }
+}
+
+async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
+    sleep_until(from).await;
+    for _ in 0..STOPS {
+        redis.pause().await?;
+        sleep(STOPPED).await;
+        redis.resume().await?;
+        sleep(GOES).await;
+    }
+    Ok(())
+}
+
+impl Visitor {
+    /// Opens a session. Returns when that began, too.
+    async fn open(
+        http: &reqwest::Client,
+        url: &str,
+        patience: Duration,
+    ) -> anyhow::Result<(Self, Instant)> {
+        let mut visitor = Self {
+            http: http.clone(),
+            url: url.to_owned(),
+            session: String::new(),
+            patience,
+        };
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "visitor", "version": "1" },
+        });
+        let initialize =
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let deadline = Instant::now() + patience;
+        loop {
+            let sent = Instant::now();
+            match visitor.send(&initialize).await {
+                Ok(answer) => {
+                    let session = answer.headers().get("mcp-session-id");
+                    let session = session.context("an answer to initialize names no session")?;
+                    session.to_str()?.clone_into(&mut visitor.session);
+                    return Ok((visitor, sent));
+                }
+                Err(failure) if Instant::now() > deadline => {
+                    bail!("a session cannot be opened: {failure}");
+                }
+                Err(_) => sleep(AGAIN).await,
+            }
+        }
+    }
+
+    /// Sends a message. Anything but a success is a failure.
+    async fn send(&self, message: &Value) -> Result<reqwest::Response, Failure> {
+        let mut request = self
+            .http
+            .post(&self.url)
+            .timeout(self.patience)
+            .header("accept", "application/json, text/event-stream")
+            .json(message);
+        if !self.session.is_empty() {
+            request = request.header("mcp-session-id", &self.session);
+        }
+        let answer = request.send().await.map_err(Failure::Broken)?;
+        match answer.status() {
+            status if status.is_success() => Ok(answer),
+            status => Err(Failure::Status(status)),
+        }
+    }
+
+    /// Uses the session that was last `used` then. Returns when this use began, unless the session has ended meanwhile.
+    async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
+        let deadline = Instant::now() + self.patience;
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        loop {
+            let sent = Instant::now();
+            match self.send(&ping).await {
+                Ok(_) => return Ok(Some(sent)),
+                Err(Failure::Status(StatusCode::NOT_FOUND)) => {
+                    let (session, unused) = (&self.session, used.elapsed());
+                    ensure!(
+                        unused >= IDLE,
+                        "session {session} ended {unused:?} after its use"
+                    );
+                    return Ok(None);
+                }
+                Err(failure) if Instant::now() > deadline => {
+                    bail!("session {} is not answered: {failure}", self.session);
+                }
+                Err(_) => sleep(AGAIN).await,
+            }
+        }
+    }
+
+    /// Uses the session at this time, and soon once more if it is there. Returns whether it was.
+    async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
+        sleep_until(at).await;
+        let Some(used) = self.use_session(used).await? else {
+            return Ok(false);
+        };
+        sleep(AGAIN).await;
+        self.use_session(used).await?;
+        Ok(true)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(out, "HTTP {status}"),
+            Self::Broken(error) => write!(out, "{error:?}"),
+        }
+    }
+}
