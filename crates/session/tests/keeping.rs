@@ -279,6 +279,49 @@ async fn sleeping_sessions_and_those_handed_over_keep_it() {
     assert_eq!(read_value(&tool, 1, "k").await, r#"{"value":"w"}"#);
 }
 
+/// A value that the store acknowledges and loses. The owner lives: its next write of the record holds the value again.
+#[tokio::test]
+async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
+    let (bench, saves) = Bench::with_fate(SessionConfig::default());
+    for node in ["test", "b"] {
+        lease(&bench.store, node).await;
+    }
+    let second = bench.another_node("b");
+    let alice = bench.open("alice", "2025-11-25").await;
+    for (id, key, fate) in [(1, "lost", Fate::Lost), (2, "next", Fate::Works)] {
+        *saves.lock() = fate;
+        let (tool, answering) = begin(&bench, &bench.sessions, &alice, id, key).await;
+        assert_eq!(text(asked(&tool, 1, set(key, "v")).await), "{}");
+        tool.finish("{}").await;
+        answering.await.unwrap().unwrap();
+    }
+    lose_lease(&bench.store).await;
+    let (reader, _answering) = begin(&bench, &second, &alice, 3, "reads").await;
+    assert_eq!(read_value(&reader, 1, "lost").await, r#"{"value":"v"}"#);
+}
+
+/// Without such a write, the next owner knows the record before.
+#[tokio::test]
+async fn an_owner_that_is_gone_writes_nothing_again() {
+    let (bench, saves) = Bench::with_fate(SessionConfig::default());
+    for node in ["test", "b"] {
+        lease(&bench.store, node).await;
+    }
+    let second = bench.another_node("b");
+    let alice = bench.open("alice", "2025-11-25").await;
+    let (tool, answering) = begin(&bench, &bench.sessions, &alice, 1, "keeps").await;
+    assert_eq!(text(asked(&tool, 1, set("k", "old")).await), "{}");
+    *saves.lock() = Fate::Lost;
+    assert_eq!(text(asked(&tool, 2, set("k", "new")).await), "{}");
+    // A call that has ended does not say it to the next owner again.
+    tool.finish("{}").await;
+    answering.await.unwrap().unwrap();
+    *saves.lock() = Fate::Works;
+    lose_lease(&bench.store).await;
+    let (reader, _answering) = begin(&bench, &second, &alice, 2, "reads").await;
+    assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"old"}"#);
+}
+
 #[tokio::test]
 async fn writings_of_calls_at_the_same_time_are_all_kept() {
     let (bench, second, alice) = two_nodes().await;

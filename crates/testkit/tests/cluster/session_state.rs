@@ -1,11 +1,19 @@
 //! What tools keep in a session, when nodes and workers are lost.
 
+use std::time::Duration;
+
 use serde_json::json;
 use shoal_testkit::cluster::{Cluster, Tools};
+use shoal_testkit::redis_sentinel::{Newest, RedisSentinel};
 
 use crate::client::Client;
 use crate::session::owner;
-use crate::{small, start};
+use crate::{LEASE, small, start};
+
+/// Two thirds of it are longer than a failover takes on a busy machine.
+const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
+/// Longer than a drain takes.
+const ORDERLY: Duration = Duration::from_secs(30);
 
 async fn remember(client: &Client, id: u64, value: &str) {
     let arguments = json!({ "key": "k", "value": value });
@@ -55,4 +63,45 @@ async fn what_one_worker_remembers_another_recalls() {
     second.start_again().await.unwrap();
     first.kill().await.unwrap();
     assert_eq!(recall(&client, 2).await, "v");
+}
+
+/// A cluster on a master and a replica, and a client whose session remembers "old". The replica does not get what is written from now
+/// on.
+async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
+    let redis = RedisSentinel::start().await.unwrap();
+    let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);
+    // Sessions stay awake.
+    let cluster = start(builder.setting("session.passivate_after", "10m")).await;
+    let client = Client::open(cluster.url()).await;
+    remember(&client, 1, "old").await;
+    redis.cut_replica_off().await.unwrap();
+    (redis, cluster, client)
+}
+
+#[tokio::test]
+async fn the_owner_writes_again_what_a_failover_lost_and_the_next_owner_finds_it() {
+    let (redis, cluster, client) = with_lagging_replica(OUTLIVES_FAILOVERS).await;
+    remember(&client, 2, "new").await;
+    redis.fail_over(Newest::Lost).await.unwrap();
+    assert_eq!(recall(&client, 3).await, "new");
+
+    owner(&cluster).await.terminate(ORDERLY).await.unwrap();
+    assert_eq!(recall(&client, 4).await, "new");
+}
+
+#[tokio::test]
+async fn an_owner_whose_lease_lapses_in_a_failover_goes_back_to_what_the_replica_has() {
+    let (redis, cluster, client) = with_lagging_replica(LEASE).await;
+    remember(&client, 2, "new").await;
+    let former = owner(&cluster).await;
+    // It lives, and renews its lease too late.
+    former.pause().await.unwrap();
+    redis.fail_over(Newest::Lost).await.unwrap();
+    assert_eq!(recall(&client, 3).await, "old");
+
+    former.resume().await.unwrap();
+    former.wait_until_ready(ORDERLY).await.unwrap();
+    for edge in at_edges(&client, &cluster) {
+        assert_eq!(recall(&edge, 4).await, "old");
+    }
 }
