@@ -15,12 +15,11 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Append, Appended, Begin, Begun, Binding, CallId, Delivered, DeliveryId, Epoch, EventLog,
-    Journal, LogError, OpenSession, OpenStream, Page, RunningStream, SessionGateway as _,
-    SessionId, SessionRef, SessionTransport, Store, StoreError,
+    Append, Appended, Delivered, Epoch, EventLog, Journal, LogError, OpenSession, OpenStream,
+    SessionGateway as _, SessionId, SessionRef, SessionTransport, Store, StoreError,
 };
-use shoal_protocol::{EventId, StreamId};
 use shoal_session::SessionConfig;
+use support::over::{EventLogOver, JournalOver, Over};
 use support::{Bench, call, initialize, post, read};
 
 /// A store that says that it knows less than it was told, until it is told again.
@@ -31,7 +30,11 @@ struct Lossy {
 }
 
 #[async_trait]
-impl EventLog for Lossy {
+impl EventLogOver for Lossy {
+    fn log(&self) -> &dyn EventLog {
+        &*self.store.log
+    }
+
     async fn append(
         &self,
         session: &SessionId,
@@ -43,67 +46,18 @@ impl EventLog for Lossy {
         }
         self.store.log.append(session, epoch, append).await
     }
-
-    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.store.log.last(session, stream).await
-    }
-
-    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.store.log.oldest(session, stream).await
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        cursor: EventId,
-        limit: usize,
-    ) -> Result<Page, LogError> {
-        self.store.log.read(session, cursor, limit).await
-    }
 }
 
 #[async_trait]
-impl Journal for Lossy {
-    async fn begin(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        begin: Begin,
-    ) -> Result<Begun, LogError> {
-        self.store.journal.begin(session, epoch, begin).await
-    }
-
-    async fn rebind(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        call: CallId,
-        binding: &Binding,
-    ) -> Result<(), StoreError> {
-        let journal = &self.store.journal;
-        journal.rebind(session, epoch, call, binding).await
+impl JournalOver for Lossy {
+    fn journal(&self) -> &dyn Journal {
+        &*self.store.journal
     }
 
     async fn restore(&self, _: &SessionId, _: Epoch, stream: OpenStream) -> Result<(), StoreError> {
         self.told.lock().push(stream);
         self.lost.store(false, SeqCst);
         Ok(())
-    }
-
-    async fn running(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-    ) -> Result<Vec<RunningStream>, LogError> {
-        self.store.journal.running(session, epoch).await
-    }
-
-    async fn delivered(
-        &self,
-        session: &SessionId,
-        delivery: DeliveryId,
-    ) -> Result<Option<EventId>, LogError> {
-        self.store.journal.delivered(session, delivery).await
     }
 }
 
@@ -116,8 +70,8 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
         told: Mutex::default(),
     });
     let store = Store {
-        log: lossy.clone(),
-        journal: lossy.clone(),
+        log: Arc::new(Over(lossy.clone())),
+        journal: Arc::new(Over(lossy.clone())),
         ..store
     };
     let bench = Bench::on(store, SessionConfig::default());

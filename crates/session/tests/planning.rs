@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Append, Appended, Delivered, Epoch, EventLog, EventStream, GatewayError, LogError, OpenSession,
-    Page, Post, SessionGateway as _, SessionId, SessionRef, SessionTransport, WorkerId,
+    Post, SessionGateway as _, SessionId, SessionRef, SessionTransport, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_session::SessionConfig;
+use support::over::{EventLogOver, Over};
 use support::{Bench, call, post, read, read_all, within};
 use tokio::sync::watch;
 use tokio::task::yield_now;
@@ -305,7 +306,11 @@ struct SlowLog {
 }
 
 #[async_trait]
-impl EventLog for SlowLog {
+impl EventLogOver for SlowLog {
+    fn log(&self) -> &dyn EventLog {
+        &*self.inner
+    }
+
     async fn append(
         &self,
         session: &SessionId,
@@ -317,23 +322,6 @@ impl EventLog for SlowLog {
         holds.wait_for(|holds| !*holds).await.unwrap();
         self.inner.append(session, epoch, append).await
     }
-
-    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.inner.last(session, stream).await
-    }
-
-    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.inner.oldest(session, stream).await
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        cursor: EventId,
-        limit: usize,
-    ) -> Result<Page, LogError> {
-        self.inner.read(session, cursor, limit).await
-    }
 }
 
 #[tokio::test]
@@ -344,7 +332,7 @@ async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again(
         holds: watch::Sender::new(false),
         waiting: watch::Sender::new(0),
     });
-    store.log = log.clone();
+    store.log = Arc::new(Over(log.clone()));
     let bench = Bench::on(store, SessionConfig::default());
     let (to, mut stream) = single_stream(&bench).await;
     let first = post(&call(1, "stream-once"));

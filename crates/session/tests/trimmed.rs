@@ -14,11 +14,12 @@ use std::sync::atomic::Ordering::SeqCst;
 use async_trait::async_trait;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Append, Appended, Epoch, EventLog, LogError, OpenSession, Page, SessionGateway as _, SessionId,
-    SessionRef, SessionTransport, Store,
+    EventLog, LogError, OpenSession, Page, SessionGateway as _, SessionId, SessionRef,
+    SessionTransport, Store,
 };
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::EventId;
 use shoal_session::SessionConfig;
+use support::over::{EventLogOver, Over};
 use support::{Bench, Read, initialize, read};
 
 /// A store that keeps so many events of a stream.
@@ -153,22 +154,9 @@ struct Forgetful {
 }
 
 #[async_trait]
-impl EventLog for Forgetful {
-    async fn append(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        append: Append,
-    ) -> Result<Appended, LogError> {
-        self.inner.append(session, epoch, append).await
-    }
-
-    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.inner.last(session, stream).await
-    }
-
-    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.inner.oldest(session, stream).await
+impl EventLogOver for Forgetful {
+    fn log(&self) -> &dyn EventLog {
+        &*self.inner
     }
 
     async fn read(
@@ -194,7 +182,7 @@ async fn what_a_store_has_lost_is_skipped_and_what_is_at_hand_follows() {
         inner: store.log.clone(),
         forgets: AtomicBool::new(false),
     });
-    store.log = log.clone();
+    store.log = Arc::new(Over(log.clone()));
     let bench = bench(store);
     let alice = open(&bench).await;
     ping(&bench, &alice, 1..=10).await;

@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Append, Appended, Claim, Directory, Epoch, EventLog, Evidence, LogError, NewSession, NodeId,
-    Page, Placement, Renewal, SessionId, Store, StoreError,
+    Append, Appended, Directory, Epoch, EventLog, LogError, NewSession, SessionId, Store,
+    StoreError,
 };
-use shoal_protocol::{EventId, StreamId};
+
+use super::over::{DirectoryOver, EventLogOver, Over};
 
 /// A store whose writes are counted.
 pub struct Counted {
@@ -35,8 +36,8 @@ impl Counted {
 
     pub fn store(self: &Arc<Self>) -> Store {
         Store {
-            directory: self.clone(),
-            log: self.clone(),
+            directory: Arc::new(Over(self.clone())),
+            log: Arc::new(Over(self.clone())),
             ..self.store.clone()
         }
     }
@@ -68,7 +69,11 @@ impl Counted {
 }
 
 #[async_trait]
-impl EventLog for Counted {
+impl EventLogOver for Counted {
+    fn log(&self) -> &dyn EventLog {
+        &*self.store.log
+    }
+
     async fn append(
         &self,
         session: &SessionId,
@@ -81,56 +86,17 @@ impl EventLog for Counted {
         self.appends.lock().push(append.events.len());
         self.store.log.append(session, epoch, append).await
     }
-
-    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.store.log.last(session, stream).await
-    }
-
-    async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        self.store.log.oldest(session, stream).await
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        after: EventId,
-        limit: usize,
-    ) -> Result<Page, LogError> {
-        self.store.log.read(session, after, limit).await
-    }
 }
 
 #[async_trait]
-impl Directory for Counted {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
-        self.store.directory.renew_lease(node, lease).await
-    }
-
-    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.store.directory.end_lease(node).await
+impl DirectoryOver for Counted {
+    fn directory(&self) -> &dyn Directory {
+        &*self.store.directory
     }
 
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         self.records.fetch_add(1, Ordering::SeqCst);
         self.store.directory.create(new).await
-    }
-
-    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
-        self.store.directory.lookup(session).await
-    }
-
-    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
-        self.store.directory.claim(session, node).await
-    }
-
-    async fn claim_on_evidence(
-        &self,
-        session: &SessionId,
-        node: &NodeId,
-        evidence: &Evidence,
-    ) -> Result<Claim, StoreError> {
-        let directory = &self.store.directory;
-        directory.claim_on_evidence(session, node, evidence).await
     }
 
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
@@ -164,13 +130,5 @@ impl Directory for Counted {
         self.records.fetch_add(1, Ordering::SeqCst);
         let directory = &self.store.directory;
         directory.release(session, epoch, record, idle).await
-    }
-
-    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.store.directory.remove(session, epoch).await
-    }
-
-    async fn sweep(&self) -> Result<usize, StoreError> {
-        self.store.directory.sweep().await
     }
 }

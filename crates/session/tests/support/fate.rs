@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Renewal, SessionId,
-    StoreError,
+    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, SessionId, StoreError,
 };
 use tokio::task::yield_now;
+
+use super::over::DirectoryOver;
 
 /// What becomes of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +34,9 @@ pub struct Fated {
 }
 
 #[async_trait]
-impl Directory for Fated {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
-        self.inner.renew_lease(node, lease).await
-    }
-
-    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.inner.end_lease(node).await
+impl DirectoryOver for Fated {
+    fn directory(&self) -> &dyn Directory {
+        &*self.inner
     }
 
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
@@ -67,10 +64,6 @@ impl Directory for Fated {
         self.inner.claim_on_evidence(session, node, evidence).await
     }
 
-    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
-        self.inner.held(sessions).await
-    }
-
     async fn save(
         &self,
         session: &SessionId,
@@ -95,22 +88,8 @@ impl Directory for Fated {
         self.inner.save(session, epoch, record, idle).await
     }
 
-    async fn release(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        record: Bytes,
-        idle: Duration,
-    ) -> Result<(), StoreError> {
-        self.inner.release(session, epoch, record, idle).await
-    }
-
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         yield_now().await;
         self.inner.remove(session, epoch).await
-    }
-
-    async fn sweep(&self) -> Result<usize, StoreError> {
-        self.inner.sweep().await
     }
 }

@@ -7,14 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{
-    Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, LogError, RunningStream, SessionId,
-    StoreError,
-};
+use shoal_ports::{Begin, Begun, DeliveryId, Epoch, Journal, LogError, SessionId, StoreError};
 use shoal_protocol::EventId;
 use shoal_session::SessionConfig;
 
 use super::Bench;
+use super::over::{JournalOver, Over};
 
 /// A journal that begins nothing while the test wants it so, or is full but for its reserve.
 pub struct Flaky {
@@ -41,7 +39,11 @@ pub fn away() -> StoreError {
 }
 
 #[async_trait]
-impl Journal for Flaky {
+impl JournalOver for Flaky {
+    fn journal(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
     async fn begin(
         &self,
         session: &SessionId,
@@ -56,24 +58,6 @@ impl Journal for Flaky {
             return Err(StoreError::Full("the test says so").into());
         }
         self.inner.begin(session, epoch, begin).await
-    }
-
-    async fn rebind(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        call: CallId,
-        binding: &Binding,
-    ) -> Result<(), StoreError> {
-        self.inner.rebind(session, epoch, call, binding).await
-    }
-
-    async fn running(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-    ) -> Result<Vec<RunningStream>, LogError> {
-        self.inner.running(session, epoch).await
     }
 
     async fn delivered(
@@ -96,6 +80,6 @@ pub fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
         looks: AtomicUsize::new(0),
         begins: AtomicUsize::new(0),
     });
-    store.journal = flaky.clone();
+    store.journal = Arc::new(Over(flaky.clone()));
     (Bench::on(store, config), flaky)
 }

@@ -10,6 +10,7 @@
 pub mod counted;
 mod fate;
 pub mod flaky;
+pub mod over;
 pub mod unsteady;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use shoal_session::{SessionConfig, Sessions};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub use fate::{Fate, Fated};
+use over::Over;
 
 /// Runs a call named `stream-…` as journaled, and lets the test drive it.
 pub struct Script {
@@ -552,10 +554,10 @@ impl Bench {
     pub fn with_fate(config: SessionConfig) -> (Self, Arc<parking_lot::Mutex<Fate>>) {
         let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
         let saves = Arc::new(parking_lot::Mutex::new(Fate::Works));
-        store.directory = Arc::new(Fated {
+        store.directory = Arc::new(Over(Arc::new(Fated {
             inner: store.directory.clone(),
             saves: saves.clone(),
-        });
+        })));
         (Self::on(store, config), saves)
     }
 

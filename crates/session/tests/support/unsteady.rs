@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Renewal, SessionId,
-    StoreError,
+    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, SessionId, StoreError,
 };
 use shoal_session::SessionConfig;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::over::{DirectoryOver, Over};
 use super::{Bench, within};
 
 /// How many times as long records live: a claim does not restart their time here, and saves fail.
@@ -92,13 +92,9 @@ impl Unsteady {
 }
 
 #[async_trait]
-impl Directory for Unsteady {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
-        self.inner.renew_lease(node, lease).await
-    }
-
-    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.inner.end_lease(node).await
+impl DirectoryOver for Unsteady {
+    fn directory(&self) -> &dyn Directory {
+        &*self.inner
     }
 
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
@@ -160,10 +156,6 @@ impl Directory for Unsteady {
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.step(self.inner.remove(session, epoch)).await
     }
-
-    async fn sweep(&self) -> Result<usize, StoreError> {
-        self.inner.sweep().await
-    }
 }
 
 /// A node on such a directory.
@@ -177,6 +169,6 @@ pub fn unsteady(config: SessionConfig) -> (Bench, Arc<Unsteady>) {
         waiting: watch::Sender::new(0),
         disowns: AtomicBool::new(false),
     });
-    store.directory = unsteady.clone();
+    store.directory = Arc::new(Over(unsteady.clone()));
     (Bench::on(store, config), unsteady)
 }
