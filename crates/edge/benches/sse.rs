@@ -62,7 +62,12 @@ fn sse(criterion: &mut Criterion) {
             body.frame().await.unwrap().unwrap()
         })
     };
-    assert!(one().data_ref().unwrap().starts_with(b"id: "));
+    assert!(
+        one()
+            .data_ref()
+            .unwrap()
+            .starts_with(b"event: message\nid: ")
+    );
     criterion.bench_function("SSE event", |bencher| bencher.iter(&mut one));
 }
 

@@ -25,8 +25,11 @@ pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 /// Bytes from which on a piece takes no further frame. A frame that is longer than this leaves alone and is never copied.
 const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// Proxies that compress would hold events back: `no-transform` keeps Express, Caddy and Traefik from it.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store, no-transform");
 const NO_BUFFERING: HeaderValue = HeaderValue::from_static("no");
+const MESSAGE: &[u8] = b"event: message\n";
+const ENDPOINT: &[u8] = b"event: endpoint\n";
 
 /// An answer that is a stream of `frames`. `held` is dropped with the stream: permits, guards.
 pub(crate) fn response<S, H>(frames: S, keep_alive: Duration, held: H) -> Response
@@ -49,38 +52,35 @@ where
     response
 }
 
-/// A message.
+/// A message. Its type is named as the official SDKs name it: some clients skip events without a type.
 pub(crate) fn message(data: &[u8]) -> Bytes {
-    frame("", None, data)
-}
-
-/// A message of a named type.
-pub(crate) fn typed(event: &'static str, data: &[u8]) -> Bytes {
-    frame(event, None, data)
+    frame(MESSAGE, None, data)
 }
 
 /// A message with the id to resume from.
 pub(crate) fn resumable(id: EventId, data: &[u8]) -> Bytes {
-    frame("", Some(id), data)
+    frame(MESSAGE, Some(id), data)
+}
+
+/// Tells a client of HTTP+SSE where to post its messages.
+pub(crate) fn endpoint(url: &str) -> Bytes {
+    frame(ENDPOINT, None, url.as_bytes())
 }
 
 /// An event that only gives the client an id to come back with (2025-11-25, SEP-1699).
-pub(crate) fn prime(id: EventId, retry: Duration) -> Bytes {
-    format!("id: {id}\nretry: {}\ndata: \n\n", retry.as_millis()).into()
+pub(crate) fn prime(id: EventId) -> Bytes {
+    format!("id: {id}\ndata: \n\n").into()
 }
 
-/// Tells the client when to come back.
+/// Tells the client when to come back. Nothing may follow on the connection: a client that cannot read this field
+/// fails here.
 pub(crate) fn retry(after: Duration) -> Bytes {
     format!("retry: {}\n\n", after.as_millis()).into()
 }
 
-fn frame(event: &str, id: Option<EventId>, data: &[u8]) -> Bytes {
+fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     let mut text = BytesMut::with_capacity(data.len() + event.len() + 64);
-    if !event.is_empty() {
-        text.put_slice(b"event: ");
-        text.put_slice(event.as_bytes());
-        text.put_u8(b'\n');
-    }
+    text.put_slice(event);
     if let Some(id) = id {
         text.put_slice(b"id: ");
         id.write_to(&mut text);
@@ -301,7 +301,7 @@ mod tests {
         let begin = tokio::time::Instant::now();
         tokio::time::advance(Duration::from_secs(10)).await;
         sender.send(super::message(b"{}")).await.unwrap();
-        assert_eq!(next(&mut body).await, "data: {}\n\n");
+        assert_eq!(next(&mut body).await, "event: message\ndata: {}\n\n");
         assert_eq!(next(&mut body).await, ":\n\n");
         assert_eq!(begin.elapsed(), Duration::from_secs(25));
         assert_eq!(next(&mut body).await, ":\n\n");
@@ -317,12 +317,13 @@ mod tests {
         for data in ["1", "2", "3"] {
             sender.try_send(super::message(data.as_bytes())).unwrap();
         }
-        assert_eq!(next(&mut body).await, "data: 1\n\ndata: 2\n\ndata: 3\n\n");
+        let three = ["1", "2", "3"].map(|data| format!("event: message\ndata: {data}\n\n"));
+        assert_eq!(next(&mut body).await, three.concat());
         sender.try_send(super::message(b"4")).unwrap();
-        assert_eq!(next(&mut body).await, "data: 4\n\n");
+        assert_eq!(next(&mut body).await, "event: message\ndata: 4\n\n");
         sender.try_send(super::message(b"5")).unwrap();
         drop(sender);
-        assert_eq!(next(&mut body).await, "data: 5\n\n");
+        assert_eq!(next(&mut body).await, "event: message\ndata: 5\n\n");
         assert!(body.next().await.is_none());
     }
 
@@ -344,30 +345,27 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_what_the_standard_says() {
+    fn frames_are_what_the_official_sdks_write() {
         let id = EventId {
             epoch: 10,
             stream: StreamId(2),
             sequence: 3,
         };
-        assert_eq!(super::resumable(id, b"{}"), "id: a-2-3\ndata: {}\n\n");
         assert_eq!(
-            super::typed("message", b"{}"),
-            "event: message\ndata: {}\n\n"
+            super::resumable(id, b"{}"),
+            "event: message\nid: a-2-3\ndata: {}\n\n"
         );
-        let second = Duration::from_secs(1);
-        assert_eq!(
-            super::prime(id, second),
-            "id: a-2-3\nretry: 1000\ndata: \n\n"
-        );
-        assert_eq!(super::retry(second), "retry: 1000\n\n");
+        assert_eq!(super::message(b"{}"), "event: message\ndata: {}\n\n");
+        assert_eq!(super::endpoint("/m"), "event: endpoint\ndata: /m\n\n");
+        assert_eq!(super::prime(id), "id: a-2-3\ndata: \n\n");
+        assert_eq!(super::retry(Duration::from_secs(1)), "retry: 1000\n\n");
     }
 
     #[test]
     fn pretty_printed_json_stays_one_event() {
         assert_eq!(
             super::message(b"{\r\n \"a\": 1\n}"),
-            "data: {   \"a\": 1 }\n\n"
+            "event: message\ndata: {   \"a\": 1 }\n\n"
         );
     }
 }

@@ -51,6 +51,8 @@ mod remote;
 mod serve;
 #[path = "e2e/shutdown.rs"]
 mod shutdown;
+#[path = "e2e/sse_bytes.rs"]
+mod sse_bytes;
 #[path = "e2e/stdio.rs"]
 mod stdio;
 #[path = "e2e/store_away.rs"]

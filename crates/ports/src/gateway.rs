@@ -234,8 +234,6 @@ pub enum StreamItem {
     Prime {
         /// The id.
         id: EventId,
-        /// When to come back after a break.
-        retry: Duration,
     },
     /// Tell the client when to come back; the connection closes next.
     Retry(Duration),

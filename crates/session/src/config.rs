@@ -41,9 +41,9 @@ settings! {
         pub hold_bytes: usize = 16 * 1024,
         /// How long a call may take in all.
         pub call_timeout: Duration = Duration::from_secs(300),
-        /// When clients come back after a broken stream, at the earliest.
+        /// When clients come back after a node has closed their stream, at the earliest.
         pub retry: Duration = Duration::from_secs(1),
-        /// Over how much time those are spread that come back to listen; those with a call under way over `retry` at most.
+        /// Over how much time the clients are spread that come back to listen.
         pub retry_spread: Duration = Duration::from_secs(4),
         /// Events of a stream that are kept at hand for its reader, besides the log.
         pub tail_events: usize = 64,

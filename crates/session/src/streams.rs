@@ -376,14 +376,8 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Before there is a reader, so that it leaves together with what opens the stream. The last word that the
-            // client of an edge that dies will have had: a crowd must not come at once.
-            let prime = StreamItem::Prime {
-                id: cursor,
-                retry: self.retry_of(cursor.stream),
-            };
-            // A new channel has room.
-            let _ = sender.try_send(prime);
+            // Before there is a reader, so that it leaves together with what opens the stream. A new channel has room.
+            let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
             streams: self.clone(),
@@ -405,10 +399,10 @@ impl Streams {
         }
     }
 
-    /// When the client of a stream comes back.
-    fn retry_of(&self, stream: StreamId) -> Duration {
+    /// When a client that listens comes back.
+    fn retry(&self) -> Duration {
         let config = &self.config;
-        retry::retry_of(&self.session, stream, config.retry, config.retry_spread)
+        retry::retry_of(&self.session, config.retry, config.retry_spread)
     }
 
     /// Reads on in a stream, trying again while the store cannot be reached.

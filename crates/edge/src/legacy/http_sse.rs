@@ -117,7 +117,7 @@ fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
     let paths = edge.config.http_sse.clone().unwrap_or_default();
     let base = paths.public_base.trim_end_matches('/');
     let url = format!("{base}{}?{SESSION_PARAMETER}={session}", paths.messages);
-    sse::typed("endpoint", url.as_bytes())
+    sse::endpoint(&url)
 }
 
 fn session_of(query: Option<&str>) -> Result<SessionId, Refusal> {
@@ -148,7 +148,7 @@ struct SingleStreamFrames {
 impl SingleStreamFrames {
     /// What finds no room is lost with the connection: there is nothing to resume.
     fn frame(&mut self, data: &[u8]) -> Option<Bytes> {
-        let frame = self.reader.keep(sse::typed("message", data));
+        let frame = self.reader.keep(sse::message(data));
         self.ended = frame.is_err();
         frame.ok()
     }

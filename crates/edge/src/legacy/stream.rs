@@ -190,10 +190,10 @@ impl StreamFrames {
                     sse::retry(self.reconnect_after)
                 }
             },
-            StreamItem::Prime { id, retry } => {
+            StreamItem::Prime { id } => {
                 self.resumable = true;
                 self.unanswered = None;
-                sse::prime(id, retry)
+                sse::prime(id)
             }
             StreamItem::Retry(after) => {
                 self.close();

@@ -22,7 +22,13 @@ async fn a_standalone_stream_ends_with_a_hint() {
     stream.send(event(1, "{}")).await.unwrap();
     server.drain.cancel();
     // What is there is told first.
-    assert!(events.block().await.unwrap().starts_with("id: "));
+    assert!(
+        events
+            .block()
+            .await
+            .unwrap()
+            .starts_with("event: message\nid: ")
+    );
     let wait = wait_of(&events.block().await.unwrap());
     assert!((1000..=5000).contains(&wait), "{wait}");
     assert_eq!(events.block().await, None);
@@ -37,9 +43,8 @@ async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() 
     let feed_primed = server.gateway.stream().await;
     let mut unprimed = Events::of(server.legacy(&call).send().await.unwrap());
     let feed_unprimed = server.gateway.stream().await;
-    let retry = Duration::from_millis(1300);
     feed_primed
-        .send(StreamItem::Prime { id: id(0), retry })
+        .send(StreamItem::Prime { id: id(0) })
         .await
         .unwrap();
     server.drain.cancel();
@@ -92,11 +97,7 @@ async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
     let from = server.listen().header("last-event-id", id(1).to_string());
     let mut resumed = Events::of(from.send().await.unwrap());
     let to_resumed = server.gateway.stream().await;
-    let prime = StreamItem::Prime {
-        id: id(0),
-        retry: hour,
-    };
-    to_post.send(prime).await.unwrap();
+    to_post.send(StreamItem::Prime { id: id(0) }).await.unwrap();
     posted.block().await.unwrap();
     for (stream, events) in [(to_post, &mut posted), (to_resumed, &mut resumed)] {
         stream.send(event(2, r#"{"id":7}"#)).await.unwrap();

@@ -39,11 +39,7 @@ async fn messages_go_in_by_post_and_come_out_on_the_stream() {
         .header("content-type", "application/json")
         .body(notification.to_string());
     assert_eq!(posted.send().await.unwrap().status(), 202);
-    let retry = std::time::Duration::from_secs(1);
-    stream
-        .send(StreamItem::Prime { id: id(0), retry })
-        .await
-        .unwrap();
+    stream.send(StreamItem::Prime { id: id(0) }).await.unwrap();
     stream.send(event(1, r#"{"a":1}"#)).await.unwrap();
     assert_eq!(
         events.block().await.unwrap(),

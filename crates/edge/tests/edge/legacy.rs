@@ -63,19 +63,20 @@ async fn a_stream_carries_ids_and_hints() {
     let stream = server.gateway.stream().await;
     let mut events = Events::of(answer);
     let retry = Duration::from_millis(500);
-    stream
-        .send(StreamItem::Prime { id: id(0), retry })
-        .await
-        .unwrap();
+    stream.send(StreamItem::Prime { id: id(0) }).await.unwrap();
+    assert_eq!(events.block().await.unwrap(), "id: 1-2-0\ndata: ");
+    stream.send(event(1, r#"{"a":1}"#)).await.unwrap();
     assert_eq!(
         events.block().await.unwrap(),
-        "id: 1-2-0\nretry: 500\ndata: "
+        "event: message\nid: 1-2-1\ndata: {\"a\":1}"
     );
-    stream.send(event(1, r#"{"a":1}"#)).await.unwrap();
-    assert_eq!(events.block().await.unwrap(), "id: 1-2-1\ndata: {\"a\":1}");
     let data = Bytes::from_static(br#"{"b":2}"#);
     stream.send(StreamItem::Passing { data }).await.unwrap();
-    assert_eq!(events.block().await.unwrap(), "data: {\"b\":2}", "no id");
+    assert_eq!(
+        events.block().await.unwrap(),
+        "event: message\ndata: {\"b\":2}",
+        "no id"
+    );
     assert_eq!(server.load.requests_in_flight(), 1);
     stream.send(StreamItem::Retry(retry)).await.unwrap();
     assert_eq!(events.block().await.unwrap(), "retry: 500");
@@ -114,7 +115,10 @@ async fn a_get_listens_and_resumes() {
         .send(event(256, "{}"))
         .await
         .unwrap();
-    assert_eq!(resumed.block().await.unwrap(), "id: 1-2-100\ndata: {}");
+    assert_eq!(
+        resumed.block().await.unwrap(),
+        "event: message\nid: 1-2-100\ndata: {}"
+    );
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ impl Events {
     pub(crate) fn of(response: Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(header(&response, "content-type"), "text/event-stream");
-        assert_eq!(header(&response, "cache-control"), "no-store");
+        assert_eq!(header(&response, "cache-control"), "no-store, no-transform");
         assert_eq!(header(&response, "x-accel-buffering"), "no");
         Self {
             chunks: response.bytes_stream().boxed(),
@@ -47,6 +47,7 @@ impl Events {
     /// The next message of a stream whose events have no ids.
     pub(crate) async fn message(&mut self) -> Value {
         let block = self.block().await.unwrap();
-        serde_json::from_str(block.strip_prefix("data: ").unwrap()).unwrap()
+        let data = block.strip_prefix("event: message\ndata: ").unwrap();
+        serde_json::from_str(data).unwrap()
     }
 }

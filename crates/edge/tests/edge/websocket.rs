@@ -178,11 +178,7 @@ async fn messages_in_passing_have_no_id_and_ids_without_a_message_are_not_told()
     let server = server(|_| {}).await;
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
-    let retry = std::time::Duration::from_secs(1);
-    stream
-        .send(StreamItem::Prime { id: id(3), retry })
-        .await
-        .unwrap();
+    stream.send(StreamItem::Prime { id: id(3) }).await.unwrap();
     let data = bytes::Bytes::from_static(TOLD.as_bytes());
     stream.send(StreamItem::Passing { data }).await.unwrap();
     assert_eq!(client.message().await, told(None));

@@ -115,7 +115,7 @@ async fn a_call_without_an_answer_is_counted_with_the_reason() {
     // The client is asked to come back.
     let (mut events, feed) = open().await;
     let retry = Duration::from_secs(1);
-    let prime = StreamItem::Prime { id: id(0), retry };
+    let prime = StreamItem::Prime { id: id(0) };
     feed.send(prime).await.unwrap();
     feed.send(StreamItem::Retry(retry)).await.unwrap();
     while events.block().await.is_some() {}

@@ -17,8 +17,8 @@ settings! {
         /// How often a silent stream gets a comment, so that no proxy closes it as idle. Set it shorter than the idle
         /// timeout of every load balancer in front.
         pub keep_alive: Period = Timing::default().keep_alive.into(),
-        /// How long clients wait, at least, before they come back after a broken stream. Clients with a running call
-        /// are spread over as much time again.
+        /// How long clients wait, at least, before they come back after Shoal has closed their stream. If the connection
+        /// breaks, clients wait for as long as they decide themselves.
         pub retry: Period = SessionConfig::default().retry.into(),
         /// The time over which clients that come back to listen are spread. If their node shuts down in order, clients
         /// with a running call come back within `retry`.

@@ -105,9 +105,8 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
             data,
             in_passing: true,
         }),
-        StreamItem::Prime { id, retry } => Kind::Prime(item::Prime {
+        StreamItem::Prime { id } => Kind::Prime(item::Prime {
             id: Some(event_id_out(id)),
-            retry_ms: millis(retry),
         }),
         StreamItem::Retry(retry) => Kind::RetryMs(millis(retry)),
         StreamItem::Moved => Kind::Moved(item::Moved {}),
@@ -127,10 +126,7 @@ pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed>
             id: id(said.id)?,
             data: said.data,
         },
-        Some(Kind::Prime(said)) => StreamItem::Prime {
-            id: id(said.id)?,
-            retry: duration(said.retry_ms),
-        },
+        Some(Kind::Prime(said)) => StreamItem::Prime { id: id(said.id)? },
         Some(Kind::RetryMs(retry)) => StreamItem::Retry(duration(retry)),
         Some(Kind::Moved(item::Moved {})) => StreamItem::Moved,
         None => return Ok(None),

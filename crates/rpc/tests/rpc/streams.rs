@@ -32,10 +32,7 @@ async fn every_item_arrives_in_order_up_to_the_end() {
         let node = Node::start(config()).await;
         let edge = edge(&node);
         let sent = [
-            StreamItem::Prime {
-                id: event_id(1),
-                retry: Duration::from_millis(1500),
-            },
+            StreamItem::Prime { id: event_id(1) },
             event(2, 10),
             event(3, 300_000),
             event(4, 0),

@@ -139,9 +139,7 @@ impl Reader {
         // A call's stream stays: its answer is what draining waits for.
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         if standalone && streams.draining.is_cancelled() {
-            return Some(Some(StreamItem::Retry(
-                streams.retry_of(self.cursor.stream),
-            )));
+            return Some(Some(StreamItem::Retry(streams.retry())));
         }
         None
     }

@@ -1,7 +1,5 @@
 //! One stream, kept where every node can read it.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use shoal_ports::{EventStream, LazySender, StreamItem, lazy_channel};
 use shoal_protocol::{EventId, StreamId};
@@ -78,10 +76,7 @@ async fn read(
     mut moved: watch::Receiver<u64>,
     mut dead: watch::Receiver<bool>,
 ) {
-    let prime = StreamItem::Prime {
-        id: Log::id(at),
-        retry: Duration::from_secs(1),
-    };
+    let prime = StreamItem::Prime { id: Log::id(at) };
     if sender.send(prime).await.is_err() {
         return;
     }

@@ -337,7 +337,7 @@ pub(super) fn item() -> impl Strategy<Value = StreamItem> {
             data: data.into()
         }),
         any::<Vec<u8>>().prop_map(|data| StreamItem::Passing { data: data.into() }),
-        (event_id(), millis()).prop_map(|(id, retry)| StreamItem::Prime { id, retry }),
+        event_id().prop_map(|id| StreamItem::Prime { id }),
         millis().prop_map(StreamItem::Retry),
         Just(StreamItem::Moved),
     ]
