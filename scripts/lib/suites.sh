@@ -218,13 +218,16 @@ against_tasks() {
 
 # every_client NAME: all clients, in each era that they have, against the demo tools
 every_client() {
-    local client era
+    local client era version
     for client in python typescript go rmcp inspector; do
         for era in legacy modern; do
             client "$1: $client, $era" "$client" --url "$URL" --era "$era"
         done
     done
     client "$1: typescript-v1, legacy" typescript-v1 --url "$URL"
+    for version in "${JAVA_VERSIONS[@]}"; do
+        client "$1: java $version, legacy" "java-$version" --url "$URL"
+    done
     for client in typescript-v1 typescript python go; do
         client "$1: $client over HTTP+SSE" "$client" --url "${URL%/mcp}/sse" --era legacy
     done

