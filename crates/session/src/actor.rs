@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use shoal_ports::{Backoff, Delivered, GatewayError, Grant};
+use shoal_ports::{Backoff, Delivered, DeliveryId, GatewayError, Grant};
 use shoal_protocol::{InvalidMessage, Message};
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,6 +41,7 @@ pub(crate) enum SessionMsg {
     /// The client sends a batch, of which all but the calls is done; nothing where an earlier delivery of it was admitted.
     Batch {
         members: Vec<Result<Message, InvalidMessage>>,
+        delivery: DeliveryId,
         repeated: bool,
         grant: Option<Arc<Grant>>,
         reply: Changed<Option<Begun>>,
@@ -125,12 +126,13 @@ impl Work {
             }
             SessionMsg::Batch {
                 members,
+                delivery,
                 repeated,
                 grant,
                 reply,
             } => {
                 let begun = self
-                    .beside(node.begin_batch(&live, members, repeated, grant.as_ref()))
+                    .beside(node.begin_batch(&live, members, (delivery, repeated), grant.as_ref()))
                     .await;
                 let _ = reply.send(begun);
             }

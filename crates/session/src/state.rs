@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, CallId, Caller, ClientInfo, ForwardedHeaders, LogFilter, Principal, ServerFacts,
-    SessionId, SessionTransport, StateRequest,
+    AskId, CallId, Caller, ClientInfo, DeliveryId, ForwardedHeaders, LogFilter, Principal,
+    ServerFacts, SessionId, SessionTransport, StateRequest,
 };
 use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{
@@ -73,26 +73,23 @@ pub(crate) struct Limits {
 
 /// Something that happens to a session.
 pub(crate) enum Input {
-    /// The client asks; the call has this id, if it has one already.
-    Request(Request, Option<CallId>),
+    /// The client asks.
+    Request(Request, Came),
     /// What the client asked is delivered again. If it has been admitted and still runs, that is the effect.
-    Repeated(Request, Option<CallId>),
+    Repeated(Request, Came),
     /// The client tells.
     Notification(Notification),
     /// The client answers.
     Response(Response),
     /// A call asks the client.
     Asked {
-        request: RequestId,
+        call: CallId,
         ask: AskId,
         method: Method,
         params: Option<RawJson>,
     },
     /// A call asks for what the session keeps.
-    StateAsked {
-        request: RequestId,
-        asked: StateRequest,
-    },
+    StateAsked { call: CallId, asked: StateRequest },
     /// A change of what the session keeps has been stored.
     Kept(Change),
     /// A subscribed resource changed.
@@ -125,8 +122,27 @@ pub(crate) enum Input {
     TaskNotKept(TaskEnd),
     /// How the task's call has ended is stored.
     TaskStored,
-    /// Which of these requests still run?
-    Runs(Vec<RequestId>),
+    /// Which of these requests of a delivery still run?
+    Runs(Vec<RequestId>, DeliveryId),
+}
+
+/// How a request came to its session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came {
+    /// The delivery that brought it: two requests of one id that came by different ones are two requests.
+    pub(crate) delivery: DeliveryId,
+    /// The id that its call has already, if it has one.
+    pub(crate) call: Option<CallId>,
+}
+
+impl Came {
+    /// By a delivery that nobody repeats.
+    pub(crate) fn anew() -> Self {
+        Self {
+            delivery: DeliveryId::generate(),
+            call: None,
+        }
+    }
 }
 
 /// What follows.
@@ -226,29 +242,27 @@ impl SessionState {
     /// The rules: one input, one effect. `facts` is what the server says of itself now.
     pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
-            Input::Repeated(request, call) => {
-                // Where its call has an id, another request may have the request's by now.
-                let same = |slot: &Arc<CallSlot>| call.is_none_or(|call| slot.call() == call);
-                if let Some(slot) = self.admitted.get(&request.id).filter(same) {
+            Input::Repeated(request, came) => {
+                if let Some(slot) = self.same(&request.id, came) {
                     return Effect::Running(vec![slot]);
                 }
                 let id = request.id.clone();
-                let effect = self.request(request, call, true, facts);
+                let effect = self.request(request, came, true, facts);
                 if let Effect::Run(admitted) = &effect {
                     self.cancel_at_once(&id, &admitted.slot);
                 }
                 effect
             }
-            Input::Request(request, call) => self.request(request, call, false, facts),
+            Input::Request(request, came) => self.request(request, came, false, facts),
             Input::Notification(notification) => self.notification(&notification),
             Input::Response(response) => self.response(response),
             Input::Asked {
-                request,
+                call,
                 ask,
                 method,
                 params,
-            } => self.asked(&request, ask, &method, params.as_ref()),
-            Input::StateAsked { request, asked } => self.state_asked(&request, asked),
+            } => self.asked(call, ask, &method, params.as_ref()),
+            Input::StateAsked { call, asked } => self.state_asked(call, asked),
             Input::Kept(change) => {
                 self.keep(change);
                 Effect::None
@@ -301,11 +315,31 @@ impl SessionState {
                 self.task_stored();
                 Effect::None
             }
-            Input::Runs(requests) => {
-                let running = requests.iter().filter_map(|id| self.admitted.get(id));
+            Input::Runs(requests, delivery) => {
+                let came = Came {
+                    delivery,
+                    call: None,
+                };
+                let running = requests.iter().filter_map(|id| self.same(id, came));
                 Effect::Running(running.collect())
             }
         }
+    }
+
+    /// What runs for this delivery of a request. Where all answers go on one stream, a request id is in use once at most.
+    fn same(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
+        if self.answers_each_post() {
+            return self.admitted.of_delivery(request, came);
+        }
+        let slot = self.admitted.get(request)?;
+        came.call
+            .is_none_or(|call| slot.call() == call)
+            .then_some(slot)
+    }
+
+    /// Whether each request is answered where it was posted, so that its id need not tell it from others.
+    fn answers_each_post(&self) -> bool {
+        self.record.transport == SessionTransport::Streamable
     }
 
     /// The record.
@@ -342,7 +376,7 @@ impl SessionState {
     ) -> (Admission, Arc<CallSlot>) {
         let slot = Arc::new(CallSlot::new(call));
         self.task_taken_over();
-        (self.admitted.enter(request, slot.clone()), slot)
+        (self.admitted.enter(request, slot.clone(), None), slot)
     }
 
     /// The client as calls see it.

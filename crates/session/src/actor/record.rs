@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use shoal_ports::{StateRequest, StoreError, not_kept, perhaps_kept};
-use shoal_protocol::{Outcome, RequestId};
+use shoal_ports::{CallId, StateRequest, StoreError, not_kept, perhaps_kept};
+use shoal_protocol::Outcome;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
@@ -20,7 +20,7 @@ pub(crate) enum Write {
     Record(Step, oneshot::Sender<Result<(), StoreError>>),
     /// What a call keeps in the session.
     Keep {
-        request: RequestId,
+        call: CallId,
         asked: StateRequest,
         reply: oneshot::Sender<Option<Outcome>>,
     },
@@ -53,14 +53,10 @@ impl LiveSession {
     /// Keeps something for a call; `None` when that is left to the session's next owner.
     pub(crate) async fn keep(
         self: &Arc<Self>,
-        request: RequestId,
+        call: CallId,
         asked: StateRequest,
     ) -> Option<Outcome> {
-        let keep = |reply| Write::Keep {
-            request,
-            asked,
-            reply,
-        };
+        let keep = |reply| Write::Keep { call, asked, reply };
         self.write(keep).await.ok().flatten()
     }
 }
@@ -72,12 +68,8 @@ impl Work {
             Write::Record(step, reply) => {
                 let _ = reply.send(self.step(step).await);
             }
-            Write::Keep {
-                request,
-                asked,
-                reply,
-            } => {
-                let _ = reply.send(self.keep(request, asked).await);
+            Write::Keep { call, asked, reply } => {
+                let _ = reply.send(self.keep(call, asked).await);
             }
         }
     }
@@ -113,12 +105,12 @@ impl Work {
         }
     }
 
-    async fn keep(&self, request: RequestId, asked: StateRequest) -> Option<Outcome> {
+    async fn keep(&self, call: CallId, asked: StateRequest) -> Option<Outcome> {
         let live = &self.live;
         if self.released || live.is_lost() {
             return None;
         }
-        let (record, change) = match live.apply(Input::StateAsked { request, asked }) {
+        let (record, change) = match live.apply(Input::StateAsked { call, asked }) {
             Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
             Ok(Effect::Keep { record, change }) => (record, change),
             // It is being handed over, or has ended, and its calls with it.

@@ -300,10 +300,10 @@ impl HeldCall {
                 CallEventKind::Finished(outcome) => return First::End(outcome),
                 CallEventKind::State { ask, request } if !self.is_first_write(&request) => {
                     let live = self.in_flight.live.clone();
-                    let id = self.in_flight.request().clone();
+                    let call = self.in_flight.slot.call();
                     // In a task: what is asked is answered, whoever waits.
                     self.keeping = Some(tokio::spawn(async move {
-                        answer_state(&live, &id, &control, ask, request).await
+                        answer_state(&live, call, &control, ask, request).await
                     }));
                 }
                 kind => return First::Speaks(CallEvent { sequence, kind }),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use shoal_ports::{AskId, CallControl, StateRequest};
-use shoal_protocol::{Outcome, RequestId};
+use shoal_ports::{AskId, CallControl, CallId, StateRequest};
+use shoal_protocol::Outcome;
 
 use crate::live::LiveSession;
 use crate::state::{Effect, Input};
@@ -13,12 +13,12 @@ use crate::state::{Effect, Input};
 /// will read the request again.
 pub(super) async fn answer_state(
     live: &Arc<LiveSession>,
-    request: &RequestId,
+    call: CallId,
     control: &Arc<dyn CallControl>,
     ask: AskId,
     asked: StateRequest,
 ) -> bool {
-    let Some(outcome) = keep_or_read(live, request, asked).await else {
+    let Some(outcome) = keep_or_read(live, call, asked).await else {
         return false;
     };
     let mut arriving = control.answer(ask, outcome);
@@ -32,17 +32,16 @@ pub(super) async fn answer_state(
 /// What is kept is read at once; a change of it is stored first.
 async fn keep_or_read(
     live: &Arc<LiveSession>,
-    request: &RequestId,
+    call: CallId,
     asked: StateRequest,
 ) -> Option<Outcome> {
-    let request = request.clone();
     if live.is_lost() {
         return None;
     }
     if matches!(asked, StateRequest::Set { .. }) {
-        return live.keep(request, asked).await;
+        return live.keep(call, asked).await;
     }
-    match live.apply(Input::StateAsked { request, asked }) {
+    match live.apply(Input::StateAsked { call, asked }) {
         Ok(Effect::StateAnswer(outcome)) => Some(outcome),
         // It is being handed over, or has ended, and its calls with it.
         _ => None,

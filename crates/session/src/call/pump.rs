@@ -119,9 +119,8 @@ impl CallDriver {
                 params,
             } => {
                 let mut asking = in_flight.asking(ask, &method);
-                let request = in_flight.request().clone();
                 let input = Input::Asked {
-                    request,
+                    call: in_flight.slot.call(),
                     ask,
                     method,
                     params,
@@ -146,8 +145,8 @@ impl CallDriver {
             }
             CallEventKind::State { ask, request } => {
                 // Left to the next owner, it comes to that one again.
-                let (live, id) = (&in_flight.live, in_flight.request());
-                let _ = answer_state(live, id, control, ask, request).await;
+                let (live, call) = (&in_flight.live, in_flight.slot.call());
+                let _ = answer_state(live, call, control, ask, request).await;
             }
             CallEventKind::CloseStream { retry } => {
                 // What came before the hint must reach the client before the connection closes.

@@ -25,7 +25,7 @@ use changing::changes;
 use crate::actor::SessionMsg;
 use crate::actor::record::Step;
 use crate::live::{Closed, LiveSession, log_failed, store_failed};
-use crate::state::{Effect, Input, empty_result};
+use crate::state::{Came, Effect, Input, empty_result};
 
 /// How often a session that falls asleep under a message is looked for again.
 pub(crate) const ATTEMPTS: usize = 3;
@@ -348,12 +348,13 @@ impl Posting {
     }
 
     fn input(&self, message: Message, bound: bool) -> Input {
+        let came = Came {
+            delivery: self.delivery,
+            call: self.call(bound),
+        };
         match message {
-            Message::Request(request) if self.repeated => {
-                Input::Repeated(request, self.call(bound))
-            }
-            Message::Request(request) => Input::Request(request, self.call(bound)),
-            message => input(message),
+            Message::Request(request) if self.repeated => Input::Repeated(request, came),
+            message => input(message, came),
         }
     }
 }
@@ -373,10 +374,10 @@ fn request_id(message: &Message) -> Option<&RequestId> {
     }
 }
 
-/// What is said without a plan.
-fn input(message: Message) -> Input {
+/// What is said for the first time.
+fn input(message: Message, came: Came) -> Input {
     match message {
-        Message::Request(request) => Input::Request(request, None),
+        Message::Request(request) => Input::Request(request, came),
         Message::Notification(notification) => Input::Notification(notification),
         Message::Response(response) => Input::Response(response),
     }

@@ -17,7 +17,7 @@ use crate::clock::unix_millis;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
 use crate::record::Record;
-use crate::state::{Effect, Input, SessionState, handshake_of};
+use crate::state::{Came, Effect, Input, SessionState, handshake_of};
 use crate::stored::Share;
 use crate::task_lists;
 
@@ -56,7 +56,7 @@ impl Node {
         let facts = self.driver.dispatcher.facts().borrow().clone();
         let response = match open
             .initialize
-            .map(|request| state.apply(Input::Request(request, None), &facts))
+            .map(|request| state.apply(Input::Request(request, Came::anew()), &facts))
         {
             Some(Effect::RespondAndSave(response)) => Some(response),
             None => None,

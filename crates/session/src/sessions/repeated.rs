@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, CallId, Delivered, GatewayError, Post, SessionRef};
+use shoal_ports::{CallFailure, CallId, Delivered, DeliveryId, GatewayError, Post, SessionRef};
 use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
@@ -77,7 +77,7 @@ impl Node {
                 let found = self.driver.read_again(&live, beginning).await;
                 return found.map(Found::Delivered);
             }
-            let running = running(&live, &requests);
+            let running = running(&live, &requests, post.delivery);
             // Another request may have the id by now.
             let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
             if running.is_empty() || post.is_bound() && !running.iter().any(held) {
@@ -137,9 +137,13 @@ impl Node {
     }
 }
 
-/// The calls of those of the requests that have not been answered.
-pub(super) fn running(live: &LiveSession, requests: &[RequestId]) -> Vec<Arc<CallSlot>> {
-    match live.apply(Input::Runs(requests.to_vec())) {
+/// The calls of those of a delivery's requests that have not been answered.
+pub(super) fn running(
+    live: &LiveSession,
+    requests: &[RequestId],
+    delivery: DeliveryId,
+) -> Vec<Arc<CallSlot>> {
+    match live.apply(Input::Runs(requests.to_vec(), delivery)) {
         Ok(Effect::Running(running)) => running,
         _ => Vec::new(),
     }

@@ -11,18 +11,18 @@ use super::{Effect, SessionState};
 impl SessionState {
     pub(super) fn asked(
         &mut self,
-        running: &RequestId,
+        call: CallId,
         ask: AskId,
         method: &Method,
         params: Option<&RawJson>,
     ) -> Effect {
-        let Some(slot) = self.admitted.get(running) else {
+        if self.admitted.running(call).is_none() {
             return Effect::AskRefused;
-        };
-        if self.record.task.is_some() {
-            self.task_asks(name_of(slot.call(), ask), method, params);
         }
-        let id = question_id(slot.call(), ask);
+        if self.record.task.is_some() {
+            self.task_asks(name_of(call, ask), method, params);
+        }
+        let id = question_id(call, ask);
         Effect::Ask(request(&id, method.as_str(), params))
     }
 

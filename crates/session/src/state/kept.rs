@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{CallId, StateRequest};
-use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError};
+use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
 
 use super::{Effect, SessionState};
 
@@ -103,11 +103,10 @@ impl Kept {
 impl SessionState {
     /// A call reads or writes what is kept. A writing has no effect yet: the record of the effect is to be
     /// stored, and [`SessionState::keep`] told after that. Whoever does that lets nothing be stored in between.
-    pub(super) fn state_asked(&mut self, running: &RequestId, asked: StateRequest) -> Effect {
-        let Some(slot) = self.admitted.get(running) else {
+    pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
+        if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));
-        };
-        let call = slot.call();
+        }
         if let Err(error) = asked.check() {
             return refuse(error);
         }

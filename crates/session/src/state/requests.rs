@@ -9,7 +9,7 @@ use shoal_protocol::{
 };
 
 use super::updates::list_of;
-use super::{AdmittedCall, CallSlot, Effect, SessionState};
+use super::{AdmittedCall, CallSlot, Came, Effect, SessionState};
 
 /// Cancellations that are remembered of requests that are not known.
 const MOST_UNMATCHED: usize = 16;
@@ -18,18 +18,12 @@ impl SessionState {
     pub(super) fn request(
         &mut self,
         request: Request,
-        call: Option<CallId>,
+        came: Came,
         repeated: bool,
         facts: &ServerFacts,
     ) -> Effect {
-        if self.admitted.get(&request.id).is_some() {
-            return refuse(
-                &request.id,
-                RpcError::invalid_request(format!(
-                    "the id {} is in use by a request that has not been answered; use another",
-                    request.id
-                )),
-            );
+        if !self.answers_each_post() && self.admitted.get(&request.id).is_some() {
+            return in_use(&request.id);
         }
         if request.method == Method::Initialize {
             return self.initialize(&request, facts);
@@ -62,7 +56,7 @@ impl SessionState {
             Method::SetLevel => self.set_level(&request),
             Method::ResourcesSubscribe => self.subscribe(request),
             Method::ResourcesUnsubscribe => self.unsubscribe(request),
-            _ => self.admit(request, call, repeated, facts),
+            _ => self.admit(request, came, repeated, facts),
         }
     }
 
@@ -71,10 +65,15 @@ impl SessionState {
     fn admit(
         &mut self,
         request: Request,
-        call: Option<CallId>,
+        came: Came,
         repeated: bool,
         facts: &ServerFacts,
     ) -> Effect {
+        let Came { delivery, call } = came;
+        // The first delivery may come after the one that repeats it.
+        if self.admitted.has(&request.id, came) {
+            return in_use(&request.id);
+        }
         let is_new = !repeated || call.is_none();
         if is_new && self.admitted.count() >= self.limits.calls {
             return Effect::Overloaded {
@@ -85,7 +84,9 @@ impl SessionState {
             self.asked_for_list(list, facts);
         }
         let slot = Arc::new(CallSlot::new(call.unwrap_or_else(CallId::generate)));
-        let admission = self.admitted.enter(request.id, slot.clone());
+        let admission = self
+            .admitted
+            .enter(request.id, slot.clone(), Some(delivery));
         Effect::Run(Box::new(AdmittedCall {
             admission,
             slot,
@@ -206,6 +207,13 @@ impl SessionState {
             _ => Effect::None,
         }
     }
+}
+
+fn in_use(request: &RequestId) -> Effect {
+    let error = RpcError::invalid_request(format!(
+        "the id {request} is in use by a request that has not been answered; use another"
+    ));
+    refuse(request, error)
 }
 
 fn refuse(request: &RequestId, error: RpcError) -> Effect {

@@ -1,15 +1,15 @@
 //! The rules, one by one, and a property test of the promises that the state machine keeps.
 
-use std::collections::HashMap;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shoal_ports::{Answered, AskId, Principal, ServerFacts, SessionId, SessionTransport, answered};
+use shoal_ports::{
+    Answered, AskId, CallId, Principal, ServerFacts, SessionId, SessionTransport, answered,
+};
 use shoal_protocol::{
     LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
 };
 
-use super::{Admission, Effect, Input, KeptLimits, Limits, SessionState, TaskTimes};
+use super::{Admission, Came, Effect, Input, KeptLimits, Limits, SessionState, TaskTimes};
 use crate::record::Record;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -55,7 +55,7 @@ pub(super) fn request(id: u64, method: Method, params: &'static str) -> Input {
         method,
         params,
     };
-    Input::Request(request, None)
+    Input::Request(request, Came::anew())
 }
 
 fn initialize(version: &'static str) -> Input {
@@ -67,7 +67,13 @@ fn initialize(version: &'static str) -> Input {
         method: Method::Initialize,
         params: Some(RawJson::from_valid(params.into())),
     };
-    Input::Request(request, None)
+    Input::Request(request, Came::anew())
+}
+
+/// The call that runs for a request; one that does not run otherwise.
+pub(super) fn call_of(session: &SessionState, request: u64) -> CallId {
+    let slot = session.admitted().get(&RequestId::from_number(request));
+    slot.map_or_else(CallId::generate, |slot| slot.call())
 }
 
 pub(super) fn ready() -> SessionState {
@@ -114,8 +120,49 @@ fn nothing_but_ping_works_before_initialize() {
 }
 
 #[test]
-fn a_duplicate_id_in_flight_is_refused_and_free_again_after_the_answer() {
+fn requests_of_one_id_are_served_side_by_side_if_each_was_posted() {
     let mut session = ready();
+    let call = || request(7, Method::ToolsCall, "{}");
+    let running = [call(), call()].map(|call| session.apply(call, &facts()));
+    let [Effect::Run(first), Effect::Run(second)] = &running else {
+        panic!("{running:?}")
+    };
+    assert_ne!(first.slot.call(), second.slot.call());
+    // A repetition meets its own first delivery.
+    let params = Some(RawJson::from_static("{}"));
+    let repeated = Request {
+        id: RequestId::from_number(7),
+        method: Method::ToolsCall,
+        params,
+    };
+    let came = Came::anew();
+    let admitted = session.apply(Input::Request(repeated.clone(), came), &facts());
+    let Effect::Run(third) = &admitted else {
+        panic!("{admitted:?}")
+    };
+    let Effect::Running(found) = session.apply(Input::Repeated(repeated.clone(), came), &facts())
+    else {
+        panic!("not found")
+    };
+    assert_eq!(found[0].call(), third.slot.call());
+    // The first delivery may come after the one that repeats it.
+    let late = session.apply(Input::Request(repeated, came), &facts());
+    assert_eq!(error_of(&late), -32600);
+    let cancel = Notification {
+        method: Method::Cancelled,
+        params: Some(RawJson::from_static(r#"{"requestId":7}"#)),
+    };
+    let Effect::Cancel { slot, .. } = session.apply(Input::Notification(cancel), &facts()) else {
+        panic!("not cancelled")
+    };
+    assert_eq!(slot.call(), third.slot.call(), "the newest");
+}
+
+#[test]
+fn a_duplicate_id_is_refused_where_all_answers_go_on_one_stream() {
+    let record = Record::new(Principal::anonymous(), SessionTransport::SingleStream);
+    let mut session = SessionState::new(SessionId::random(), record, LIMITS);
+    session.apply(initialize("2025-11-25"), &facts());
     let call = || request(7, Method::ToolsCall, "{}");
     let running = session.apply(call(), &facts());
     assert!(matches!(running, Effect::Run(_)));
@@ -301,10 +348,10 @@ fn promises_hold_whatever_happens() {
 
 fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut session = ready();
-    // Who was admitted, with whoever runs it.
-    let mut in_flight: HashMap<u64, Admission> = HashMap::new();
+    // Who was admitted, with whoever runs it: each request was posted by itself, so an id may be there more than once.
+    let mut in_flight: Vec<(u64, CallId, Admission)> = Vec::new();
     // Names of requests to the client: which call asked, what the call named it, whether the call runs.
-    let mut asked: Vec<(RequestId, u64, u64, bool)> = Vec::new();
+    let mut asked: Vec<(RequestId, CallId, u64, bool)> = Vec::new();
     // What the client knows for good, and what it was told on its connection.
     let (mut known, mut told, mut current) = ([0u64; 3], [0u64; 3], 0u64);
     let (mut reader, mut listening) = (0, false);
@@ -323,13 +370,14 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let lists_tools = method == Method::ToolsList;
                 match session.apply(request(id, method, uri), &facts_at([current; 3])) {
                     Effect::Run(call) => {
-                        prop_assert!(!in_flight.contains_key(&id), "admitted twice");
+                        let known_call = in_flight.iter().any(|(_, it, _)| *it == call.slot.call());
+                        prop_assert!(!known_call, "two requests of one call");
                         if lists_tools {
                             known[0] = current;
                         }
                         // What nobody waited for has ended.
                         if waited {
-                            in_flight.insert(id, call.admission);
+                            in_flight.push((id, call.slot.call(), call.admission));
                         }
                     }
                     Effect::Respond(_)
@@ -341,30 +389,37 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
             }
             Step::End(id) => {
-                in_flight.remove(&id);
-                for (_, call, _, runs) in &mut asked {
-                    *runs &= *call != id;
+                // The oldest.
+                let at = in_flight.iter().position(|(it, ..)| *it == id);
+                if let Some((_, ended, _)) = at.map(|at| in_flight.remove(at)) {
+                    for (_, call, _, runs) in &mut asked {
+                        *runs &= *call != ended;
+                    }
                 }
             }
             Step::Ask(id) => {
                 let ask = asked.len() as u64;
+                let running = in_flight.iter().find(|(it, ..)| *it == id);
+                let asker = running.map_or_else(CallId::generate, |(_, call, _)| *call);
                 let input = Input::Asked {
-                    request: RequestId::from_number(id),
+                    call: asker,
                     ask: AskId(ask),
                     method: Method::RootsList,
                     params: None,
                 };
                 match session.apply(input, &facts()) {
                     Effect::Ask(text) => {
-                        prop_assert!(in_flight.contains_key(&id));
+                        prop_assert!(in_flight.iter().any(|(_, call, _)| *call == asker));
                         let Message::Request(sent) = Message::parse(&text).unwrap() else {
                             return Err(TestCaseError::fail("not a request"));
                         };
                         let used = asked.iter().any(|(name, ..)| *name == sent.id);
                         prop_assert!(!used, "an id used twice");
-                        asked.push((sent.id, id, ask, true));
+                        asked.push((sent.id, asker, ask, true));
                     }
-                    Effect::AskRefused => prop_assert!(!in_flight.contains_key(&id)),
+                    Effect::AskRefused => {
+                        prop_assert!(!in_flight.iter().any(|(it, ..)| *it == id));
+                    }
                     other => prop_assert!(false, "{other:?}"),
                 }
             }
@@ -374,8 +429,8 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let outcome = Outcome::Result(RawJson::from_static("{}"));
                 let effect = session.apply(Input::Response(Response { id, outcome }), &facts());
                 match (open, effect) {
-                    (Some((_, _, ask, true)), Effect::Answer { ask: to, .. }) => {
-                        prop_assert_eq!(to, AskId(*ask))
+                    (Some((_, call, ask, true)), Effect::Answer { ask: to, slot, .. }) => {
+                        prop_assert_eq!((slot.call(), to), (*call, AskId(*ask)));
                     }
                     (None | Some((.., false)), Effect::None) => {}
                     (open, effect) => prop_assert!(false, "{open:?} {effect:?}"),
@@ -387,11 +442,12 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     method: Method::Cancelled,
                     params: Some(params),
                 };
-                let effect = session.apply(Input::Notification(input), &facts());
-                prop_assert_eq!(
-                    matches!(effect, Effect::Cancel { .. }),
-                    in_flight.contains_key(&id)
-                );
+                let cancelled = match session.apply(Input::Notification(input), &facts()) {
+                    Effect::Cancel { slot, .. } => Some(slot.call()),
+                    _ => None,
+                };
+                let newest = in_flight.iter().rev().find(|(it, ..)| *it == id);
+                prop_assert_eq!(cancelled, newest.map(|(_, call, _)| *call));
             }
             Step::Update(resource) => {
                 let input = Input::ResourceUpdated {

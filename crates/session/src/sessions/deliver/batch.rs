@@ -14,7 +14,7 @@ use super::super::repeated::running;
 use super::request_id;
 use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
-use crate::state::{AdmittedCall, Effect};
+use crate::state::{AdmittedCall, Came, Effect};
 
 /// A batch of which all but the calls is done.
 pub(crate) struct Begun {
@@ -34,6 +34,7 @@ impl Node {
     ) -> Result<Option<Delivered>, GatewayError> {
         let begin = |reply| SessionMsg::Batch {
             members: members.clone(),
+            delivery,
             repeated,
             grant: to.grant.clone(),
             reply,
@@ -77,7 +78,7 @@ impl Node {
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         members: Vec<Result<Message, InvalidMessage>>,
-        repeated: bool,
+        (delivery, repeated): (DeliveryId, bool),
         grant: Option<&Arc<Grant>>,
     ) -> Result<Result<Option<Begun>, GatewayError>, Closed> {
         let allowed = live.revision().is_some_and(Revision::allows_batches);
@@ -86,10 +87,14 @@ impl Node {
                 "batches are part of protocol version 2025-03-26 only; send one message per request",
             ))));
         }
+        let came = Came {
+            delivery,
+            call: None,
+        };
         // All deliveries of it come to the actor.
         let requests = members.iter().flatten().filter_map(request_id);
         let requests: Vec<_> = requests.cloned().collect();
-        if repeated && !running(live, &requests).is_empty() {
+        if repeated && !running(live, &requests, delivery).is_empty() {
             return Ok(Ok(None));
         }
         let (mut answers, mut calls) = (Vec::new(), Vec::new());
@@ -97,7 +102,7 @@ impl Node {
             match member {
                 Ok(message) => {
                     let request = request_id(&message).cloned();
-                    match self.apply_knowing(live, message).await? {
+                    match self.apply_knowing(live, message, came).await? {
                         Effect::Run(admitted) => calls.push(*admitted),
                         Effect::Overloaded { retry_after } => {
                             let reason = "the session has too many requests in flight".to_owned();

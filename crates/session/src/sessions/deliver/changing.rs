@@ -9,7 +9,7 @@ use super::super::Node;
 use super::{ATTEMPTS, input};
 use crate::actor::{Changed, SessionMsg, Unsent};
 use crate::live::{Closed, LiveSession};
-use crate::state::{Effect, capability_of, has_capability};
+use crate::state::{Came, Effect, capability_of, has_capability};
 
 impl Node {
     /// Has the actor of a session, which may have to be woken for it, carry out what its client sends. What it has taken it
@@ -52,6 +52,7 @@ impl Node {
         &self,
         live: &LiveSession,
         message: Message,
+        came: Came,
     ) -> Result<Effect, Closed> {
         if let Message::Request(request) = &message
             && let Err(why) = self.knows_enough(&request.method).await
@@ -59,7 +60,7 @@ impl Node {
             let refusal = error_response(&request.id, &why.to_rpc());
             return Ok(Effect::Respond(refusal));
         }
-        live.apply(input(message))
+        live.apply(input(message, came))
     }
 
     /// Checks that this node can tell whether the server has what a method relies on. A node that has just started may have to
@@ -103,7 +104,7 @@ impl Node {
         repeated: bool,
         grant: Option<&Arc<Grant>>,
     ) -> Result<Result<Delivered, GatewayError>, Closed> {
-        let effect = self.apply_knowing(live, message).await?;
+        let effect = self.apply_knowing(live, message, Came::anew()).await?;
         let settled = match self.initialized_again(live, effect, repeated).await {
             Ok(Some(effect)) => self.settle(live, effect, grant).await,
             Ok(None) => Ok(None),

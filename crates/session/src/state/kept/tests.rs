@@ -8,14 +8,14 @@ use proptest::test_runner::{Config, TestRunner};
 use shoal_ports::{CallId, ServerFacts, SessionId, StateRequest};
 use shoal_protocol::{Outcome, RawJson, RequestId, RpcError, code};
 
-use super::super::tests::{LIMITS, facts, ready, request};
+use super::super::tests::{LIMITS, call_of, facts, ready, request};
 use super::{Effect, SessionState};
 use crate::record::Record;
 use crate::state::{Admission, Input};
 
 fn ask(session: &mut SessionState, call: u64, asked: StateRequest) -> Effect {
-    let request = RequestId::from_number(call);
-    session.apply(Input::StateAsked { request, asked }, &facts())
+    let call = call_of(session, call);
+    session.apply(Input::StateAsked { call, asked }, &facts())
 }
 
 /// Asks, with a store that works.
