@@ -166,7 +166,7 @@ fn tool<'v>(
         return Err(absent(view, access, unknown));
     };
     let asks = may == MayCall::OnceAgreed;
-    let arguments = edit.get("arguments");
+    let arguments = edit.given("arguments");
     if arguments.as_ref().is_some_and(|given| !given.is_object()) {
         return Err(RpcError::invalid_params("arguments must be an object").into());
     }
@@ -254,6 +254,16 @@ impl<'a> Edit<'a> {
             Some(changed) => changed.get(name),
             None => self.given?.get(name),
         }
+    }
+
+    /// A member that may be left out. Clients that write members without a value as null mean that, and servers refuse it.
+    fn given(&mut self, name: &str) -> Option<RawJson> {
+        let value = self.get(name)?;
+        if value.as_str() == "null" {
+            self.change().remove(name);
+            return None;
+        }
+        Some(value)
     }
 
     fn string(&self, name: &str) -> Result<String, RpcError> {

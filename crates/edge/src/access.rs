@@ -5,7 +5,7 @@ use http::{HeaderValue, header};
 use shoal_protocol::shown;
 
 use crate::config::EdgeConfig;
-use crate::hosts::{Hosts, is_local};
+use crate::hosts::{Hosts, Welcome, is_local};
 use crate::refusal::Refusal;
 
 /// Characters of a header that are shown: enough to find it again.
@@ -32,37 +32,59 @@ impl Access {
         let named = host.map(|host| host.to_str().unwrap_or_default());
         // An HTTP/2 request names its host in the URI; one that names two must be welcome as both.
         let mut local = true;
+        // The name that the request's own pages would have in their origin.
+        let mut own = None;
         for name in [named, authority].into_iter().flatten() {
-            local &= self.host(name)?;
+            let welcome = self.host(name)?;
+            local &= welcome == Welcome::Local;
+            own = (welcome == Welcome::Listed).then_some(name);
         }
         if named.or(authority).is_none() {
-            local = self.host("")?;
+            local = self.host("")? == Welcome::Local;
         }
         let Some(origin) = head.headers.get(header::ORIGIN) else {
             return Ok(None);
         };
-        self.origin(origin, local).map(|()| Some(origin.clone()))
+        self.origin(origin, local, own)
+            .map(|()| Some(origin.clone()))
     }
 
-    /// Whether the host is a loopback name.
-    fn host(&self, host: &str) -> Result<bool, Refusal> {
+    /// Why the host is welcome.
+    fn host(&self, host: &str) -> Result<Welcome, Refusal> {
         let admitted = self.hosts.admit(host);
         admitted.ok_or_else(|| Refusal::ForeignHost(shown(host, EXCERPT)))
     }
 
-    fn origin(&self, origin: &HeaderValue, local_host: bool) -> Result<(), Refusal> {
+    fn origin(
+        &self,
+        origin: &HeaderValue,
+        local_host: bool,
+        own: Option<&str>,
+    ) -> Result<(), Refusal> {
         let text = origin.to_str().unwrap_or_default();
         let page = text
             .strip_prefix("http://")
             .or_else(|| text.strip_prefix("https://"));
         let local = local_host && page.is_some_and(is_local);
         let listed = |allowed: &String| allowed == "*" || allowed.eq_ignore_ascii_case(text);
-        if local || self.origins.iter().any(listed) {
+        let same = own.is_some_and(|host| is_same_origin(text, host));
+        if local || same || self.origins.iter().any(listed) {
             Ok(())
         } else {
             Err(Refusal::ForeignOrigin(shown(text, EXCERPT)))
         }
     }
+}
+
+/// Whether a page of this origin lies on the host that is asked. Where the host was admitted without being listed by name, this
+/// says nothing: the page of a name that was rebound lies there too.
+fn is_same_origin(origin: &str, host: &str) -> bool {
+    let same = |scheme: &str, port: &str| {
+        let bare = |name: &'_ str| name.len() - if name.ends_with(port) { port.len() } else { 0 };
+        let page = origin.strip_prefix(scheme);
+        page.is_some_and(|page| page[..bare(page)].eq_ignore_ascii_case(&host[..bare(host)]))
+    };
+    same("https://", ":443") || same("http://", ":80")
 }
 
 #[cfg(test)]

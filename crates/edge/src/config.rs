@@ -15,6 +15,8 @@ settings! {
         pub path: String = "/mcp".to_owned(),
         /// Paths of the HTTP+SSE transport of 2024-11-05; `None` turns it off.
         pub http_sse: Option<HttpSsePaths> = Some(HttpSsePaths::default()),
+        /// Whether the answer to every POST is JSON: no call becomes a stream, and what it says before its answer is left out.
+        pub json_response: bool = false,
         /// Serves sessions over WebSocket as well, at the path of the MCP endpoint.
         pub websocket: bool = false,
         /// Host names served besides the loopback ones, each with or without a port; `*` serves any.

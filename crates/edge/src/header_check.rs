@@ -1,6 +1,7 @@
 //! Headers that two readers could understand differently: refused before anything is read from them.
 //!
-//! A proxy, a filter and this server must see the same request. What concerns where a message ends is checked
+//! A proxy, a filter and this server must see the same request. Only the revision may be repeated with the same value: it
+//! routes nothing, and clients that set it at two places say it twice. What concerns where a message ends is checked
 //! nearer to the socket, by whoever serves the connection.
 
 use http::request::Parts;
@@ -48,11 +49,17 @@ pub fn ambiguity(head: &Parts) -> Option<String> {
 
 fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     for name in headers.keys().filter(|name| says_one_thing(name)) {
-        if headers.get_all(name).iter().nth(1).is_some() {
-            return Err(match is_mirrored(name) {
-                true => Refusal::MirroredTwice(name.clone()),
-                false => Refusal::HeaderTwice(name.clone()),
-            });
+        let mut values = headers.get_all(name).iter();
+        let first = values.next();
+        let mut repeated = values.peekable();
+        if repeated.peek().is_none() {
+            continue;
+        }
+        let same = name == names::PROTOCOL_VERSION && repeated.all(|value| Some(value) == first);
+        match is_mirrored(name) {
+            true if same => {}
+            true => return Err(Refusal::MirroredTwice(name.clone())),
+            false => return Err(Refusal::HeaderTwice(name.clone())),
         }
     }
     Ok(())

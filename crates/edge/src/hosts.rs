@@ -10,6 +10,17 @@ pub struct Hosts {
     addresses: bool,
 }
 
+/// Why a host is welcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Welcome {
+    /// It is a loopback name.
+    Local,
+    /// It is listed by its name.
+    Listed,
+    /// Any name, or any address, is.
+    Any,
+}
+
 impl Hosts {
     /// Names with or without a port; `*` is any. With `addresses` every IP address is welcome too: no web page can make a
     /// browser send one for a name that it controls.
@@ -20,19 +31,21 @@ impl Hosts {
         }
     }
 
-    /// Whether a host is a loopback name, if it is welcome at all.
-    pub fn admit(&self, host: &str) -> Option<bool> {
+    /// Why a host is welcome, if it is.
+    pub fn admit(&self, host: &str) -> Option<Welcome> {
         let name = without_port(host);
         let address = address(name);
-        let local = is_loopback(name, address);
-        let listed = |welcome: &String| {
-            welcome == "*"
-                || welcome.eq_ignore_ascii_case(host)
-                || welcome.eq_ignore_ascii_case(name)
+        if is_loopback(name, address) {
+            return Some(Welcome::Local);
+        }
+        let is_listed = |listed: &String| {
+            listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name)
         };
-        let is_welcome =
-            local || self.addresses && address.is_some() || self.names.iter().any(listed);
-        is_welcome.then_some(local)
+        if self.names.iter().any(is_listed) {
+            return Some(Welcome::Listed);
+        }
+        let any = self.addresses && address.is_some() || self.names.iter().any(|name| name == "*");
+        any.then_some(Welcome::Any)
     }
 }
 

@@ -27,9 +27,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, header};
 use shoal_ports::{NodeLimits, Principal};
-use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
 use crate::edge::EdgeService;
@@ -37,27 +36,14 @@ use crate::quotas::Places;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, is_at};
 use crate::visit::Visit;
-use crate::{answer, audit, authorize, cors, header_check, measure, resource};
+use crate::{answer, audit, authorize, cors, elsewhere, header_check, measure, resource};
 
 /// An extension of a request that this process makes itself, for somebody whom it has authenticated in another way. No request
 /// from a network has one.
 #[derive(Clone, Debug)]
 pub struct Trusted(pub Principal);
-
-/// Any other path. The answer is no JSON-RPC error, by which a client would recognize an MCP endpoint.
-fn elsewhere(edge: &EdgeState, head: &Parts, began: Instant) -> Response {
-    let text = format!(
-        "there is nothing here: MCP is served at {}\n",
-        edge.config.path
-    );
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    metrics().http.refused(RefusalReason::NotServed);
-    measure::answered(measure::ELSEWHERE, head, began, &response);
-    response
-}
 
 impl EdgeService {
     /// Answers a request.
@@ -66,14 +52,17 @@ impl EdgeService {
         let began = Instant::now();
         let (head, body) = request.into_parts();
         let Some(endpoint) = Endpoint::of(edge, &head) else {
-            if let Some(public) = &edge.public
-                && (public.paths.iter()).any(|path| path == head.uri.path())
-            {
-                let response = resource::answer(&head, &public.document);
-                measure::answered(edge.routes.resource, &head, began, &response);
-                return response;
-            }
-            return elsewhere(edge, &head, began);
+            let public = edge.public.as_ref();
+            let document = public.filter(|it| it.paths.iter().any(|path| is_at(&head, path)));
+            let (route, response) = match document {
+                Some(public) => (
+                    edge.routes.resource,
+                    resource::answer(&head, &public.document),
+                ),
+                None => (measure::ELSEWHERE, elsewhere::answer(edge, &head)),
+            };
+            measure::answered(route, &head, began, &response);
+            return response;
         };
         let mut response;
         let welcome =
@@ -98,7 +87,17 @@ impl EdgeService {
                     cors::allow(&mut response, origin);
                 }
             }
-            Err(refusal) => response = answer::refusal(&refusal.into()),
+            Err(refusal) => {
+                // The page may ask, so that it reads why it is refused, and nothing else.
+                let asks = head.method == Method::OPTIONS;
+                response = match refusal {
+                    Refusal::ForeignOrigin(_) if asks => cors::preflight(&head.headers),
+                    refusal => answer::refusal(&refusal.into()),
+                };
+                if let Some(origin) = head.headers.get(header::ORIGIN) {
+                    cors::allow(&mut response, origin.clone());
+                }
+            }
         }
         measure::answered(endpoint.mount().route, &head, began, &response);
         response

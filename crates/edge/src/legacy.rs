@@ -7,12 +7,13 @@ mod plan;
 mod stream;
 mod task;
 mod task_result;
+mod whole;
 
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use shoal_ports::{
-    Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
+    CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, Request, RequestId, StreamId, error_response,
@@ -23,7 +24,10 @@ pub(crate) use self::handed_over::hand_over_held;
 pub(crate) use self::opened::OpenedSession;
 pub(crate) use self::plan::may_be_task;
 use self::stream::StreamFrames;
+use self::whole::Whole;
 use crate::era::VersionHeader;
+use crate::held_places::SessionPlaces;
+use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -62,10 +66,11 @@ pub(crate) async fn post(
     visit: &Visit<'_>,
     session: Option<SessionId>,
     body: Body,
+    form: AnswerForm,
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     match session {
-        Some(session) => deliver(visit, session, body, permit).await,
+        Some(session) => deliver(visit, session, body, form, permit).await,
         None => {
             let initialize = initialize_of(body).ok_or(Refusal::SessionMissing)?;
             open(visit, initialize, &permit).await
@@ -165,6 +170,21 @@ impl HandedOver {
         }
     }
 
+    /// Answers for a client that cannot fetch its own elsewhere, when the edge is shut down first.
+    fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
+        let why = "its edge was shut down before it ended";
+        let failure = match self.once {
+            true => {
+                let why = format!("{why}, and its answer cannot be fetched elsewhere");
+                CallFailure::outcome_unknown(why)
+            }
+            false => CallFailure::not_executed(why),
+        };
+        let error = failure.to_rpc();
+        let ids = self.id.iter().chain(&self.ids_of_batch);
+        ids.map(move |id| error_response(id, &error))
+    }
+
     /// The session's answer, as far as there is room to keep it until it is written.
     pub(crate) fn keep(&self, visit: &Visit<'_>, text: Bytes) -> Result<Bytes, Refusal> {
         match (visit.reader().keep(text), &self.id) {
@@ -210,21 +230,43 @@ pub(crate) async fn hand_over(
     Ok((handed, delivered))
 }
 
+/// Hands a body over to its session, or an answer to the task that asked.
+async fn pass(
+    visit: &Visit<'_>,
+    session: SessionId,
+    body: Body,
+    permit: Option<&mut RequestPermit>,
+) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
+    match (task::answered(visit, body), permit) {
+        (Ok(answer), _) => {
+            let delivered = Box::pin(task::answer(visit, &to(visit, session), answer)).await?;
+            Ok((HandedOver::nothing(), delivered, None))
+        }
+        (Err(body), Some(permit)) => hand_over_held(visit, session, body, permit).await,
+        (Err(body), None) => {
+            let (handed, delivered) = hand_over(visit, session, body).await?;
+            Ok((handed, delivered, None))
+        }
+    }
+}
+
 /// Hands a body over and writes what becomes of it.
 async fn deliver(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
+    form: AnswerForm,
     mut permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let (handed, delivered, places) = match task::answered(visit, body) {
-        Ok(answer) => {
-            let delivered = Box::pin(task::answer(visit, &to(visit, session), answer)).await?;
-            (HandedOver::nothing(), delivered, None)
-        }
-        Err(body) => hand_over_held(visit, session, body, &mut permit).await?,
-    };
+    let whole = (form == AnswerForm::Json)
+        .then(|| Whole::new(visit, session.clone(), matches!(body, Body::Batch(_))));
+    let (handed, mut delivered, places) = pass(visit, session, body, Some(&mut permit)).await?;
+    if let Some(whole) = whole
+        && let Delivered::Stream(stream) = delivered
+    {
+        delivered = Delivered::Json(Box::pin(whole.read(stream, &handed)).await?);
+    }
     Ok(match delivered {
         Delivered::Accepted => {
             if let Some(record) = &permit.record {

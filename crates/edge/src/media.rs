@@ -12,21 +12,29 @@ struct Accepted {
     event_stream: bool,
 }
 
+/// In which form the answer to a POST goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerForm {
+    /// JSON, or a stream if it takes a while or says something before.
+    JsonOrStream,
+    /// JSON, however long it takes. What would come before it on a stream is left out.
+    Json,
+}
+
 /// What the official clients send with every POST: known at a glance.
 const USUAL: [&[u8]; 2] = [
     b"application/json, text/event-stream",
     b"text/event-stream, application/json",
 ];
 
-/// A POST must accept both forms of answer: the server chooses.
-pub(crate) fn expect_both(headers: &HeaderMap) -> Result<(), Refusal> {
-    let accepted = Accepted::of(headers);
-    if accepted.json && accepted.event_stream {
-        Ok(())
-    } else {
-        Err(Refusal::NotAcceptable(
+/// Chooses the form of the answer to a POST. Every client must take JSON.
+pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<AnswerForm, Refusal> {
+    match Accepted::of(headers) {
+        Accepted { json: false, .. } => Err(Refusal::NotAcceptable(
             "application/json, text/event-stream",
-        ))
+        )),
+        Accepted { event_stream, .. } if event_stream && !json_only => Ok(AnswerForm::JsonOrStream),
+        _ => Ok(AnswerForm::Json),
     }
 }
 
@@ -64,13 +72,18 @@ fn is_identity(encodings: &[u8]) -> bool {
 
 impl Accepted {
     fn of(headers: &HeaderMap) -> Self {
+        let both = Self {
+            json: true,
+            event_stream: true,
+        };
+        // A request without the header takes anything (RFC 9110, 12.5.1).
+        if !headers.contains_key(header::ACCEPT) {
+            return both;
+        }
         let mut accepted = Self::default();
         for value in headers.get_all(header::ACCEPT) {
             if USUAL.contains(&value.as_bytes()) {
-                return Self {
-                    json: true,
-                    event_stream: true,
-                };
+                return both;
             }
             for range in value.to_str().unwrap_or_default().split(',') {
                 if is_excluded(range) {
@@ -103,7 +116,7 @@ fn is_excluded(range: &str) -> bool {
 mod tests {
     use http::HeaderMap;
 
-    use super::{Accepted, expect_json_body};
+    use super::{Accepted, AnswerForm, answer_form, expect_json_body};
 
     fn accepted(values: &[&str]) -> (bool, bool) {
         let mut headers = HeaderMap::new();
@@ -128,7 +141,22 @@ mod tests {
         }
         assert_eq!(accepted(&["application/json"]), (true, false));
         assert_eq!(accepted(&["*/*;q=0"]), (false, false));
-        assert_eq!(accepted(&[]), (false, false));
+        assert_eq!(accepted(&[]), (true, true));
+        assert_eq!(accepted(&[""]), (false, false));
+    }
+
+    #[test]
+    fn an_answer_is_json_if_the_client_takes_no_stream_or_the_operator_wants_it() {
+        let form = |accept: &str, json_only| {
+            let mut headers = HeaderMap::new();
+            headers.insert("accept", accept.parse().unwrap());
+            answer_form(&headers, json_only).ok()
+        };
+        let both = "application/json, text/event-stream";
+        assert_eq!(form(both, false), Some(AnswerForm::JsonOrStream));
+        assert_eq!(form(both, true), Some(AnswerForm::Json));
+        assert_eq!(form("application/json", false), Some(AnswerForm::Json));
+        assert_eq!(form("text/event-stream", false), None);
     }
 
     #[test]

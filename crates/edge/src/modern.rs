@@ -19,6 +19,7 @@ use self::check::supported_versions;
 
 use crate::answer;
 use crate::era::VersionHeader;
+use crate::media::{self, AnswerForm};
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -30,12 +31,13 @@ pub(crate) async fn serve(
     version: VersionHeader<'_>,
     meta: RequestMeta,
     body: Body,
+    form: AnswerForm,
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let refuse = |what: &str| Refusal::Modern(RpcError::invalid_request(what));
     match body {
         Body::Single(Message::Request(request)) => {
-            serve_request(visit, version, meta, request, permit).await
+            serve_request(visit, version, meta, request, form, permit).await
         }
         // The core protocol defines no notification to a server over HTTP (closing the stream cancels),
         // but clients post them, and nobody would read an error.
@@ -79,6 +81,7 @@ async fn serve_request(
     version: VersionHeader<'_>,
     meta: RequestMeta,
     request: Request,
+    form: AnswerForm,
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let headers = &visit.head.headers;
@@ -100,6 +103,7 @@ async fn serve_request(
             Ok(answer)
         }
         Method::Listen => {
+            media::expect_event_stream(headers)?;
             // A subscription is a stream that stays, not a request under way.
             let record = permit.record.clone();
             drop(permit);
@@ -110,6 +114,6 @@ async fn serve_request(
             Ok(listening)
         }
         _ if request.method.is_of_task() => task::serve(visit, request, permit).await,
-        _ => Ok(call::serve(visit, meta, checked, caller, request, permit).await),
+        _ => Ok(call::serve(visit, meta, checked, caller, request, form, permit).await),
     }
 }

@@ -13,7 +13,7 @@ use crate::incoming::Incoming;
 use crate::permit::RequestPermit;
 use crate::refused::Refused;
 use crate::state::EdgeState;
-use crate::transport::{ClientTransport, Mount};
+use crate::transport::{ClientTransport, Mount, is_at};
 use crate::visit::Visit;
 use crate::{legacy, media, modern};
 
@@ -22,7 +22,7 @@ pub(crate) struct Streamable;
 
 impl ClientTransport for Streamable {
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
-        (head.uri.path() == edge.config.path).then_some(Mount {
+        is_at(head, &edge.config.path).then_some(Mount {
             route: edge.routes.mcp,
             allow: "GET, POST, DELETE, OPTIONS",
         })
@@ -46,7 +46,7 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
     let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
     permit.places[0] = std::mem::take(&mut visit.places);
     media::expect_json_body(headers)?;
-    media::expect_both(headers)?;
+    let form = media::answer_form(headers, edge.config.json_response)?;
     let version = VersionHeader::of(headers);
     let session = legacy::session_id(headers)?;
     let text = visit.read(http_body, &mut permit).await?;
@@ -56,9 +56,9 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
     let serving = async {
         visit.admit(&message, &mut permit).await?;
         match selected {
-            Ok(Selected::Legacy) => legacy::post(&visit, session, message, permit).await,
+            Ok(Selected::Legacy) => legacy::post(&visit, session, message, form, permit).await,
             Ok(Selected::Modern(meta)) => {
-                modern::serve(&visit, version, meta, message, permit).await
+                modern::serve(&visit, version, meta, message, form, permit).await
             }
             Err(refusal) => Err(refusal.into()),
         }

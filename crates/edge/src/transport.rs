@@ -52,6 +52,14 @@ pub(crate) trait ClientTransport {
     ) -> impl Future<Output = Result<Response, Refused>> + Send;
 }
 
+/// Whether a request is for a configured path, with or without a slash at its end: the routers of most servers make no
+/// difference.
+pub(crate) fn is_at(head: &Parts, configured: &str) -> bool {
+    let bare = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
+    let path = head.uri.path();
+    path[..bare(path)] == configured[..bare(configured)]
+}
+
 /// Where a transport serves a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mount {

@@ -34,7 +34,7 @@ use crate::authorize;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
-use crate::transport::{ClientTransport, Mount};
+use crate::transport::{ClientTransport, Mount, is_at};
 use crate::upgrade;
 use crate::visit::Visit;
 
@@ -45,7 +45,7 @@ impl ClientTransport for WebSocket {
     /// Also where it is turned off: then that is said, and not that something is wrong with a GET.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
-        (asked && head.uri.path() == edge.config.path).then_some(Mount {
+        (asked && is_at(head, &edge.config.path)).then_some(Mount {
             route: edge.routes.mcp,
             allow: "GET, POST, DELETE, OPTIONS",
         })

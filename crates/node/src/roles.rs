@@ -176,6 +176,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
             public_base: server.public_base.clone(),
             ..HttpSsePaths::default()
         }),
+        json_response: server.json_response,
         websocket: server.websocket,
         allowed_hosts: if server.allowed_hosts.is_empty() {
             for_address.allowed_hosts

@@ -31,6 +31,8 @@ mod legacy_tasks;
 mod narration;
 #[path = "e2e/oauth.rs"]
 mod oauth;
+#[path = "e2e/odd_requests.rs"]
+mod odd_requests;
 #[path = "e2e/one_text.rs"]
 mod one_text;
 #[path = "e2e/openapi.rs"]

@@ -184,7 +184,11 @@ struct Wire<'a> {
 impl<'a> Wire<'a> {
     fn into_message(self, text: &Bytes) -> Result<Message, InvalidMessage> {
         let raw = |value: &RawValue| RawJson::from_valid(text.slice_ref(value.get().as_bytes()));
-        let id = self.id.map(|id| RequestId::from_json(&raw(id)));
+        // Clients that write members without a value as null put the id into notifications too.
+        let id = self
+            .id
+            .filter(|id| id.get() != "null" || !self.names_notification());
+        let id = id.map(|id| RequestId::from_json(&raw(id)));
         let known = id.clone().and_then(Result::ok);
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
         // Parsers disagree on which of two equal members counts; a message that two hops could
@@ -223,6 +227,13 @@ impl<'a> Wire<'a> {
         };
         let id = id.ok_or_else(|| invalid("a response must have an id"))?;
         Ok(Message::Response(Response { id, outcome }))
+    }
+}
+
+impl Wire<'_> {
+    fn names_notification(&self) -> bool {
+        let method = self.method.and_then(plain_string);
+        method.is_some_and(|method| method.starts_with("notifications/"))
     }
 }
 

@@ -88,6 +88,12 @@ impl RawJson {
         Some(self.part(value))
     }
 
+    /// The cursor in the parameters of a list request. Clients whose cursor is a plain string send `""` for none.
+    pub fn cursor(&self) -> Option<Self> {
+        let cursor = self.member("cursor")?;
+        (!matches!(cursor.as_str(), "null" | "\"\"")).then_some(cursor)
+    }
+
     /// The content of an object's member that is a JSON string. It is copied only where it holds an escape.
     pub fn member_text(&self, name: &str) -> Option<Cow<'_, str>> {
         let [text] = self.member_texts([name]);

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use shoal_protocol::{Era, RawJson, RawObject, RpcError};
+use shoal_protocol::{Era, RawJson, RpcError};
 
 /// One list in both eras, as complete results.
 #[derive(Debug, Default)]
@@ -61,10 +61,7 @@ impl Pages {
             Era::Legacy => &self.legacy,
             Era::Modern => &self.modern,
         };
-        let cursor = params
-            .and_then(RawObject::of)
-            .and_then(|params| params.get("cursor"))
-            .filter(|cursor| cursor.as_str() != "null");
+        let cursor = params.and_then(RawJson::cursor);
         let number = match cursor {
             None => Some(0),
             Some(cursor) => self.number(&cursor).filter(|number| *number > 0),

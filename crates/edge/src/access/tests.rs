@@ -83,6 +83,38 @@ fn a_listed_origin_may_call_any_served_host() {
 }
 
 #[test]
+fn a_page_of_a_listed_host_may_call_that_host() {
+    let listed = access(&["mcp.example.com", "b.example.com"], &[]);
+    for (host, origin) in [
+        ("mcp.example.com", "https://mcp.example.com"),
+        ("MCP.example.com", "https://mcp.example.com:443"),
+        ("mcp.example.com:80", "http://mcp.example.com"),
+        ("mcp.example.com:8443", "https://mcp.example.com:8443"),
+    ] {
+        assert!(check(&listed, host, Some(origin)).is_ok(), "{origin}");
+    }
+    for (host, origin) in [
+        ("mcp.example.com", "https://b.example.com"),
+        ("mcp.example.com", "https://mcp.example.com:8443"),
+        ("mcp.example.com", "https://mcp.example.com.evil.com"),
+        ("mcp.example.com", "ftp://mcp.example.com"),
+        ("mcp.example.com", "https://a.mcp.example.com"),
+    ] {
+        assert!(check(&listed, host, Some(origin)).is_err(), "{origin}");
+    }
+    // A name that was rebound is welcome here, and its page is not.
+    let any = access(&["*"], &[]);
+    assert!(check(&any, "evil.com", Some("https://evil.com")).is_err());
+}
+
+#[test]
+fn an_extension_may_call_if_it_is_listed() {
+    let access = access(&[], &["chrome-extension://abcdef"]);
+    assert!(check(&access, "localhost", Some("chrome-extension://abcdef")).is_ok());
+    assert!(check(&access, "localhost", Some("chrome-extension://other")).is_err());
+}
+
+#[test]
 fn an_absolute_uri_must_be_welcome_too() {
     let access = access(&[], &[]);
     let request = Request::builder()

@@ -19,12 +19,13 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::{OpenedSession, parse_session_id, to};
 use crate::backlog::Reader;
 use crate::incoming::Incoming;
+use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::single_streams::SingleStream;
 use crate::state::EdgeState;
-use crate::transport::{ClientTransport, Mount};
+use crate::transport::{ClientTransport, Mount, is_at};
 use crate::visit::Visit;
 use crate::{media, sse};
 
@@ -35,13 +36,12 @@ pub(crate) struct HttpSse;
 
 impl ClientTransport for HttpSse {
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
-        let path = head.uri.path();
         match edge.config.http_sse.as_ref()? {
-            paths if path == paths.stream => Some(Mount {
+            paths if is_at(head, &paths.stream) => Some(Mount {
                 route: edge.routes.sse_stream,
                 allow: "GET, OPTIONS",
             }),
-            paths if path == paths.messages => Some(Mount {
+            paths if is_at(head, &paths.messages) => Some(Mount {
                 route: edge.routes.sse_messages,
                 allow: "POST, OPTIONS",
             }),
@@ -107,7 +107,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     let (incoming, body) = Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
     let delivering = async {
         visit.admit(&body, &mut permit).await?;
-        super::deliver(&visit, session, body, permit).await
+        super::deliver(&visit, session, body, AnswerForm::JsonOrStream, permit).await
     };
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }

@@ -23,25 +23,6 @@ use shoal_telemetry::metrics::StreamKind;
 /// which clients are spread, so that most calls end before.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// Requests whose answers cannot be read any more once their connection ends.
-struct Unanswerable(HandedOver);
-
-impl Unanswerable {
-    fn answers(&self) -> impl Iterator<Item = Bytes> {
-        let why = "its edge was shut down before it ended";
-        let failure = match self.0.once {
-            true => {
-                let why = format!("{why}, and its answer cannot be fetched elsewhere");
-                CallFailure::outcome_unknown(why)
-            }
-            false => CallFailure::not_executed(why),
-        };
-        let error = failure.to_rpc();
-        let ids = self.0.id.iter().chain(&self.0.ids_of_batch);
-        ids.map(move |id| error_response(id, &error))
-    }
-}
-
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
 pub(super) struct StreamFrames {
     events: EventStream,
@@ -61,7 +42,7 @@ pub(super) struct StreamFrames {
     /// What its requests hold of quotas.
     places: Option<SessionPlaces>,
     /// What the client is told that cannot come back, since it was told no id.
-    unanswered: Option<Unanswerable>,
+    unanswered: Option<HandedOver>,
     /// Ready when the node ends before the calls of such clients.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
@@ -82,7 +63,7 @@ impl StreamFrames {
         record: Option<RequestRecord>,
         (handed, places): (HandedOver, Option<SessionPlaces>),
     ) -> Self {
-        let unanswered = Some(Unanswerable(handed));
+        let unanswered = Some(handed);
         let of_post = (record, places, unanswered);
         Self::new(events, StreamKind::Call, visit, false, of_post)
     }
@@ -95,7 +76,7 @@ impl StreamFrames {
         (record, places, unanswered): (
             Option<RequestRecord>,
             Option<SessionPlaces>,
-            Option<Unanswerable>,
+            Option<HandedOver>,
         ),
     ) -> Self {
         let edge = visit.edge;
@@ -146,7 +127,7 @@ impl StreamFrames {
         };
         self.ended = true;
         let mut frames = BytesMut::new();
-        for answer in unanswered.answers() {
+        for answer in unanswered.answers_of_drain() {
             if let Some(record) = &self.record {
                 record.wrote(&answer);
             }

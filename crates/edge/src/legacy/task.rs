@@ -109,7 +109,7 @@ pub(super) async fn serve(
     let refused = |error: &RpcError| Ok(Delivered::Json(error_response(&request.id, error)));
     if request.method == Method::TasksList {
         let params = request.params.as_ref();
-        return match params.is_some_and(|params| params.member("cursor").is_some()) {
+        return match params.is_some_and(|params| params.cursor().is_some()) {
             false => list(visit, &request.id, own.ids).await.map(Delivered::Json),
             true => refused(&RpcError::invalid_params(
                 "params.cursor is none that was given out: all tasks are on the first page",

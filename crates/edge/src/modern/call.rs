@@ -22,6 +22,7 @@ use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
 use crate::backlog::Reader;
 use crate::held_places::CallPlaces;
+use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::recorder::RequestRecord;
 use crate::refusal::{BacklogFull, Refusal};
@@ -36,6 +37,7 @@ pub(super) async fn serve(
     checked: Checked,
     caller: Caller,
     request: Request,
+    form: AnswerForm,
     mut permit: RequestPermit,
 ) -> Response {
     let edge = visit.edge;
@@ -50,6 +52,16 @@ pub(super) async fn serve(
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate, places);
     let first = match run.ended() {
         Some(ending) => Some(Step::Ended(ending)),
+        None if form == AnswerForm::Json => tokio::select! {
+            ending = run.ending() => Some(Step::Ended(ending)),
+            why = visit.until_revoked() => {
+                let error = cut_off(why, run.durability());
+                if let Some(record) = &permit.record {
+                    record.ended(&Outcome::Error(error.clone()));
+                }
+                return answer::json(StatusCode::OK, error_response(&id, &error));
+            }
+        },
         None => {
             let step = std::future::poll_fn(|cx| run.poll_step(cx));
             timeout(timing.stream_after, step).await.ok()

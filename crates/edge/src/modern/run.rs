@@ -103,6 +103,15 @@ impl CallRun {
         Some(Ending::of(outcome))
     }
 
+    /// Waits for the end, and leaves out what comes before. Cancellation safe.
+    pub(super) async fn ending(&mut self) -> Ending {
+        loop {
+            if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
+                return ending;
+            }
+        }
+    }
+
     fn planned(&mut self, planned: Planned) -> RunState {
         match planned {
             Ok(plan) => {

@@ -10,7 +10,7 @@ use shoal_ports::Principal;
 use crate::server::{Server, header, rpc};
 
 #[tokio::test]
-async fn a_preflight_is_answered_for_an_allowed_origin_only() {
+async fn a_preflight_is_answered_and_a_foreign_page_reads_why_it_is_refused() {
     let server = Server::with(|config| {
         config.allowed_origins = vec!["https://app.example.com".into()];
     })
@@ -34,9 +34,17 @@ async fn a_preflight_is_answered_for_an_allowed_origin_only() {
     assert_eq!(headers, "content-type, mcp-param-region");
     assert!(header(&allowed, "access-control-allow-methods").contains("DELETE"));
 
-    let foreign = ask("https://evil.example.com").await.unwrap();
-    assert_eq!(foreign.status(), 403);
-    assert_eq!(header(&foreign, "access-control-allow-origin"), "");
+    let evil = "https://evil.example.com";
+    let foreign = ask(evil).await.unwrap();
+    assert_eq!(foreign.status(), 204);
+    assert_eq!(header(&foreign, "access-control-allow-origin"), evil);
+    let body = rpc("ping", &json!({})).to_string();
+    let refused = server.post(body).header("origin", evil);
+    let refused = refused.send().await.unwrap();
+    assert_eq!(refused.status(), 403);
+    assert_eq!(header(&refused, "access-control-allow-origin"), evil);
+    assert!(refused.text().await.unwrap().contains("may not call"));
+    assert!(server.gateway.delivered.lock().is_empty());
 }
 
 #[tokio::test]

@@ -29,6 +29,9 @@ settings! {
         pub path: String = "/mcp".to_owned(),
         /// Serves the HTTP+SSE transport of 2024-11-05 as well, on `/sse` and `/messages`.
         pub http_sse: bool = true,
+        /// Answers every POST with JSON and never with a stream, for clients that ask for streams and cannot read them, such as
+        /// Copilot Studio. The progress, the log messages and the questions of a call are left out.
+        pub json_response: bool = false,
         /// Serves sessions over WebSocket as well, at the path of the MCP endpoint, after the community's draft SEP-1288.
         pub websocket: bool = false,
         /// What a proxy in front strips from the path; clients of HTTP+SSE are told it.

@@ -167,7 +167,7 @@ async fn a_pool_that_does_not_start_keeps_the_node_from_traffic() {
 #[tokio::test]
 async fn a_wrong_path_is_told_the_right_one() {
     let server = Server::start(&["--demo"]).await;
-    let url = server.mcp.replace("/mcp", "/");
+    let url = server.mcp.replace("/mcp", "/mpc");
     let answer = reqwest::get(url).await.unwrap();
     assert_eq!(answer.status(), 404);
     assert!(

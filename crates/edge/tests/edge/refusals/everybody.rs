@@ -328,11 +328,11 @@ pub(super) async fn malformed(page: &mut Page) {
     let server = Server::start().await;
     let accept = server
         .request(Method::POST, "/mcp")
-        .header("accept", "application/json");
+        .header("accept", "text/event-stream");
     let accept = accept
         .header("content-type", "application/json")
         .body(ping());
-    page.check("Accept without both types on POST", accept)
+    page.check("Accept without application/json on POST", accept)
         .await;
     let content_type = server.request(Method::POST, "/mcp").header("accept", "*/*");
     let content_type = content_type

@@ -1,0 +1,150 @@
+//! The answer to a POST of a client that takes only JSON: its stream is read here, to the last response.
+//!
+//! Notifications are left out. A question of the call is refused in the client's name, which could not read it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_ports::{Backoff, EventStream, GatewayError, SessionId, StreamItem};
+use shoal_protocol::{Body, EventId, Message, Outcome, Response, RpcError, batch};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{HandedOver, pass, to};
+use crate::refusal::Refusal;
+use crate::refused::Refused;
+use crate::visit::Visit;
+
+/// How often a stream is opened again that says nothing new.
+const ATTEMPTS: usize = 4;
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The responses of a session to what was posted.
+pub(super) struct Whole<'a> {
+    visit: &'a Visit<'a>,
+    session: SessionId,
+    /// One response ends the stream, unless a batch was posted.
+    is_batch: bool,
+    responses: Vec<Bytes>,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(visit: &'a Visit<'a>, session: SessionId, is_batch: bool) -> Self {
+        Self {
+            visit,
+            session,
+            is_batch,
+            responses: Vec::new(),
+        }
+    }
+
+    /// Reads the answer, on other connections to the session too if its node changes.
+    ///
+    /// # Errors
+    /// The token of the client is taken back, or the stream cannot be read to its end.
+    pub(super) async fn read(
+        mut self,
+        stream: EventStream,
+        handed: &HandedOver,
+    ) -> Result<Bytes, Refused> {
+        let edge = self.visit.edge;
+        let deadline = Instant::now() + edge.config.timing.call_deadline;
+        let cut_off = edge.load.waits_end();
+        let revoked = self.visit.until_revoked();
+        let read = tokio::select! {
+            read = timeout_at(deadline, self.read_all(stream)) => read,
+            why = revoked => return Err(Refusal::Unauthenticated(why).into()),
+            () = cut_off.cancelled() => {
+                self.responses = handed.answers_of_drain().collect();
+                Ok(Ok(()))
+            }
+        };
+        read.unwrap_or_else(|_| Err(lost().into()))?;
+        Ok(match self.is_batch {
+            true => batch(&self.responses),
+            false => self.responses.pop().unwrap_or_default(),
+        })
+    }
+
+    async fn read_all(&mut self, mut stream: EventStream) -> Result<(), Refused> {
+        let mut backoff = Backoff::new(PAUSE, LONGEST_PAUSE);
+        let mut fruitless = 0;
+        loop {
+            let from = stream.cursor;
+            let (cursor, end) = self.read_connection(&mut stream).await?;
+            let pause = match end {
+                End::Answered => return Ok(()),
+                End::Closed => backoff.pause(),
+                End::ComeBack(after) => after,
+            };
+            fruitless = if cursor == from { fruitless + 1 } else { 0 };
+            if fruitless == ATTEMPTS {
+                return Err(lost().into());
+            }
+            drop(stream);
+            sleep(pause).await;
+            let to = to(self.visit, self.session.clone());
+            let gateway = &self.visit.edge.gateway;
+            stream = gateway.listen(&to, Some(cursor)).await?;
+        }
+    }
+
+    /// Reads until the stream ends; returns where that is.
+    async fn read_connection(
+        &mut self,
+        stream: &mut EventStream,
+    ) -> Result<(EventId, End), Refused> {
+        let mut cursor = stream.cursor;
+        loop {
+            match stream.items.recv().await {
+                Some(StreamItem::Event { id, data }) => {
+                    cursor = id;
+                    if self.take(data).await? {
+                        return Ok((cursor, End::Answered));
+                    }
+                }
+                Some(StreamItem::Prime { id }) => cursor = id,
+                Some(StreamItem::Passing { .. }) => {}
+                Some(StreamItem::Retry(after)) => return Ok((cursor, End::ComeBack(after))),
+                None if self.is_batch && !self.responses.is_empty() => {
+                    return Ok((cursor, End::Answered));
+                }
+                Some(StreamItem::Moved) | None => return Ok((cursor, End::Closed)),
+            }
+        }
+    }
+
+    /// Takes a message; whether it was the last.
+    async fn take(&mut self, data: Bytes) -> Result<bool, Refused> {
+        match Message::parse(&data) {
+            Ok(Message::Response(_)) => {
+                self.responses.push(data);
+                Ok(!self.is_batch)
+            }
+            Ok(Message::Request(question)) => {
+                let refused = RpcError::method_not_found(question.method.as_str());
+                let answer = Message::Response(Response {
+                    id: question.id,
+                    outcome: Outcome::Error(refused),
+                });
+                let session = self.session.clone();
+                Box::pin(pass(self.visit, session, Body::Single(answer), None)).await?;
+                Ok(false)
+            }
+            Ok(Message::Notification(_)) | Err(_) => Ok(false),
+        }
+    }
+}
+
+/// Why a connection to the session ended.
+enum End {
+    Answered,
+    Closed,
+    ComeBack(Duration),
+}
+
+fn lost() -> GatewayError {
+    GatewayError::Unreachable {
+        reason: "its answer could not be read".to_owned(),
+    }
+}
