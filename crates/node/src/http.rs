@@ -51,8 +51,10 @@ pub struct HttpLimits {
     pub headers: usize,
     /// Bytes of the headers of one request.
     pub header_bytes: usize,
-    /// How long a connection may take to send the headers of its next request.
+    /// How long a connection may take to send the headers of a request, from their first byte; a new one, from its start.
     pub header_timeout: Duration,
+    /// How long a connection of HTTP/1.1 may idle between two requests.
+    pub idle_timeout: Duration,
     /// How long a client may take nothing of what waits for it before its connection is closed, or its stream reset.
     pub write_timeout: Duration,
 }

@@ -242,6 +242,7 @@ fn http_limits(settings: &Settings) -> HttpLimits {
         headers: limits.headers,
         header_bytes: limits.header_bytes,
         header_timeout: settings.server.header_timeout.get(),
+        idle_timeout: settings.server.idle_timeout.get(),
         write_timeout: settings.server.write_timeout.get(),
     }
 }

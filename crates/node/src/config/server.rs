@@ -60,10 +60,13 @@ settings! {
         /// Lets operators call tools from the console. The principal of these calls is `shoal-console`, and its limits
         /// apply. If clients need a token, this also needs `operators` or `admin_token`.
         pub console_calls: bool = true,
-        /// How long a connection may take to send the headers of its next request; also how long it may idle between
-        /// two. Set it longer than the idle timeout of the load balancer in front. Otherwise the balancer sends
-        /// requests on connections that Shoal is closing.
+        /// How long a connection may take to send the headers of a request, from the first byte. A new connection must send
+        /// the first byte within this time.
         pub header_timeout: Period = Period::seconds(75),
+        /// How long a connection of HTTP/1.1 may idle between two requests. Set it longer than the load balancer in front
+        /// keeps unused connections. Otherwise the balancer sends requests on connections that Shoal is closing, and they
+        /// are lost.
+        pub idle_timeout: Period = Period::seconds(620),
         /// How long the body of a request may take to arrive.
         pub body_timeout: Period = Timing::default().body.into(),
         /// How long a client may read nothing while data waits for it. Then Shoal closes its connection (over HTTP/2,

@@ -81,7 +81,8 @@ impl<S: RequestService> Protocols<S> {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.header_timeout)
+            // hyper counts from the end of the last answer; from the first byte on, the stream does.
+            .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
         // hyper fills its table anew for each request where it is told how long that is, even if it is told what it takes itself.
         if limits.headers != HYPER_HEADERS {
@@ -184,7 +185,7 @@ impl<S: RequestService> Protocols<S> {
         idling: Idling,
         ending: &Ending,
     ) -> hyper::Result<()> {
-        let (stream, seen) = WatchedStream::new(stream, self.head);
+        let (stream, seen) = WatchedStream::new(stream, self.head, self.header_timeout);
         let requests = idling.requests(Arc::clone(&seen));
         let number = AtomicU64::new(0);
         let upgrade = Mutex::new(None);

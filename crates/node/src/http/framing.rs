@@ -101,6 +101,11 @@ impl Framing {
         !matches!(self.next, Next::Head) || self.head.begun || self.line.last.is_some()
     }
 
+    /// Whether a head has begun and not ended.
+    pub(super) fn is_in_head(&self) -> bool {
+        matches!(self.next, Next::Head) && self.is_amid()
+    }
+
     fn skip<'b>(
         &mut self,
         bytes: &'b [u8],

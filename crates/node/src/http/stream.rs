@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
 use super::framing::{Fault, Framing};
 use super::refusal::{HeadLimits, Refusal};
@@ -28,6 +28,10 @@ pub(super) struct WatchedStream {
     framing: Framing,
     seen: Arc<Seen>,
     limits: HeadLimits,
+    /// How long a head may take from its first byte to its last.
+    head_within: Duration,
+    /// Runs while the rest of a head is waited for.
+    head_timer: Option<Pin<Box<Sleep>>>,
     /// What is written instead of hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
@@ -54,13 +58,19 @@ impl Seen {
 }
 
 impl WatchedStream {
-    pub(super) fn new(stream: Wire, limits: HeadLimits) -> (Self, Arc<Seen>) {
+    pub(super) fn new(
+        stream: Wire,
+        limits: HeadLimits,
+        head_within: Duration,
+    ) -> (Self, Arc<Seen>) {
         let seen = Arc::<Seen>::default();
         let watched = Self {
             stream,
             framing: Framing::default(),
             seen: Arc::clone(&seen),
             limits,
+            head_within,
+            head_timer: None,
             refusal: None,
             ended: false,
         };
@@ -97,6 +107,17 @@ impl WatchedStream {
         .await;
     }
 
+    /// Ready if a head that has begun takes too long.
+    fn poll_head_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.framing.is_in_head() {
+            return Poll::Pending;
+        }
+        let timer = self
+            .head_timer
+            .get_or_insert_with(|| Box::pin(sleep(self.head_within)));
+        timer.as_mut().poll(cx)
+    }
+
     /// Writes what replaces hyper's refusal.
     fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(refusal) = self.refusal.as_mut().filter(|refusal| !refusal.is_empty()) {
@@ -125,11 +146,20 @@ impl AsyncRead for WatchedStream {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = into.filled().len();
-        ready!(Pin::new(&mut this.stream).poll_read(cx, into))?;
+        match Pin::new(&mut this.stream).poll_read(cx, into) {
+            Poll::Ready(read) => read?,
+            Poll::Pending => {
+                ready!(this.poll_head_timer(cx));
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
         let bytes = &into.filled()[before..];
         this.ended |= bytes.is_empty();
         if let Some(fault) = this.framing.read(bytes) {
             let _ = this.seen.fault.set(fault);
+        }
+        if !this.framing.is_in_head() {
+            this.head_timer = None;
         }
         this.seen
             .amid

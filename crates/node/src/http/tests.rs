@@ -31,6 +31,7 @@ fn limits() -> HttpLimits {
         headers: 10,
         header_bytes: 8192,
         header_timeout: Duration::from_millis(200),
+        idle_timeout: SOON,
         write_timeout: Duration::from_millis(200),
     }
 }
@@ -131,6 +132,32 @@ async fn whoever_sends_no_headers_is_cut_off() {
 }
 
 #[tokio::test]
+async fn a_connection_may_idle_for_longer_than_a_head_may_take() {
+    let (address, _server) = serve(&limits());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    for _ in 0..2 {
+        stream.write_all(REQUEST).await.unwrap();
+        assert!(answer(&mut stream).await.ends_with("hello"));
+        tokio::time::sleep(2 * limits().header_timeout).await;
+    }
+    stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
+    let said = answer(&mut stream).await;
+    assert!(said.is_empty() || said.contains("408"), "{said}");
+}
+
+#[tokio::test]
+async fn a_connection_that_idles_for_too_long_is_closed() {
+    let brief = HttpLimits {
+        idle_timeout: limits().header_timeout,
+        ..limits()
+    };
+    let (address, _server) = serve(&brief);
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(REQUEST).await.unwrap();
+    assert!(all(&mut stream).await.ends_with("hello"));
+}
+
+#[tokio::test]
 async fn too_many_headers_are_refused() {
     let (address, _server) = serve(&limits());
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -146,6 +173,7 @@ async fn connections_beyond_the_limit_wait() {
     let one = HttpLimits {
         connections: 1,
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let (address, _server, gate) = serve_gated(&one);
@@ -169,6 +197,7 @@ async fn connections_beyond_the_limit_wait() {
 async fn closing_lets_requests_finish_and_closes_idle_connections() {
     let patient = HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let (address, server, gate) = serve_gated(&patient);
@@ -190,6 +219,7 @@ async fn closing_lets_requests_finish_and_closes_idle_connections() {
 async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
     let patient = HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let (address, server, gate) = serve_gated(&patient);
@@ -233,6 +263,7 @@ async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
 async fn closing_does_not_wait_for_ever() {
     let patient = HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let (address, server, gate) = serve_gated(&patient);

@@ -47,6 +47,7 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     let no_time = those!(
         settings: [
             server.header_timeout,
+            server.idle_timeout,
             server.write_timeout,
             server.tls.reread,
             server.tls.handshake_timeout,

@@ -47,6 +47,7 @@ fn serve() -> (SocketAddr, HttpServer) {
         );
     let limits = HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -172,6 +173,7 @@ async fn a_long_target_is_refused_in_words() {
     let limits = HttpLimits {
         header_bytes: 128 << 10,
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();

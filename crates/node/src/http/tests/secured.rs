@@ -100,6 +100,7 @@ impl Drop for Files {
 fn patient() -> HttpLimits {
     HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         write_timeout: SOON,
         ..limits()
     }

@@ -21,6 +21,7 @@ fn serve() -> (SocketAddr, HttpServer) {
     let router = Router::new().route("/mcp", echo);
     let limits = HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -83,6 +83,7 @@ fn serve(held: &Held) -> (std::net::SocketAddr, HttpServer) {
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let limits = HttpLimits {
         header_timeout: SOON,
+        idle_timeout: SOON,
         ..limits()
     };
     (bound.address(), bound.serve(router, &limits))
