@@ -20,6 +20,7 @@ mod resource_filter;
 mod resource_uri;
 mod rules;
 mod schema;
+mod schema_repair;
 mod search_cost;
 mod template;
 mod tool;

@@ -141,7 +141,16 @@ fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
         tracing::warn!(
             pool,
             tool = &*tool.name,
-            "a tool is listed as taking any object: its inputSchema is not of type object, or is malformed"
+            "a tool is listed as taking any object: its inputSchema does not describe one"
+        );
+    }
+    if !tool.repairs.is_empty() {
+        let repairs = tool.repairs.join("; ");
+        tracing::info!(
+            pool,
+            tool = &*tool.name,
+            repairs,
+            "the inputSchema of a tool was changed, since clients would refuse it"
         );
     }
     Some(Arc::new(tool))

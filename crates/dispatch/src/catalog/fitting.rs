@@ -3,6 +3,7 @@
 use shoal_protocol::{RawJson, RawObject};
 
 use super::conflict::ItemKind;
+use super::schema_repair::Schema;
 
 /// What a value must be.
 enum Shape {
@@ -148,25 +149,17 @@ pub(super) fn server_info(raw: RawJson) -> Option<RawJson> {
     }
 }
 
-/// Whether clients take this for the schema of an object.
-pub(super) fn is_schema_of_object(schema: &RawJson) -> bool {
-    let Some(schema) = RawObject::of(schema) else {
-        return false;
-    };
-    let kind = schema.get("type").and_then(|kind| kind.string());
-    let properties = schema.get("properties").is_none_or(|properties| {
-        let properties = RawObject::of(&properties);
-        properties.is_some_and(|all| all.iter().all(|(_, schema)| schema.is_object()))
-    });
-    let required = schema.get("required");
-    let required = required.is_none_or(|names| names.read::<Vec<String>>().is_ok());
-    kind.as_deref() == Some("object") && properties && required
-}
-
 fn fit(value: &RawJson, shape: &Shape, lost: &mut Vec<String>) -> Fit {
     let fits = match shape {
         Shape::ListOf(item) => return fit_list(value, item, lost),
         Shape::Members(members) => return fit_members(value, members, lost),
+        Shape::Schema => {
+            return match Schema::of(value) {
+                Schema::Fits => Fit::AsItIs,
+                Schema::Repaired(repaired) => Fit::Instead(repaired.schema),
+                Schema::Unfit => Fit::No,
+            };
+        }
         Shape::Text => value.string().is_some(),
         Shape::Flag => matches!(value.as_str(), "true" | "false"),
         Shape::Number => value.read::<f64>().is_ok(),
@@ -177,7 +170,6 @@ fn fit(value: &RawJson, shape: &Shape, lost: &mut Vec<String>) -> Fit {
             .string()
             .is_some_and(|it| words.contains(&it.as_str())),
         Shape::Object => value.is_object(),
-        Shape::Schema => is_schema_of_object(value),
     };
     match fits {
         true => Fit::AsItIs,

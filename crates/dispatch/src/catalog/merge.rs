@@ -178,8 +178,7 @@ impl Merge {
         }
         if tool.takes_anything {
             degraded(
-                "listed as taking any object: its inputSchema is not of type object, or is malformed"
-                    .to_owned(),
+                "listed as taking any object: its inputSchema does not describe one".to_owned(),
             );
         }
         let listed = tool.listed.as_ref().unwrap_or(&tool.raw);

@@ -6,8 +6,10 @@ use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{InvalidParamHeader, ParamHeaders, RawJson, RawObject};
 
 use super::checker::Checker;
-use super::fitting;
 use super::schema::{self, SchemaError};
+use super::schema_repair::{Repaired, Schema};
+
+const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 
 /// A tool as its backend described it, with what Shoal needs to know of it.
 #[derive(Debug)]
@@ -18,8 +20,10 @@ pub(crate) struct Tool {
     pub(crate) raw: RawJson,
     /// How it is listed, where that is not as its backend described it.
     pub(crate) listed: Option<RawJson>,
-    /// Whether it is listed as taking any object: clients would refuse the whole list for what it says of its arguments.
+    /// Whether it is listed as taking any object: what it says of its arguments describes none.
     pub(crate) takes_anything: bool,
+    /// What was changed in the schema of its arguments, which clients would otherwise refuse with the whole list.
+    pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
     /// What it says of its calls as tasks, if it does.
     pub(crate) task_support: Option<TaskSupport>,
@@ -64,9 +68,19 @@ impl Tool {
         let object = RawObject::of(raw)?;
         let name = object.get("name")?.string()?.into();
         let given = object.get("inputSchema");
-        let takes_an_object = given.as_ref().is_some_and(fitting::is_schema_of_object);
         let task_support = TaskSupport::said(&object);
-        let schema = given.unwrap_or(RawJson::from_static("{}"));
+        let (fit, schema) = match given {
+            Some(given) => (Schema::of(&given), given),
+            None => (Schema::Unfit, RawJson::from_static("{}")),
+        };
+        let takes_anything = fit == Schema::Unfit;
+        let (schema, listed_schema, repairs) = match fit {
+            Schema::Fits => (schema, None, Vec::new()),
+            Schema::Repaired(Repaired { schema, changes }) => {
+                (schema.clone(), Some(schema), changes)
+            }
+            Schema::Unfit => (schema, Some(ANY_OBJECT), Vec::new()),
+        };
         let (checker, headers) = match schema::read(&schema) {
             Ok(value) => (Checker::of(&value), ParamHeaders::of_schema(&value)),
             // Nothing of a schema beyond the limits is read.
@@ -75,8 +89,9 @@ impl Tool {
         Some(Self {
             name,
             raw: raw.clone(),
-            listed: listed(&object, takes_an_object, task_support),
-            takes_anything: !takes_an_object,
+            listed: listed(&object, listed_schema, task_support),
+            takes_anything,
+            repairs,
             hints: Hints::of(&object),
             task_support,
             checker,
@@ -89,7 +104,7 @@ impl Tool {
 /// only.
 fn listed(
     object: &RawObject,
-    takes_an_object: bool,
+    schema: Option<RawJson>,
     task_support: Option<TaskSupport>,
 ) -> Option<RawJson> {
     let execution = object.get("execution");
@@ -98,13 +113,12 @@ fn listed(
         let said = execution.as_ref().and_then(|it| it.get("taskSupport"));
         said.is_none_or(|said| said.string().is_none())
     });
-    if takes_an_object && noted.is_none() {
+    if schema.is_none() && noted.is_none() {
         return None;
     }
     let mut listed = object.clone();
-    if !takes_an_object {
-        let any = RawJson::from_static(r#"{"type":"object"}"#);
-        listed.set("inputSchema", any);
+    if let Some(schema) = schema {
+        listed.set("inputSchema", schema);
     }
     if let Some(support) = noted {
         let mut execution = execution.unwrap_or_default();
