@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 /// attach; a backend only runs calls.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// Whether it is ready and what it offers. The catalog's `generations` grow with each change that
-    /// the backend announces, also when the lists read the same afterwards.
+    /// Whether it is ready and what it offers. The catalog's `generations` grow with each change. Code that runs in Shoal's
+    /// process may also announce changes that the lists do not show; an MCP server's announcements count only if they do.
     fn state(&self) -> watch::Receiver<BackendState>;
 
     /// What changes of the resources that were subscribed to. A receiver that is told that it has lagged is to assume that all of them have.

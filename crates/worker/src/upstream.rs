@@ -13,7 +13,7 @@
 //! | `carry` | one call, from its queue to its outcome |
 //! | `sessions` | connections that belong to a session or a principal |
 //! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
-//! | `lists`, `subscriptions` | what the server offers; what changes there |
+//! | `lists`, `list_pace`, `subscriptions` | what the server offers; when that is read again; what changes there |
 
 mod binding;
 mod carry;
@@ -26,6 +26,7 @@ mod last_words;
 mod launcher;
 mod lines;
 mod link;
+mod list_pace;
 mod lists;
 mod modern_side;
 mod outgoing;

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::{Method as HttpMethod, StatusCode};
 use shoal_ports::Backoff;
 use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
 use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
-use crate::upstream::{Line, Origin};
+use crate::upstream::{Line, Origin, STABLE};
 
 /// How long the handshake waits for the stream: what is read after it is then not read too early.
 const SOON: Duration = Duration::from_millis(200);
@@ -51,10 +51,13 @@ impl Channel {
                         None if cursor.id.is_none() => self.link.lists_may_have_changed(),
                         None => {}
                     }
-                    backoff.reset();
                     let events = Events::of(answer, config.message_bytes, Duration::ZERO);
-                    self.hear(events, &mut cursor).await;
-                    sleep(cursor.retry.max(first)).await;
+                    let began = Instant::now();
+                    // A server that has no such stream may end it instead of refusing it.
+                    if self.hear(events, &mut cursor).await || began.elapsed() >= STABLE {
+                        backoff.reset();
+                    }
+                    sleep(cursor.retry.max(backoff.pause())).await;
                     continue;
                 }
                 Ok(answer) if may_pass(answer.status()) => {}
@@ -77,12 +80,16 @@ impl Channel {
         }
     }
 
-    async fn hear(&self, mut events: Events, cursor: &mut Cursor) {
+    /// Takes what comes until the stream ends. Returns whether anything came.
+    async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
+        let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {
+            heard = true;
             cursor.pass(&mut event);
             if let Some(text) = event.data {
                 self.link.receive(Line::Whole(text), Origin::Unrelated);
             }
         }
+        heard
     }
 }

@@ -1,56 +1,262 @@
-//! Reading what a server offers.
+//! Reading what a server offers, as far as it can be read.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
-use shoal_ports::{PoolCatalog, RawObjectOrEmpty};
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use shoal_ports::{PoolCatalog, RawObjectOrEmpty, shown};
 use shoal_protocol::{Era, Method, RawJson, RawObject, code};
 
 use super::error::RequestError;
 use super::link::Link;
 
-/// A list of more pages has gone wrong: a server that repeats its cursor for ever.
+/// A list of more pages has gone wrong: its server makes up cursors for ever.
 const MAX_PAGES: usize = 1000;
 /// The pages of all lists, in bytes: they are kept for as long as the server runs.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Characters of a cursor that are shown.
+const SHOWN: usize = 100;
 
-/// Reads every list that the server declares; the generations are left at zero.
-pub(crate) async fn read(link: &Arc<Link>) -> Result<PoolCatalog, RequestError> {
-    let greeting = link.greeting();
-    let mut catalog = PoolCatalog {
-        server_info: greeting.server_info.clone(),
-        instructions: greeting.instructions.clone(),
-        capabilities: RawObjectOrEmpty(greeting.capabilities.clone()),
-        ..PoolCatalog::default()
-    };
-    let mut room = MAX_BYTES;
-    let room = &mut room;
-    let [tools_ttl, resources_ttl, templates_ttl, prompts_ttl] = &mut catalog.ttl_ms;
-    if greeting.declares("tools") {
-        catalog.tools = list(link, Method::ToolsList, "tools", tools_ttl, room).await?;
-    }
-    if greeting.declares("resources") {
-        let method = Method::ResourcesList;
-        catalog.resources = list(link, method, "resources", resources_ttl, room).await?;
-        let method = Method::ResourceTemplatesList;
-        let templates = list(link, method, "resourceTemplates", templates_ttl, room);
-        catalog.resource_templates = templates.await?;
-    }
-    if greeting.declares("prompts") {
-        catalog.prompts = list(link, Method::PromptsList, "prompts", prompts_ttl, room).await?;
-    }
-    Ok(catalog)
+/// One of the lists that a server may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
 }
 
-/// All pages of a list; `ttl` becomes the shortest of theirs, and their bytes are taken from `room`.
-async fn list(
-    link: &Arc<Link>,
-    method: Method,
-    member: &str,
-    ttl: &mut Option<u64>,
-    room: &mut usize,
-) -> Result<Vec<RawJson>, RequestError> {
-    let mut items = Vec::new();
+/// A set of lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Which([bool; 4]);
+
+impl List {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    fn method(self) -> Method {
+        match self {
+            Self::Tools => Method::ToolsList,
+            Self::Resources => Method::ResourcesList,
+            Self::Templates => Method::ResourceTemplatesList,
+            Self::Prompts => Method::PromptsList,
+        }
+    }
+
+    fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources | Self::Templates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    fn of(self, catalog: &PoolCatalog) -> &[RawJson] {
+        match self {
+            Self::Tools => &catalog.tools,
+            Self::Resources => &catalog.resources,
+            Self::Templates => &catalog.resource_templates,
+            Self::Prompts => &catalog.prompts,
+        }
+    }
+
+    fn set(self, catalog: &mut PoolCatalog, items: Vec<RawJson>) {
+        *match self {
+            Self::Tools => &mut catalog.tools,
+            Self::Resources => &mut catalog.resources,
+            Self::Templates => &mut catalog.resource_templates,
+            Self::Prompts => &mut catalog.prompts,
+        } = items;
+    }
+}
+
+impl Which {
+    /// One list.
+    pub(crate) fn only(list: List) -> Self {
+        Self(List::ALL.map(|other| other == list))
+    }
+
+    /// All lists that the server has announced changes of: tools, resources with templates, prompts.
+    pub(crate) fn announced([tools, resources, prompts]: [bool; 3]) -> Self {
+        Self([tools, resources, resources, prompts])
+    }
+
+    /// All others.
+    pub(crate) fn others(self) -> Self {
+        Self(self.0.map(|is_in| !is_in))
+    }
+
+    /// Whether it has none.
+    pub(crate) fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    fn has(self, list: List) -> bool {
+        self.0[list as usize]
+    }
+}
+
+/// What a server offers, with what could not be read of it. A list that could not be read keeps what was known of it.
+#[derive(Clone)]
+pub(crate) struct Lists {
+    /// What it offers; the generations are those of what was known.
+    pub(crate) catalog: PoolCatalog,
+    /// Why a list that it declares could not be read.
+    missing: [Option<RequestError>; 4],
+    /// What is strange about lists that were read.
+    remarks: [Option<String>; 4],
+    /// What was asked for and has not come.
+    pending: Which,
+    /// It says of no list that it has it, but may have some: SDKs' clients ask anyway.
+    undeclared: bool,
+}
+
+/// The lists that were asked for, as they come.
+pub(crate) type Answers = FuturesUnordered<BoxFuture<'static, (List, Result<Pages, RequestError>)>>;
+
+/// All pages of a list.
+pub(crate) struct Pages {
+    items: Vec<RawJson>,
+    /// The shortest of theirs.
+    ttl: Option<u64>,
+    remark: Option<String>,
+}
+
+impl Lists {
+    /// Nothing is read yet, and `known` is what was before.
+    pub(crate) fn of(link: &Link, known: Option<&PoolCatalog>) -> Self {
+        let greeting = link.greeting();
+        let capabilities = List::ALL.map(List::capability);
+        let undeclared = !capabilities.iter().any(|name| greeting.declares(name));
+        let mut lists = Self {
+            catalog: PoolCatalog {
+                server_info: greeting.server_info.clone(),
+                instructions: greeting.instructions.clone(),
+                capabilities: RawObjectOrEmpty(greeting.capabilities.clone()),
+                ..known.cloned().unwrap_or_default()
+            },
+            missing: Default::default(),
+            remarks: Default::default(),
+            pending: Which::default(),
+            undeclared,
+        };
+        for list in List::ALL {
+            if !lists.is_offered(list) {
+                list.set(&mut lists.catalog, Vec::new());
+                lists.catalog.ttl_ms[list as usize] = None;
+            }
+        }
+        lists
+    }
+
+    /// Asks for these lists, where the server may have them. [`Self::take`] takes what comes.
+    pub(crate) fn ask(&mut self, link: &Arc<Link>, which: Which) -> Answers {
+        let asked: Vec<List> = (List::ALL.into_iter())
+            .filter(|list| which.has(*list) && self.is_offered(*list))
+            .collect();
+        self.pending = Which(List::ALL.map(|list| asked.contains(&list)));
+        let kept = List::ALL.iter().filter(|list| !asked.contains(list));
+        let kept = kept
+            .flat_map(|list| list.of(&self.catalog))
+            .map(RawJson::len);
+        let room = Arc::new(AtomicUsize::new(MAX_BYTES.saturating_sub(kept.sum())));
+        let answers = asked.into_iter().map(|list| {
+            let (link, room) = (link.clone(), room.clone());
+            async move { (list, pages(&link, list, &room).await) }.boxed()
+        });
+        answers.collect()
+    }
+
+    /// Takes a list, or why it could not be read.
+    pub(crate) fn take(&mut self, link: &Link, (list, read): (List, Result<Pages, RequestError>)) {
+        let at = list as usize;
+        self.pending.0[at] = false;
+        (self.missing[at], self.remarks[at]) = (None, None);
+        match read {
+            Ok(pages) => {
+                self.remarks[at] = pages.remark;
+                self.catalog.ttl_ms[at] = pages.ttl;
+                list.set(&mut self.catalog, pages.items);
+            }
+            Err(error) if self.undeclared => {
+                tracing::debug!(target: "shoal::upstream", server = link.name(), ?list, %error, "the server does not have a list that it does not declare");
+            }
+            Err(error) => self.missing[at] = Some(error),
+        }
+    }
+
+    /// What has not come yet has not come in time.
+    pub(crate) fn give_up_pending(&mut self) {
+        for at in 0..self.missing.len() {
+            if self.pending.0[at] && !self.undeclared {
+                self.missing[at] = Some(RequestError::TimedOut);
+            }
+        }
+    }
+
+    /// Whether it makes sense to ask for a list.
+    fn is_offered(&self, list: List) -> bool {
+        self.undeclared || self.catalog.declares(list.capability())
+    }
+
+    /// The lists that could not be read.
+    pub(crate) fn missing(&self) -> Which {
+        Which(std::array::from_fn(|at| self.missing[at].is_some()))
+    }
+
+    /// Why the server is of no use: its tools cannot be read, and it offers nothing else.
+    pub(crate) fn useless(&self) -> Option<&RequestError> {
+        let offers_nothing = List::ALL
+            .iter()
+            .all(|list| list.of(&self.catalog).is_empty());
+        self.missing[List::Tools as usize]
+            .as_ref()
+            .filter(|_| offers_nothing)
+    }
+
+    /// What is degraded, in one line.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        let lacking: Vec<String> = self.lacking().collect();
+        (!lacking.is_empty()).then(|| lacking.join("; "))
+    }
+
+    /// Everything that is wrong: what could not be read, and what is strange about lists that were.
+    pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
+        self.lacking().chain(self.remarks.iter().flatten().cloned())
+    }
+
+    fn lacking(&self) -> impl Iterator<Item = String> {
+        List::ALL.into_iter().filter_map(|list| {
+            let why = self.missing[list as usize].as_ref()?;
+            Some(format!("{} could not be read: {why}", list.method()))
+        })
+    }
+}
+
+/// Reads all pages of a list, and takes their bytes from `room`. A page that comes a second time, and a cursor that does, end it.
+async fn pages(link: &Arc<Link>, list: List, room: &AtomicUsize) -> Result<Pages, RequestError> {
+    let (method, member) = (list.method(), list.member());
+    let mut pages = Pages {
+        items: Vec::new(),
+        ttl: None,
+        remark: None,
+    };
     let mut cursor: Option<RawJson> = None;
+    let mut seen: HashSet<Bytes> = HashSet::new();
     for _ in 0..MAX_PAGES {
         let page = match link
             .request(method.clone(), params(link, cursor.take()))
@@ -59,28 +265,48 @@ async fn list(
             Ok(page) => page,
             // Servers declare capabilities more generously than they implement their lists
             // (`resources` without templates is common).
-            Err(RequestError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => break,
+            Err(RequestError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {
+                return Ok(pages);
+            }
             Err(error) => return Err(error),
         };
-        *room = room.checked_sub(page.as_bytes().len()).ok_or_else(|| {
-            RequestError::Unreadable(format!("its lists have more than {MAX_BYTES} bytes"))
-        })?;
+        let less = |room: usize| room.checked_sub(page.len());
+        if room.fetch_update(Relaxed, Relaxed, less).is_err() {
+            let told = format!("its lists have more than {MAX_BYTES} bytes");
+            return Err(RequestError::Unreadable(told));
+        }
         let unreadable =
             |what: String| RequestError::Unreadable(format!("in its answer to {method} {what}"));
         let page = RawObject::of(&page)
             .ok_or_else(|| unreadable("the result is not a JSON object".to_owned()))?;
         let own = page.get("ttlMs").and_then(|own| own.read::<u64>().ok());
-        *ttl = [*ttl, own].into_iter().flatten().min();
-        if let Some(found) = page.get(member) {
-            let found = found.read::<Vec<RawJson>>();
-            items.extend(found.map_err(|_| unreadable(format!("`{member}` is not an array")))?);
+        pages.ttl = [pages.ttl, own].into_iter().flatten().min();
+        if let Some(raw) = page.get(member).filter(|found| found.as_str() != "null") {
+            let found = raw.read::<Vec<RawJson>>();
+            let found = found.map_err(|_| unreadable(format!("`{member}` is not an array")))?;
+            if !found.is_empty() && !seen.insert(raw.to_bytes()) {
+                pages.remark = Some(format!("{method} repeats a page: the list ends before it"));
+                return Ok(pages);
+            }
+            pages.items.extend(found);
         }
         cursor = page.get("nextCursor").filter(|c| c.as_str() != "null");
-        if cursor.is_none() {
-            return Ok(items);
+        let Some(next) = &cursor else {
+            return Ok(pages);
+        };
+        // Beside the pages: an array is no cursor.
+        if !next.as_str().starts_with('[') && !seen.insert(next.to_bytes()) {
+            let next = shown(next.as_str(), SHOWN);
+            pages.remark = Some(format!(
+                "{method} repeats the cursor {next}: the list ends there"
+            ));
+            return Ok(pages);
         }
     }
-    Ok(items)
+    pages.remark = Some(format!(
+        "{method} has more than {MAX_PAGES} pages: the list ends there"
+    ));
+    Ok(pages)
 }
 
 fn params(link: &Link, cursor: Option<RawJson>) -> Option<RawJson> {

@@ -1,24 +1,27 @@
 //! Keeping the lead connection running, and the backend's state true.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use shoal_ports::PoolCatalog;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::error::StartError;
+use super::error::{RequestError, StartError};
 use super::launcher::Launcher;
-use super::lists;
+use super::link::Link;
+use super::list_pace::ListPace;
+use super::lists::{List, Lists, Which};
 use super::restart_delay::RestartDelay;
 use crate::BackendState;
 
-/// Announcements that come within this time are answered with one reading of the lists: servers
-/// that register tools one by one announce each.
-const SETTLE: Duration = Duration::from_millis(50);
+/// How long a server that has told its tools is waited for to tell its other lists, before it takes calls without them.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who is told of the lead connection.
 pub(crate) trait Lead: Send + Sync + 'static {
@@ -40,6 +43,8 @@ pub(crate) struct Supervisor {
     state: watch::Sender<BackendState>,
     /// What was read last; the generations survive restarts.
     catalog: Option<PoolCatalog>,
+    /// What the log says of the lists already.
+    told: BTreeSet<String>,
 }
 
 /// How a lead's time ended.
@@ -82,6 +87,7 @@ impl Supervisor {
             lead: Box::new(lead),
             state,
             catalog: None,
+            told: BTreeSet::new(),
         }
     }
 
@@ -156,31 +162,71 @@ impl Supervisor {
                 return End::NotOpened(error.to_string(), prospect(error.may_pass()));
             }
         };
+        let link = &connection.link;
         // Before the lists are read, so that a change during the reading is not missed.
-        let mut changes = connection.link.changes();
-        let mut seen = *changes.borrow_and_update();
-        match lists::read(&connection.link).await {
-            Ok(catalog) => self.publish(catalog, [0; 3]),
-            Err(error) => {
-                connection.shutdown().await;
-                self.launcher.failed(&connection.link);
-                let reason = format!("its lists could not be read: {error}");
-                return End::NotOpened(reason, prospect(error.may_pass()));
+        let mut pace = ListPace::new(link.changes());
+        let mut lists = Lists::of(link, self.catalog.as_ref());
+        let tools = Which::only(List::Tools);
+        let mut answers = lists.ask(link, tools);
+        while let Some(list) = answers.next().await {
+            lists.take(link, list);
+        }
+        let has_tools = !lists.catalog.tools.is_empty();
+        answers = lists.ask(link, tools.others());
+        let patience = tokio::time::sleep(PATIENCE);
+        tokio::pin!(patience);
+        loop {
+            tokio::select! {
+                biased;
+                list = answers.next() => match list {
+                    Some(list) => lists.take(link, list),
+                    None => break,
+                },
+                () = &mut patience, if has_tools => {
+                    lists.give_up_pending();
+                    break;
+                }
             }
         }
+        if let Some(end) = self.of_no_use(&connection, &lists).await {
+            return end;
+        }
+        self.publish(link, &mut lists);
+        pace.was_read(true, lists.missing());
         self.lead.joins(&connection);
         let over = connection.over();
         loop {
             tokio::select! {
                 () = over.cancelled() => return self.ended(&connection),
-                _ = changes.changed() => {
-                    tokio::time::sleep(SETTLE).await;
-                    let now = *changes.borrow_and_update();
-                    self.read_again(&connection, std::array::from_fn(|at| now[at] - seen[at])).await;
-                    seen = now;
+                Some(list) = answers.next() => {
+                    lists.take(link, list);
+                    // What the connection's end has cut off is no news.
+                    if answers.is_empty() && connection.is_alive() {
+                        let changed = self.publish(link, &mut lists);
+                        pace.was_read(changed, lists.missing());
+                    }
                 }
+                which = pace.due(), if answers.is_empty() => answers = lists.ask(link, which),
             }
         }
+    }
+
+    /// Ends a connection that ended while its lists were read, or that offers nothing.
+    async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
+        let link = &connection.link;
+        let ended = link.pending.ended().or_else(|| link.lost());
+        let error = match ended {
+            Some(reason) => RequestError::Ended(reason),
+            None => lists.useless()?.clone(),
+        };
+        connection.shutdown().await;
+        self.launcher.failed(link);
+        let runs_alone = !self.launcher.transport.has_servers_of_their_own();
+        let prospect = Prospect::of(runs_alone || error.may_pass());
+        Some(End::NotOpened(
+            format!("its lists could not be read: {error}"),
+            prospect,
+        ))
     }
 
     fn ended(&self, connection: &Connection) -> End {
@@ -195,27 +241,15 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    async fn read_again(&mut self, connection: &Connection, announced: [u64; 3]) {
-        match lists::read(&connection.link).await {
-            Ok(catalog) => self.publish(catalog, announced),
-            Err(error) => {
-                // Whoever reads the old lists can at least know that they are old.
-                let mut catalog = self.catalog.clone().unwrap_or_default();
-                add(&mut catalog.generations, announced);
-                self.catalog = Some(catalog.clone());
-                self.state.send_replace(BackendState {
-                    catalog: Some(Arc::new(catalog)),
-                    detail: Some(format!("its lists could not be read again: {error}")),
-                });
-            }
-        }
-    }
-
-    fn publish(&mut self, mut catalog: PoolCatalog, mut announced: [u64; 3]) {
+    /// Offers what was read. Returns whether it is new.
+    fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
+        self.tell_of(link, lists);
+        let catalog = &mut lists.catalog;
         self.launcher.transport.learn(&catalog.tools);
         catalog.headers.clone_from(&self.launcher.settings.headers);
+        let mut changed = true;
         if let Some(old) = &self.catalog {
-            // After a restart nothing is announced, and yet things may have changed.
+            // Whether a change was announced says little: some servers announce none, and others announce each list.
             let resources = old.resources != catalog.resources
                 || old.resource_templates != catalog.resource_templates;
             let differs = [
@@ -223,17 +257,30 @@ impl Supervisor {
                 resources,
                 old.prompts != catalog.prompts,
             ];
-            for (announced, differs) in announced.iter_mut().zip(differs) {
-                *announced = (*announced).max(u64::from(differs));
-            }
+            changed = differs.contains(&true);
             catalog.generations = old.generations;
+            for (generation, differs) in catalog.generations.iter_mut().zip(differs) {
+                *generation += u64::from(differs);
+            }
         }
-        add(&mut catalog.generations, announced);
         self.catalog = Some(catalog.clone());
         self.state.send_replace(BackendState {
-            catalog: Some(Arc::new(catalog)),
-            detail: None,
+            catalog: Some(Arc::new(lists.catalog.clone())),
+            detail: lists.degraded(),
         });
+        changed
+    }
+
+    /// Logs what is wrong with the lists, once, and that it is so no more.
+    fn tell_of(&mut self, link: &Link, lists: &Lists) {
+        let wrong: BTreeSet<String> = lists.wrong().collect();
+        for what in wrong.difference(&self.told) {
+            tracing::warn!(target: "shoal::upstream", server = link.name(), "{what}");
+        }
+        if wrong.is_empty() && !self.told.is_empty() {
+            tracing::info!(target: "shoal::upstream", server = link.name(), "all lists can be read again");
+        }
+        self.told = wrong;
     }
 
     fn publish_failure(&self, reason: &str, prospect: Prospect, pause: Duration) {
@@ -249,11 +296,5 @@ impl Supervisor {
                 state.catalog = None;
             }
         });
-    }
-}
-
-fn add(generations: &mut [u64; 3], announced: [u64; 3]) {
-    for (generation, announced) in generations.iter_mut().zip(announced) {
-        *generation += announced;
     }
 }
