@@ -49,6 +49,19 @@ impl RequestId {
         }
     }
 
+    /// Reads an id that a server sent: its JSON library may write integers with a fraction (`7.0`).
+    ///
+    /// # Errors
+    /// As [`RequestId::from_json`].
+    pub fn from_server(json: &RawJson) -> Result<Self, &'static str> {
+        let read = Self::from_json(json);
+        let whole = || json.as_str().strip_suffix(".0")?.parse().ok();
+        match read {
+            Err(_) => whole().map(Self::from_number).ok_or(()).or(read),
+            read => read,
+        }
+    }
+
     /// An integer id.
     pub fn from_number(number: u64) -> Self {
         Self {
@@ -78,6 +91,15 @@ impl RequestId {
     /// The integer, when the id is one that fits.
     pub fn number(&self) -> Option<u64> {
         self.raw.parse().ok()
+    }
+
+    /// The same also when it is spelled as a string, as some servers return the integers that they were given.
+    pub fn number_as_answered(&self) -> Option<u64> {
+        let text = self
+            .raw
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        text.unwrap_or(&self.raw).parse().ok()
     }
 
     fn key(&self) -> &str {
@@ -164,6 +186,18 @@ mod tests {
     fn compares_by_value_and_type() {
         assert_ne!(id("1"), id("\"1\""));
         assert_eq!(id(r#""a""#), id(r#""\u0061""#));
+    }
+
+    #[test]
+    fn a_server_may_spell_an_integer_as_its_library_does() {
+        let of = |text| RequestId::from_server(&RawJson::from_static(text));
+        assert_eq!(of("7.0").unwrap().number_as_answered(), Some(7));
+        assert_eq!(of(r#""7""#).unwrap().number_as_answered(), Some(7));
+        assert_eq!(of("7").unwrap().number_as_answered(), Some(7));
+        assert_eq!(of(r#""a""#).unwrap().number_as_answered(), None);
+        for text in ["7.5", "-7.0", "null", "7.00.0", "{}"] {
+            assert!(of(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -7,8 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use futures::future::BoxFuture;
-use shoal_ports::{AuthError, CallFailure, EventStream, StreamItem};
-use shoal_protocol::error_response;
+use shoal_ports::{AuthError, EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::HandedOver;

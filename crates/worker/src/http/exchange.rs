@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method as HttpMethod;
 use shoal_outbound::{Broken, collect};
 use shoal_ports::Backoff;
-use shoal_protocol::{Era, Message, Method, Outcome};
+use shoal_protocol::{Body, Era, Message, Method, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
@@ -15,6 +15,8 @@ use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::Unanswered;
 use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome};
 
+/// Deeper answers to `initialize` are not read for their version.
+const MAX_DEPTH: usize = 128;
 /// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The longest pause between two tries to resume a stream.
@@ -149,13 +151,25 @@ impl Channel {
     }
 
     fn pass(&self, text: Bytes, id: u64, is_opening: bool) {
-        if is_opening
-            && let Ok(Message::Response(response)) = Message::parse(&text)
-            && let Outcome::Result(result) = &response.outcome
-        {
-            self.take_version(result);
+        if is_opening {
+            self.take_version_of(&text);
         }
         self.link.receive(Line::Whole(text), Origin::Request(id));
+    }
+
+    fn take_version_of(&self, text: &Bytes) {
+        let messages = match Body::from_server(text, MAX_DEPTH) {
+            Ok(Body::Single(message)) => vec![Ok(message)],
+            Ok(Body::Batch(messages)) => messages,
+            Err(_) => return,
+        };
+        for message in messages {
+            if let Ok(Message::Response(response)) = message
+                && let Outcome::Result(result) = &response.outcome
+            {
+                self.take_version(result);
+            }
+        }
     }
 
     /// Opens a stream again after its last event (up to 2025-11-25).

@@ -64,7 +64,8 @@ fn judge(
     let own = own.filter(RawJson::is_object);
     let own = own.map(|error| RpcError::from_json(&error));
     let answers = body.and_then(|body| RequestId::from_json(&body.get("id")?).ok());
-    let is_answer = answers.is_some_and(|answers| id.is_some() && answers.number() == id);
+    let is_answer =
+        answers.is_some_and(|answers| id.is_some() && answers.number_as_answered() == id);
     if in_session && says_forgotten(status, own.as_ref(), is_answer) {
         return Refusal::Forgotten;
     }

@@ -27,7 +27,7 @@ impl Link {
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
             Line::Whole(text) if text.iter().all(u8::is_ascii_whitespace) => {}
-            Line::Whole(text) => match Body::parse(&text, MAX_DEPTH) {
+            Line::Whole(text) => match Body::from_server(&text, MAX_DEPTH) {
                 Ok(Body::Single(message)) => self.take(message, origin),
                 Ok(Body::Batch(messages)) => {
                     for message in messages {
@@ -61,7 +61,7 @@ impl Link {
     ) -> bool {
         match ends.spot() {
             Some(Spotted::Response(id)) => id
-                .number()
+                .number_as_answered()
                 .is_some_and(|id| origin.may_answer(id) && self.pending.finish(id, outcome())),
             _ => false,
         }
@@ -76,7 +76,7 @@ impl Link {
     }
 
     fn take_response(&self, Response { id, outcome }: Response, origin: Origin) {
-        let number = id.number();
+        let number = id.number_as_answered();
         if let Some(elsewhere) = number.filter(|number| !origin.may_answer(*number)) {
             self.complain(
                 &format!("request {elsewhere} is not answered here"),
