@@ -23,6 +23,24 @@ const WANTED: [&str; 7] = [
     "_URL",
 ];
 
+/// What package managers and their servers are configured by: names, or how they begin.
+const CONFIGURES_TOOLS: [&str; 14] = [
+    "NPM_CONFIG_",
+    "npm_config_",
+    "UV_",
+    "PIP_",
+    "PIPX_",
+    "PNPM_",
+    "BUN_",
+    "DENO_",
+    "NODE_OPTIONS",
+    "PYTHONPATH",
+    "JAVA_HOME",
+    "KUBECONFIG",
+    "DOCKER_",
+    "VIRTUAL_ENV",
+];
+
 /// Fails unless the server can be started at all. Whoever has just typed it is there to read why; a pool of the
 /// configuration is tried again and again, and tells operators meanwhile.
 ///
@@ -148,7 +166,8 @@ fn server(backend: &Backend) -> Option<&StdioConfig> {
 fn withheld(servers: &[&StdioConfig], names: impl Iterator<Item = String>) -> Vec<String> {
     let is_wanted = |name: &String| {
         let is_own = name.starts_with("SHOAL_") || name.starts_with("OTEL_");
-        !is_own && WANTED.iter().any(|end| name.ends_with(end))
+        let ends = WANTED.iter().any(|end| name.ends_with(end));
+        !is_own && (ends || CONFIGURES_TOOLS.iter().any(|begin| name.starts_with(begin)))
     };
     let is_withheld = |name: &String| {
         let gets = |server: &&StdioConfig| server.passes_on(name);
@@ -237,13 +256,23 @@ mod tests {
                 "DATABASE_URL",
                 "REGION",
                 "COLOR",
+                "NPM_CONFIG_REGISTRY",
+                "UV_INDEX_URL",
+                "KUBECONFIG",
                 "SHOAL_TOKEN",
             ];
             withheld(servers, names.into_iter().map(str::to_owned))
         };
         assert_eq!(
             told(&[&one, &other]),
-            ["DATABASE_URL", "GITHUB_TOKEN", "REGION"]
+            [
+                "DATABASE_URL",
+                "GITHUB_TOKEN",
+                "KUBECONFIG",
+                "NPM_CONFIG_REGISTRY",
+                "REGION",
+                "UV_INDEX_URL",
+            ]
         );
         assert!(told(&[]).is_empty());
         other.inherit = vec!["*".to_owned()];

@@ -12,7 +12,7 @@ use super::family::{Group, Mark};
 
 /// Variables that every server gets: what programs need to find their files, speak the user's
 /// language and reach the network, as in the official SDKs' stdio clients.
-pub(super) const INHERITED: [&str; 25] = [
+pub(super) const INHERITED: [&str; 31] = [
     "PATH",
     "HOME",
     "USER",
@@ -31,7 +31,13 @@ pub(super) const INHERITED: [&str; 25] = [
     "no_proxy",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    "ALL_PROXY",
+    "all_proxy",
     "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "XDG_CACHE_HOME",
     // Windows.
     "APPDATA",
     "LOCALAPPDATA",

@@ -58,8 +58,9 @@ settings! {
         /// only there, and modern for tools that ask by `InputRequiredResult`
         /// ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// How long a process may take to answer the handshake.
-        pub start_timeout: Period = Period::seconds(30),
+        /// How long a process may take to answer the handshake without a word on standard error. Each line there gives it this
+        /// long again, up to five times as long in all: `npx` and `uvx` fetch a server first.
+        pub start_timeout: Period = Period::seconds(180),
         /// How long a process may say nothing to `initialize` before it is sent `server/discover` too.
         pub probe_timeout: Period = Period::seconds(2),
         /// How long a list or a subscription may take.

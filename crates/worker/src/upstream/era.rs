@@ -70,17 +70,66 @@ pub(crate) enum Opening {
     /// With `initialize`, and with `server/discover` if that is refused or nothing comes for this
     /// long. A server that speaks both eras is legacy then: its requests to clients exist only there.
     Either(Duration),
-    /// With `initialize`.
-    Legacy,
+    /// With `initialize`, put so.
+    Legacy(Form),
     /// With `server/discover`.
     Modern,
+}
+
+/// How plainly `initialize` is put. SDKs of older revisions refuse what they do not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As the newest legacy revision has it.
+    #[default]
+    Newest,
+    /// As 2025-06-18 has it: capabilities without members.
+    Memberless,
+    /// As 2025-03-26 has it: without elicitation.
+    WithoutElicitation,
+    /// As 2024-11-05 has it, without any capability.
+    Bare,
+}
+
+impl Form {
+    /// All but the newest one, each plainer than the one before.
+    pub(crate) const PLAINER: [Self; 3] = [Self::Memberless, Self::WithoutElicitation, Self::Bare];
+
+    /// The next one of these; the first one after the last.
+    pub(crate) fn next_plainer(self) -> Self {
+        Self::PLAINER[self as usize % Self::PLAINER.len()]
+    }
+
+    fn version(self) -> Revision {
+        match self {
+            Self::Newest => Revision::LATEST_LEGACY,
+            Self::Memberless => Revision::V2025_06_18,
+            Self::WithoutElicitation => Revision::V2025_03_26,
+            Self::Bare => Revision::V2024_11_05,
+        }
+    }
+
+    /// The capabilities as far as this form can say them.
+    fn capabilities(self, full: RawJson) -> RawJson {
+        let nothing = RawJson::from_static("{}");
+        let Some(declared) = RawObject::of(&full).filter(|_| self != Self::Newest) else {
+            return full;
+        };
+        let mut plain = RawObject::default();
+        for (name, _) in declared.iter() {
+            if self == Self::Memberless || self == Self::WithoutElicitation && name != "elicitation"
+            {
+                plain.set(&name, nothing.clone());
+            }
+        }
+        plain.to_json()
+    }
 }
 
 /// Opens the connection. The caller bounds the time.
 pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
     match opening {
-        Opening::Legacy => {
-            let answer = initialize(link).await?.outcome().await;
+        Opening::Legacy(form) => {
+            let answer = initialize(link, form).await?.outcome().await;
             settle_legacy(link, answer).await
         }
         Opening::Modern => {
@@ -92,7 +141,7 @@ pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting
 }
 
 async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
-    let mut initialize = initialize(link).await?;
+    let mut initialize = initialize(link, Form::Newest).await?;
     let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
     let refused = match early {
@@ -139,11 +188,11 @@ async fn discover(link: &Arc<Link>) -> Result<RequestHandle, StartError> {
     open(link, Method::Discover, params).await
 }
 
-async fn initialize(link: &Arc<Link>) -> Result<RequestHandle, StartError> {
+async fn initialize(link: &Arc<Link>, form: Form) -> Result<RequestHandle, StartError> {
     let mut params = RawObject::default();
-    let version = RawJson::of(Revision::LATEST_LEGACY.as_str());
-    params.set("protocolVersion", version);
-    params.set("capabilities", link.binding().capabilities());
+    params.set("protocolVersion", RawJson::of(form.version().as_str()));
+    let capabilities = form.capabilities(link.binding().capabilities());
+    params.set("capabilities", capabilities);
     params.set("clientInfo", link.binding().client_info());
     open(link, Method::Initialize, params.to_json()).await
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shoal_protocol::shown;
+use tokio::sync::Notify;
 
 /// Lines that are kept.
 const LINES: usize = 12;
@@ -14,21 +15,27 @@ const LINE: usize = 500;
 /// The last lines of a server's standard error; a cheap handle. They may hold secrets: they are for logs and for the terminal
 /// of whoever started the server, never for clients or other nodes.
 #[derive(Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastWords(Arc<(Mutex<VecDeque<String>>, Notify)>);
 
 impl LastWords {
     /// Keeps a line in place of the oldest one.
     pub(crate) fn push(&self, line: &str) {
-        let mut lines = self.0.lock();
+        let mut lines = self.0.0.lock();
         if lines.len() == LINES {
             lines.pop_front();
         }
         lines.push_back(shown(&line.replace('\t', "    "), LINE));
+        self.0.1.notify_waiters();
+    }
+
+    /// Returns when the server writes another line.
+    pub(crate) async fn more(&self) {
+        self.0.1.notified().await;
     }
 
     /// The lines, the oldest first.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().iter().cloned().collect()
+        self.0.0.lock().iter().cloned().collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_protocol::{Era, RawJson};
@@ -10,12 +11,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::binding::Binding;
 use super::connection::Connection;
-use super::era::{self, Opening};
+use super::era::{self, Form, Greeting, Opening};
 use super::error::StartError;
 use super::last_words::LastWords;
 use super::link::Link;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
+
+/// How many times `start_timeout` a start may take that makes progress.
+const MOST_WAITS: u32 = 5;
+/// How often the log says that a server is still starting.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// What carries the messages of connections to one server.
 pub(crate) trait Transport: Send + Sync + 'static {
@@ -62,6 +68,8 @@ struct DetectedEra {
     failed_since: bool,
     /// Whether the last opening that failed was a legacy one alone.
     was_legacy: bool,
+    /// The form of `initialize` that it took, or that it is to be tried with next.
+    form: Form,
 }
 
 impl Launcher {
@@ -119,6 +127,32 @@ impl Launcher {
             .await
     }
 
+    /// Opens a connection, and waits for as long as there is progress: a package manager may have to fetch the server first, and
+    /// says so on standard error.
+    async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
+        let began = Instant::now();
+        let quiet = self.settings.start_timeout;
+        let greeting = era::greet(link, opening);
+        tokio::pin!(greeting);
+        let all = tokio::time::sleep(quiet.saturating_mul(MOST_WAITS));
+        let silence = tokio::time::sleep(quiet);
+        tokio::pin!(all, silence);
+        let mut tell = tokio::time::interval_at(began + TELL_EVERY, TELL_EVERY);
+        loop {
+            tokio::select! {
+                biased;
+                greeting = &mut greeting => return greeting,
+                () = link.last_words.more() => silence.set(tokio::time::sleep(quiet)),
+                () = &mut silence => return Err(StartError::TimedOut),
+                () = &mut all => return Err(StartError::TimedOut),
+                _ = tell.tick() => {
+                    let said = link.last_words.lines().pop();
+                    tracing::info!(target: "shoal::upstream", server = link.name(), said, waited = ?began.elapsed(), "waiting for the server to start");
+                }
+            }
+        }
+    }
+
     async fn unless_closing(
         &self,
         opened: impl Future<Output = Result<Arc<Connection>, StartError>>,
@@ -137,11 +171,18 @@ impl Launcher {
     ) -> Result<Arc<Connection>, StartError> {
         let detected = *self.detected.lock();
         let patience = self.settings.probe_timeout;
+        // After a failure, everything is tried anew.
+        let known_form = match detected.failed_since {
+            true => Form::Newest,
+            false => detected.form,
+        };
         let opening = match (
             self.settings.era,
             detected.era.filter(|_| !detected.failed_since),
         ) {
-            (EraChoice::Legacy, _) | (EraChoice::Auto, Some(Era::Legacy)) => Opening::Legacy,
+            (EraChoice::Legacy, _) | (EraChoice::Auto, Some(Era::Legacy)) => {
+                Opening::Legacy(known_form)
+            }
             (EraChoice::Modern, _) | (EraChoice::Auto, Some(Era::Modern)) => Opening::Modern,
             (EraChoice::Auto, None) => Opening::Either(patience),
         };
@@ -155,12 +196,29 @@ impl Launcher {
             let other = if began.elapsed() < patience || detected.was_legacy {
                 Opening::Modern
             } else {
-                Opening::Legacy
+                Opening::Legacy(known_form)
             };
             tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
             // If that fails too, the first failure says more: it came of what both eras begin with.
             attempt = self.attempt(binding, other, watches).await.or(attempt);
-            self.detected.lock().was_legacy = attempt.is_err() && other == Opening::Legacy;
+            let was_legacy = matches!(other, Opening::Legacy(_));
+            self.detected.lock().was_legacy = attempt.is_err() && was_legacy;
+        }
+        let mut form = known_form;
+        if opening != Opening::Modern
+            && let Err(error) = &attempt
+            && error.may_come_of_form(self.transport.has_servers_of_their_own())
+        {
+            let plainer = Self::plainer_forms(&detected, error);
+            for plainer in plainer {
+                form = plainer;
+                let opening = Opening::Legacy(form);
+                if let Ok(connection) = self.attempt(binding, opening, watches).await {
+                    tracing::info!(target: "shoal::upstream", ?form, "the server takes initialize only in a plainer form");
+                    attempt = Ok(connection);
+                    break;
+                }
+            }
         }
         if opening == Opening::Either(patience)
             && let Ok(legacy) = &attempt
@@ -172,11 +230,25 @@ impl Launcher {
         }
         let mut detected = self.detected.lock();
         detected.failed_since = attempt.is_err();
+        detected.form = form;
         if let Ok(connection) = &attempt {
             detected.era = Some(connection.link.greeting().era);
         }
         drop(detected);
         attempt
+    }
+
+    /// The forms of `initialize` to try after the newest one failed so: all of them at first, and later one for each failure.
+    fn plainer_forms(detected: &DetectedEra, error: &StartError) -> Vec<Form> {
+        let next = if detected.failed_since {
+            detected.form.next_plainer()
+        } else if matches!(error, StartError::Ended { .. }) {
+            // It is more likely to have ended for a reason of its own, so it is started once more only.
+            Form::WithoutElicitation
+        } else {
+            return Form::PLAINER.to_vec();
+        };
+        vec![next]
     }
 
     async fn attempt(
@@ -187,11 +259,7 @@ impl Launcher {
     ) -> Result<Arc<Connection>, StartError> {
         let watched = self.subscriptions.clone();
         let connection = (self.transport).open(binding.clone(), watched, &self.closing)?;
-        let greeting = tokio::time::timeout(
-            self.settings.start_timeout,
-            era::greet(&connection.link, opening),
-        );
-        let greeting = greeting.await.unwrap_or(Err(StartError::TimedOut));
+        let greeting = self.greet(&connection.link, opening).await;
         let greeting = greeting.inspect_err(|_| self.failed(&connection.link))?;
         connection.link.set_greeting(greeting);
         if watches {
