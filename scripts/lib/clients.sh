@@ -8,7 +8,7 @@ CLIENT_SECONDS=300
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
-        fastmcp) echo python ;;
+        fastmcp | odd) echo python ;;
         java-*) echo java ;;
         rmcp) echo rust ;;
         *) echo node ;;
@@ -19,6 +19,7 @@ language_of() {
 prepare() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
+        odd) python_install python ;;
         go)
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
@@ -49,6 +50,7 @@ java_build() {
 command_of() {
     case $1 in
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/client.py") ;;
+        odd) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/oracle.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;
         java-*)

@@ -194,6 +194,7 @@ suite_interop() {
     against_tasks
     against_filesystem
     against_everything
+    against_odd_servers
     eras
 }
 
@@ -203,6 +204,11 @@ against_demo() {
     client "interop: inspector, configured by Shoal" inspector --url "$URL" --shoal "$SHOAL" \
         --only configured_by_url --only configured_by_stdio
     stop_servers
+}
+
+# Each oddity of servers in the field, directly and through Shoal.
+against_odd_servers() {
+    client "interop: odd servers" odd --shoal "$SHOAL"
 }
 
 # The clients that can be told of tasks, against the fixtures whose calls become some.

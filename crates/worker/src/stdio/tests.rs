@@ -8,5 +8,6 @@ mod asking;
 mod eras;
 mod lifecycle;
 mod messages;
+mod odd;
 mod packages;
 mod waiting;

@@ -1,0 +1,159 @@
+//! Servers of `interop/odd`, whose oddities the official SDKs' clients take.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_ports::PoolCatalog;
+
+use super::harness::{Client, TestBackend, fixture, text};
+use crate::StdioConfig;
+
+fn odd(oddity: &str) -> StdioConfig {
+    let mut config = fixture("legacy.py", &[]);
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../../interop/odd/server.py");
+    config.args = ["-B", server, oddity].map(str::to_owned).to_vec();
+    config
+}
+
+/// How many tools, resources, templates and prompts there are.
+fn counts(catalog: &PoolCatalog) -> [usize; 4] {
+    let PoolCatalog {
+        tools,
+        resources,
+        resource_templates,
+        prompts,
+        ..
+    } = catalog;
+    [tools, resources, resource_templates, prompts].map(Vec::len)
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_read_takes_away_itself_alone() {
+    for (oddity, list, expected) in [
+        ("resources-error", "resources/list", [8, 0, 1, 1]),
+        ("templates-error", "resources/templates/list", [8, 1, 0, 1]),
+        ("prompts-error", "prompts/list", [8, 1, 1, 0]),
+        ("prompts-array", "prompts/list", [8, 1, 1, 0]),
+        ("tools-error", "tools/list", [0, 1, 1, 1]),
+    ] {
+        let running = TestBackend::start(odd(oddity)).await;
+        let state = running.state_where(|state| state.catalog.is_some()).await;
+        assert_eq!(counts(&state.catalog.unwrap()), expected, "{oddity}");
+        let told = state.detail.expect(oddity);
+        assert!(
+            told.starts_with(&format!("{list} could not be read: ")),
+            "{told}"
+        );
+        let outcome = running.call(&Client::named("a"), "tool1", json!({})).await;
+        assert_eq!(text(&outcome)["name"], "tool1", "{oddity}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_comes_back_by_itself() {
+    let running = TestBackend::start(odd("prompts-error-at-first")).await;
+    let state = running.state_where(|state| state.detail.is_some()).await;
+    assert_eq!(counts(&state.catalog.unwrap()), [8, 1, 1, 0]);
+    let state = running
+        .state_where(|state| state.catalog.is_some() && state.detail.is_none())
+        .await;
+    let catalog = state.catalog.unwrap();
+    assert_eq!(
+        (counts(&catalog), catalog.generations),
+        ([8, 1, 1, 1], [0, 0, 1])
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_never_comes_is_not_waited_for() {
+    let mut config = odd("resources-silent");
+    config.request_timeout = Duration::from_millis(500).into();
+    let running = TestBackend::start(config).await;
+    let catalog = running.catalog_where(|_| true).await;
+    assert_eq!(counts(&catalog), [8, 0, 1, 1]);
+}
+
+#[tokio::test]
+async fn cursors_that_lead_nowhere_end_a_list() {
+    for oddity in [
+        "cursor-empty",
+        "cursor-empty-is-page",
+        "cursor-same",
+        "cursor-alternating",
+        "cursor-new",
+        "cursor-null",
+    ] {
+        let running = TestBackend::start(odd(oddity)).await;
+        let catalog = running.catalog_where(|_| true).await;
+        assert_eq!(counts(&catalog), [8, 1, 1, 1], "{oddity}");
+        assert_eq!(running.0.state().borrow().detail, None);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_declares_nothing_is_asked_for_everything() {
+    let running = TestBackend::start(odd("capabilities-empty")).await;
+    let catalog = running.catalog_where(|_| true).await;
+    assert_eq!(counts(&catalog), [8, 1, 1, 1]);
+}
+
+#[tokio::test]
+async fn envelopes_are_read_as_leniently_as_by_the_sdks() {
+    for oddity in [
+        "error-null",
+        "id-string",
+        "id-float",
+        "array-of-one",
+        "bom",
+        "extra-member",
+    ] {
+        let running = TestBackend::start(odd(oddity)).await;
+        let outcome = running.call(&Client::named("a"), "tool1", json!({})).await;
+        assert_eq!(text(&outcome)["name"], "tool1", "{oddity}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_fails_is_put_more_plainly() {
+    for oddity in [
+        "refuses-elicitation-modes",
+        "refuses-elicitation",
+        "dies-of-elicitation",
+        "refuses-new-versions",
+    ] {
+        let mut config = odd(oddity);
+        // None of them needs a second start.
+        config.restart_delay = Duration::from_secs(300).into();
+        config.max_restart_delay = Duration::from_secs(300).into();
+        let running = TestBackend::start(config).await;
+        assert_eq!(running.0.restarts(), 0, "{oddity}");
+        let outcome = running.call(&Client::named("a"), "tool1", json!({})).await;
+        assert_eq!(text(&outcome)["name"], "tool1", "{oddity}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_announces_each_list_is_read_less_and_less() {
+    let running = TestBackend::start(odd("changed-after-list")).await;
+    let client = Client::named("a");
+    let mut readings = 0;
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let outcome = running.call(&client, "readings", json!({})).await;
+        readings = text(&outcome).as_u64().unwrap();
+    }
+    assert!((2..15).contains(&readings), "{readings}");
+    let catalog = running.catalog_where(|_| true).await;
+    assert_eq!(catalog.generations, [0; 3]);
+}
+
+#[tokio::test]
+async fn a_start_that_makes_progress_is_waited_for() {
+    let mut config = odd("slow-start");
+    // It says something each 300 ms, for 2 s.
+    config.start_timeout = Duration::from_millis(900).into();
+    config.restart_delay = Duration::from_secs(300).into();
+    config.max_restart_delay = Duration::from_secs(300).into();
+    let running = TestBackend::start(config).await;
+    assert_eq!(running.0.restarts(), 0);
+}
