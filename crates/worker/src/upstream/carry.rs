@@ -10,7 +10,7 @@ use futures::future::{AbortHandle, AbortRegistration, Abortable};
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, poll};
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability, LogFilter};
-use shoal_protocol::{Outcome, RequestId, RpcError};
+use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError};
 use tokio::sync::mpsc;
 
 use super::link::{Link, RequestHandle};
@@ -81,7 +81,7 @@ pub(crate) async fn carry(
     };
     tokio::select! {
         biased;
-        outcome = answered => settle(outcome, call.durability),
+        outcome = answered => settle(outcome, call),
         () = context.cancelled().cancelled() => Ok(cancelled(&mut handle)),
     }
 }
@@ -96,14 +96,17 @@ fn cancelled(handle: &mut RequestHandle) -> CallOutcome {
     }
 }
 
-fn settle(outcome: RequestOutcome, durability: Durability) -> Result<CallOutcome, NeverWritten> {
+fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWritten> {
     Ok(match outcome {
+        RequestOutcome::Answered(Outcome::Result(result)) if call.method == Method::ToolsCall => {
+            CallOutcome::Result(with_content(result))
+        }
         RequestOutcome::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
         RequestOutcome::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
         // The call has run, and its server is well: to run it again would end the same.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
-        RequestOutcome::Declined(failure) if durability == Durability::Repeatable => {
+        RequestOutcome::Declined(failure) if call.durability == Durability::Repeatable => {
             CallOutcome::Failed(failure)
         }
         // On the server's word alone, only its client may send it again.
@@ -118,6 +121,20 @@ fn settle(outcome: RequestOutcome, durability: Durability) -> Result<CallOutcome
             reason,
         } => return Err(NeverWritten(reason)),
     })
+}
+
+/// A tool's result with `content`, which not all servers write: SDKs' clients take it for empty then.
+fn with_content(result: RawJson) -> RawJson {
+    if !result.is_object() || result.member_begins("content").is_some() {
+        return result;
+    }
+    let mut object = RawObject::of(&result).unwrap_or_default();
+    // Of another kind than a complete result.
+    if object.has("resultType") {
+        return result;
+    }
+    object.set("content", RawJson::from_static("[]"));
+    object.to_json()
 }
 
 fn useless(why: &str) -> CallOutcome {
