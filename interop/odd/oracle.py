@@ -1,4 +1,4 @@
-"""Compares what the official Python SDK's client gets from odd servers directly with what it gets through Shoal.
+"""Compares what the official Python and TypeScript SDKs' clients get from odd servers directly with what they get through Shoal.
 
 `python oracle.py --shoal PATH [--only ODDITY]… [--transport stdio|http]`. A cell fails if something is worse through Shoal than directly,
 unless accepted.py says why that is so.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import logging
 import pathlib
 import re
@@ -24,6 +25,7 @@ import oddities
 from accepted import ACCEPTED
 
 SERVER = pathlib.Path(__file__).with_name("server.py")
+TYPESCRIPT = pathlib.Path(__file__).parents[1] / "typescript" / "odd.js"
 STEP_SECONDS = 4
 START_SECONDS = 25
 WATCHED_SECONDS = 6
@@ -69,8 +71,10 @@ async def tried(step: Callable[[], Awaitable[Any]]) -> Any:
         return error
 
 
-async def session(target: Any, mode: str) -> Seen:
-    """A connection and all its steps."""
+async def python(words: list[str], era: str) -> Seen:
+    """A connection of the Python SDK and all its steps."""
+    target = words[0] if len(words) == 1 else StdioServerParameters(command=words[0], args=words[1:])
+    mode = ERAS[era]
     seen: Seen = {}
     try:
         async with asyncio.timeout(4 * STEP_SECONDS):
@@ -80,6 +84,17 @@ async def session(target: Any, mode: str) -> Seen:
     except Exception as error:
         seen.setdefault("connect", error)
     return seen
+
+
+async def typescript(words: list[str], era: str) -> Seen:
+    """The same with the TypeScript SDK."""
+    async with process("node", str(TYPESCRIPT), era, str(STEP_SECONDS), *words) as client:
+        said = await client.stdout.readline()
+    steps = json.loads(said or '{"connect": {"error": "it says nothing"}}')
+    return {name: step["got"] if "got" in step else RuntimeError(step["error"]) for name, step in steps.items()}
+
+
+CLIENTS = {"python": python, "typescript": typescript}
 
 
 @contextlib.asynccontextmanager
@@ -107,15 +122,15 @@ async def odd_server(oddity: str, transport: str, *more: str) -> AsyncIterator[l
         yield [f"http://127.0.0.1:{port}/mcp"]
 
 
-async def directly(oddity: str, transport: str) -> Seen:
+async def directly(oddity: str, transport: str) -> dict[str, Seen]:
+    """What each client gets."""
     async with odd_server(oddity, transport) as words:
-        if transport == "stdio":
-            return await session(StdioServerParameters(command=words[0], args=words[1:]), "legacy")
-        return await session(words[0], "legacy")
+        return {name: await client(words, "legacy") for name, client in CLIENTS.items()}
 
 
-async def through_shoal(shoal: str, oddity: str, transport: str) -> dict[str, Seen]:
-    """What clients of each era get, with how often the lists were read."""
+async def through_shoal(shoal: str, oddity: str, transport: str) -> dict[tuple[str, str], Seen]:
+    """What each client of each era gets, with how often the lists were read."""
+    everybody = [(name, era) for name in CLIENTS for era in ERAS]
     with tempfile.NamedTemporaryFile() as log:
         async with odd_server(oddity, transport, "--log", log.name) as words:
             given = words if transport == "http" else ["--", *words]
@@ -124,12 +139,12 @@ async def through_shoal(shoal: str, oddity: str, transport: str) -> dict[str, Se
                 url = await served(running)
                 if url is None:
                     failed = RuntimeError("Shoal does not start")
-                    return {era: {"connect": failed} for era in ERAS}
-                found = {era: await session(url, mode) for era, mode in ERAS.items()}
+                    return {who: {"connect": failed} for who in everybody}
+                found = {(name, era): await CLIENTS[name]([url], era) for name, era in everybody}
                 if oddities.ALL[oddity].watched:
                     await asyncio.sleep(WATCHED_SECONDS)
                     readings = pathlib.Path(log.name).read_text().split().count("tools/list")
-                    found["legacy"]["quiet"] = readings <= MOST_READINGS or RuntimeError(f"{readings} readings")
+                    found[everybody[0]]["quiet"] = readings <= MOST_READINGS or RuntimeError(f"{readings} readings")
                 return found
 
 
@@ -185,13 +200,13 @@ def parameters(schema: Any) -> set[str]:
 
 
 async def row(shoal: str, oddity: str, transport: str) -> list[tuple[str, str, str]]:
-    """Oddity, transport and era with the verdict."""
+    """Oddity, transport, client and era with the verdict, and the steps that fail directly."""
     direct = await directly(oddity, transport)
     found = await through_shoal(shoal, oddity, transport)
     cells = []
-    for era, seen in found.items():
-        cell = f"{oddity}, {transport}, {era}"
-        against = worse(direct, seen)
+    for (client, era), seen in found.items():
+        cell = f"{oddity}, {transport}, {client}, {era}"
+        against = worse(direct[client], seen)
         reason = ACCEPTED.get(oddity)
         if not against:
             verdict = "ok"
@@ -199,7 +214,7 @@ async def row(shoal: str, oddity: str, transport: str) -> list[tuple[str, str, s
             verdict = f"skip: {reason}"
         else:
             verdict = f"FAIL: {'; '.join(against)[:400]}"
-        cells.append((cell, verdict, ", ".join(step for step, got in direct.items() if isinstance(got, Exception))))
+        cells.append((cell, verdict, ", ".join(step for step, got in direct[client].items() if isinstance(got, Exception))))
     return cells
 
 

@@ -19,7 +19,7 @@ language_of() {
 prepare() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
-        odd) python_install python ;;
+        odd) python_install python && npm_install "$INTEROP/typescript" ;;
         go)
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-use shoal_ports::PoolCatalog;
+use serde_json::{Value, json};
+use shoal_ports::{CallOutcome, PoolCatalog};
 
 use super::harness::{Client, TestBackend, fixture, text};
 use crate::StdioConfig;
@@ -110,6 +110,23 @@ async fn envelopes_are_read_as_leniently_as_by_the_sdks() {
         let running = TestBackend::start(odd(oddity)).await;
         let outcome = running.call(&Client::named("a"), "tool1", json!({})).await;
         assert_eq!(text(&outcome)["name"], "tool1", "{oddity}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_without_content_has_none() {
+    for (oddity, member) in [
+        ("structured-only", "structuredContent"),
+        ("tool-result", "toolResult"),
+    ] {
+        let running = TestBackend::start(odd(oddity)).await;
+        let outcome = running.call(&Client::named("a"), "tool1", json!({})).await;
+        let CallOutcome::Result(result) = outcome else {
+            panic!("{outcome:?}")
+        };
+        let result: Value = result.read().unwrap();
+        assert_eq!(result["content"], json!([]), "{oddity}");
+        assert!(result[member].is_object(), "{oddity}");
     }
 }
 
