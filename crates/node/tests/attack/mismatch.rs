@@ -62,8 +62,8 @@ pub(crate) async fn family() -> Family {
             echo.clone().and("Mcp-Method", "tools/call"),
         ),
         (
-            "two versions",
-            MISMATCH,
+            "the same version twice",
+            "200",
             echo.clone().and("MCP-Protocol-Version", "2026-07-28"),
         ),
         (
