@@ -144,7 +144,7 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
     let mut initialize = initialize(link, Form::Newest).await?;
     let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
-    let refused = match early {
+    let mut refused = match early {
         Ok(RequestOutcome::Answered(Outcome::Error(error))) => Some(error),
         Ok(answer) => return settle_legacy(link, answer).await,
         Err(_) => None,
@@ -155,7 +155,10 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         // A slow starter (`npx` that downloads first) finds both openings waiting; if it is legacy
         // it answers `initialize` before it refuses the other.
         late = initialize.outcome(), if waits => match late {
-            RequestOutcome::Answered(Outcome::Error(_)) => discover.outcome().await,
+            RequestOutcome::Answered(Outcome::Error(error)) => {
+                refused = Some(error);
+                discover.outcome().await
+            }
             late => return settle_legacy(link, late).await,
         },
         answer = discover.outcome() => answer,
