@@ -452,9 +452,9 @@ class SlowStart(Plain):
 
     def __init__(self) -> None:
         super().__init__()
-        for percent in range(0, 100, 15):
+        for percent in range(0, 100, 12):
             print(f"fetching: {percent} %", file=sys.stderr, flush=True)
-            time.sleep(0.3)
+            time.sleep(1)
 
 
 class RefusesNewVersions(Plain):

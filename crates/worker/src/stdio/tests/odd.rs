@@ -167,8 +167,8 @@ async fn a_server_that_announces_each_list_is_read_less_and_less() {
 #[tokio::test]
 async fn a_start_that_makes_progress_is_waited_for() {
     let mut config = odd("slow-start");
-    // It says something each 300 ms, for 2 s.
-    config.start_timeout = Duration::from_millis(900).into();
+    // It says something each second, for 9 s.
+    config.start_timeout = Duration::from_secs(6).into();
     config.restart_delay = Duration::from_secs(300).into();
     config.max_restart_delay = Duration::from_secs(300).into();
     let running = TestBackend::start(config).await;
