@@ -61,13 +61,8 @@ impl StartError {
     }
 
     /// Whether the server may have refused what `initialize` says, and would take it in a plainer form.
-    pub(super) fn may_come_of_form(&self, is_own_process: bool) -> bool {
-        match self {
-            Self::Refused(_) | Self::Malformed => true,
-            // Some servers end when they cannot read what they get. One behind a URL is just away.
-            Self::Ended { .. } => is_own_process,
-            _ => false,
-        }
+    pub(super) fn may_come_of_form(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Malformed)
     }
 
     /// Whether an opening of the other era may be what upset the server.

@@ -207,10 +207,9 @@ impl Launcher {
         let mut form = known_form;
         if opening != Opening::Modern
             && let Err(error) = &attempt
-            && error.may_come_of_form(self.transport.has_servers_of_their_own())
+            && error.may_come_of_form()
         {
-            let plainer = Self::plainer_forms(&detected, error);
-            for plainer in plainer {
+            for plainer in Self::plainer_forms(&detected) {
                 form = plainer;
                 let opening = Opening::Legacy(form);
                 if let Ok(connection) = self.attempt(binding, opening, watches).await {
@@ -239,16 +238,11 @@ impl Launcher {
     }
 
     /// The forms of `initialize` to try after the newest one failed so: all of them at first, and later one for each failure.
-    fn plainer_forms(detected: &DetectedEra, error: &StartError) -> Vec<Form> {
-        let next = if detected.failed_since {
-            detected.form.next_plainer()
-        } else if matches!(error, StartError::Ended { .. }) {
-            // It is more likely to have ended for a reason of its own, so it is started once more only.
-            Form::WithoutElicitation
-        } else {
-            return Form::PLAINER.to_vec();
-        };
-        vec![next]
+    fn plainer_forms(detected: &DetectedEra) -> Vec<Form> {
+        match detected.failed_since {
+            true => vec![detected.form.next_plainer()],
+            false => Form::PLAINER.to_vec(),
+        }
     }
 
     async fn attempt(

@@ -135,7 +135,6 @@ async fn a_handshake_that_fails_is_put_more_plainly() {
     for oddity in [
         "refuses-elicitation-modes",
         "refuses-elicitation",
-        "dies-of-elicitation",
         "refuses-new-versions",
     ] {
         let mut config = odd(oddity);
