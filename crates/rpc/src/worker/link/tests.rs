@@ -15,7 +15,7 @@ use crate::proto::worker::v1::node_frame::Frame;
 fn a_flight_that_no_worker_hears_of_is_not_opened() {
     let (outbox, stream) = Outbox::new(1000);
     let (gauge, config) = (Arc::default(), LinkConfig::default());
-    let link = Link::new(WorkerId::new("w"), 1, outbox, gauge, &config);
+    let link = Link::new(WorkerId::new("w"), 1, outbox, gauge, &config, 5);
     let open = |flight| {
         let opened = link.open(flight, |flight| {
             Frame::Start(Box::new(Start { flight, call: None }))
