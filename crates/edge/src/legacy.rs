@@ -13,7 +13,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use shoal_ports::{
-    CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
+    CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef,
+    SessionTransport,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, Request, RequestId, StreamId, error_response,

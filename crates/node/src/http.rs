@@ -176,12 +176,21 @@ impl HttpServer {
         self.ending.idle()
     }
 
-    /// Stops accepting, lets every connection finish the requests that it has begun, and closes it.
-    /// Returns how many were still busy at the deadline; they are closed when the process ends.
-    pub async fn close(self, deadline: Duration) -> usize {
+    /// Stops accepting, closes connections that idle, and lets the others finish the requests that they have begun.
+    pub fn begin_close(&self) {
         self.ending.close();
         self.connections.close();
-        let closed = timeout(deadline, self.connections.wait()).await;
+    }
+
+    /// Waits until every connection has ended after [`begin_close`](Self::begin_close). Cancellation safe.
+    pub async fn closed(&self) {
+        self.connections.wait().await;
+    }
+
+    /// Closes the server. Returns how many connections were still busy at the deadline; they end with the process.
+    pub async fn close(self, deadline: Duration) -> usize {
+        self.begin_close();
+        let closed = timeout(deadline, self.closed()).await;
         closed.map_or_else(|_| self.limit - self.places.available_permits(), |()| 0)
     }
 }

@@ -15,7 +15,7 @@ mod single_streams;
 use std::time::Duration;
 
 use futures::future::{self, join_all};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::config::Shutdown;
 use crate::http::HttpServer;
@@ -54,7 +54,9 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         clients.drain();
     }
 
-    if node.watch.shared_membership().is_some() {
+    let is_shared = node.watch.shared_membership().is_some();
+    let calls_end;
+    if is_shared {
         hand_sessions_over(&node).await;
 
         step("tell streams when to come back");
@@ -67,17 +69,20 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
 
         step("let calls finish");
+        calls_end = Instant::now() + deadlines.calls.get();
         let finished = future::join(
-            finish_calls(&node.watch, &deadlines),
+            finish_calls(&node.watch, &deadlines, calls_end),
             end_single_streams(&node, deadlines.calls.get()),
         );
         refusing_late_calls(&node.watch, &deadlines, finished).await;
-        stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await;
     } else {
         step("let calls finish");
-        let finished = finish_calls(&node.watch, &deadlines);
+        calls_end = Instant::now() + deadlines.calls.get();
+        let finished = finish_calls(&node.watch, &deadlines, calls_end);
         refusing_late_calls(&node.watch, &deadlines, finished).await;
-        stop_calls(&node, deadlines.streams.get()).await;
+        if Instant::now() >= calls_end {
+            stop_calls(&node, deadlines.streams.get()).await;
+        }
 
         step("tell streams when to come back");
         end_single_streams(&node, deadlines.streams.get()).await;
@@ -86,6 +91,16 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
 
     if let Some(clients) = sockets.clients {
         step("close connections");
+        clients.begin_close();
+        tokio::select! {
+            () = clients.closed() => {}
+            () = finish_last_calls(&node.watch, &deadlines, calls_end) => {
+                match is_shared {
+                    true => stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await,
+                    false => stop_calls(&node, deadlines.streams.get()).await,
+                }
+            }
+        }
         let busy = clients.close(deadlines.streams.get()).await;
         if busy > 0 {
             tracing::warn!(
@@ -191,9 +206,18 @@ async fn refusing_late_calls<T>(
     }
 }
 
+/// Waits for calls that came while connections were being closed. They have the time of all calls, so that a call is never
+/// stopped merely because it came last.
+async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
+    // Within this time, connections have read what had arrived.
+    sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;
+    if Instant::now() < deadline {
+        finish_calls(watch, deadlines, deadline).await;
+    }
+}
+
 /// Waits for every call to be answered, and says now and then who is still busy.
-async fn finish_calls(watch: &Watch, deadlines: &Shutdown) {
-    let deadline = Instant::now() + deadlines.calls.get();
+async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     let mut report = Instant::now() + deadlines.report_every.get();
     loop {
         let unanswered = watch.unanswered();
