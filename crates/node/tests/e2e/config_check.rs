@@ -77,6 +77,7 @@ async fn everything_that_is_wrong_is_told_at_once_by_the_check_and_by_the_start(
 #[tokio::test]
 async fn files_are_opened_where_they_are_and_missed_where_they_are_not() {
     let settings = "[auth]\nmode = 'tokens'\ntokens_file = 'HERE/tokens.toml'\n[policy]\nfile = 'HERE/rules.toml'\n\
+                    [pools.api]\nconcurrency_per_principal = 8\n\
                     [pools.api.backend.openapi]\ndocument = 'HERE/api.yaml'\n";
     let directory = Directory::new(settings);
     let checked = directory.check(&[]).await;
@@ -91,7 +92,7 @@ async fn files_are_opened_where_they_are_and_missed_where_they_are_not() {
     for (place, name) in [
         (":3:1: auth.tokens_file: ", "tokens.toml"),
         (":5:1: policy.file: ", "rules.toml"),
-        (":7:1: pools.api.backend.openapi.document: ", "api.yaml"),
+        (":9:1: pools.api.backend.openapi.document: ", "api.yaml"),
     ] {
         let lines = checked.stdout.lines();
         let warning = lines.filter(|line| line.contains("warning: ") && line.contains(place));

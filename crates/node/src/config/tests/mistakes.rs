@@ -11,7 +11,7 @@ const FOREIGN: [&str; 17] = [
     "f64",
     "sequence",
     "a map",
-    "struct",
+    "struct ",
     "variant",
     "unknown field",
     "invalid type",

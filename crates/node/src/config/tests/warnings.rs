@@ -103,7 +103,12 @@ fn places_that_one_of_several_principals_may_have_alone_are_worth_a_warning() {
     let in_file = warned(&format!(
         "[auth]\nmode = 'tokens'\ntokens_file = '/tokens.toml'\n{pool}"
     ));
-    assert_eq!(in_file, said);
+    // The path of the configuration file is another one each time.
+    let place = said[0].find("pools: ").unwrap();
+    assert!(
+        matches!(&in_file[..], [warning] if warning.ends_with(&said[0][place..])),
+        "{in_file:?}"
+    );
     let shared = format!("{pool}concurrency_per_principal = 96\n");
     let single = format!("{pool}concurrency = 1\n");
     for fine in [
