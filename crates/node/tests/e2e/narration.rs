@@ -69,7 +69,11 @@ impl AtTerminal {
 }
 
 fn serve(words: &[&str]) -> Command {
-    shoal(&[&ADDRESSES[..], words].concat())
+    let mut command = shoal(&[&ADDRESSES[..], words].concat());
+    // Shoal would name variables of this machine that its server does not get.
+    command.env_clear();
+    command.envs(["PATH", "HOME"].map(|name| (name, std::env::var_os(name).unwrap_or_default())));
+    command
 }
 
 #[tokio::test]
