@@ -32,7 +32,7 @@ WATCHED_SECONDS = 6
 MOST_READINGS = 12
 """How often the lists may be read in that time."""
 ERAS = {"legacy": "legacy", "modern": "auto"}
-AT_ONCE = 6
+AT_ONCE = 16
 
 Seen = dict[str, Any]
 """What was got in each step; an exception where that failed."""

@@ -2,10 +2,11 @@
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::client::{Session, call, modern, modern_call, post_modern, request, response, text};
 use crate::command::output;
-use crate::process::Server;
+use crate::process::{SOON, Server};
 use crate::reload::setting::{ConfigFile, until};
 use crate::telemetry::Collector;
 
@@ -269,8 +270,10 @@ async fn a_stream_that_ends_with_its_token_is_told() {
     let mut server = server(&environment).await;
     let session = Session::open_as(&server.mcp, Some("bob's token")).await;
     let mut listening = session.listen().await;
-    std::fs::write(&tokens, "").unwrap();
-    while listening.next().await.is_some() {}
+    let other = format!("[[tokens]]\nname = 'eve'\nsha256 = '{}'\n", "0".repeat(64));
+    std::fs::write(&tokens, other).unwrap();
+    let ended = async { while listening.next().await.is_some() {} };
+    timeout(SOON, ended).await.unwrap();
     server.signal(Signal::SIGTERM);
     assert_eq!(server.exit_code().await, 0, "{}", server.log());
     let events = read(&file);
