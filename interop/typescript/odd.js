@@ -4,6 +4,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
+// The SDK tells of odd answers on standard output.
+console.log = console.info = console.debug = console.error;
+
 const [era, seconds, target, ...args] = process.argv.slice(2);
 const transport = target.startsWith('http')
     ? new StreamableHTTPClientTransport(new URL(target))

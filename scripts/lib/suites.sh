@@ -208,7 +208,7 @@ against_demo() {
 
 # Each oddity of servers in the field, directly and through Shoal.
 against_odd_servers() {
-    client "interop: odd servers" odd --shoal "$SHOAL"
+    CLIENT_SECONDS=900 client "interop: odd servers" odd --shoal "$SHOAL"
 }
 
 # The clients that can be told of tasks, against the fixtures whose calls become some.
