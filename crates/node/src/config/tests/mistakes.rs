@@ -379,14 +379,18 @@ fn expect(message: &str, what: &str, parts: &[&str]) {
             "{part:?} is not in the answer to\n{what}\n{message}"
         );
     }
+    // The file's path is made at random, and may contain "f64".
+    let words = message.split(' ');
+    let said: Vec<&str> = words.filter(|word| !word.contains("/shoal-")).collect();
+    let said = said.join(" ");
     for word in FOREIGN {
         assert!(
-            !message.contains(word),
+            !said.contains(word),
             "{word:?} is in the answer to\n{what}\n{message}"
         );
     }
     assert!(
-        !message.contains("hunter2") && !message.contains("7357"),
+        !said.contains("hunter2") && !said.contains("7357"),
         "a secret is in the answer to\n{what}\n{message}"
     );
 }
