@@ -262,11 +262,15 @@ async fn deliver(
     let edge = visit.edge;
     let whole = (form == AnswerForm::Json)
         .then(|| Whole::new(visit, session.clone(), matches!(body, Body::Batch(_))));
-    let (handed, mut delivered, places) = pass(visit, session, body, Some(&mut permit)).await?;
+    let (handed, mut delivered, mut places) = pass(visit, session, body, Some(&mut permit)).await?;
     if let Some(whole) = whole
         && let Delivered::Stream(stream) = delivered
     {
-        delivered = Delivered::Json(Box::pin(whole.read(stream, &handed)).await?);
+        let text = Box::pin(whole.read(stream, &handed)).await?;
+        if let Some(places) = &mut places {
+            places.answered(&text);
+        }
+        delivered = Delivered::Json(text);
     }
     Ok(match delivered {
         Delivered::Accepted => {
