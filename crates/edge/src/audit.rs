@@ -102,7 +102,7 @@ pub(crate) struct Came {
 impl Came {
     pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Self {
         let session = head.headers.get(&crate::names::SESSION_ID);
-        // Whoever sends what is no ASCII must not be the one of whom nothing is known.
+        // A client must not hide its name by bytes that are not ASCII.
         let agent = head.headers.get(header::USER_AGENT);
         Self {
             address: edge.config.trusted_proxies.address_of(head),

@@ -1,4 +1,4 @@
-//! What a call holds of quotas until nothing of it runs any more, whoever waits for its answer.
+//! The places of quotas that a call holds until its tool has stopped, also if its client has gone.
 
 use std::sync::Arc;
 use std::time::Duration;

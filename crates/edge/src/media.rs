@@ -17,7 +17,7 @@ struct Accepted {
 pub(crate) enum AnswerForm {
     /// JSON, or a stream if it takes a while or says something before.
     JsonOrStream,
-    /// JSON, however long it takes. What would come before it on a stream is left out.
+    /// JSON, however long the call takes. Notifications of the call are left out.
     Json,
 }
 

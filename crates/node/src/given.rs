@@ -23,7 +23,7 @@ const WANTED: [&str; 7] = [
     "_URL",
 ];
 
-/// What package managers and their servers are configured by: names, or how they begin.
+/// Variables that configure package managers and their servers: names, or the beginnings of names.
 const CONFIGURES_TOOLS: [&str; 14] = [
     "NPM_CONFIG_",
     "npm_config_",

@@ -10,7 +10,7 @@ use crate::{Method, RawJson, RequestId, RpcError, code, nesting_within};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Who sent a message.
+/// The side that sent a message.
 #[derive(Clone, Copy)]
 enum Sender {
     /// A server, which is read as leniently as it would be without Shoal.

@@ -227,7 +227,7 @@ impl LiveSession {
         self.core.is_forgotten()
     }
 
-    /// What runs of these requests, also if they have been answered; `None`: of any.
+    /// The calls of these requests that still run, answered ones included; `None`: of any request.
     pub(crate) fn calls_of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         self.admitted.of(requests)
     }

@@ -108,7 +108,7 @@ impl Routes {
 enum NotOpened {
     /// There is none that could be asked.
     NoNode,
-    /// What the last one said, or why it could not be asked.
+    /// The last one's answer, or the reason why it could not be asked.
     Refused(GatewayError),
 }
 

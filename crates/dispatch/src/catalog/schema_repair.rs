@@ -13,11 +13,11 @@ const MAX_TOLD: usize = 10;
 #[derive(Debug, PartialEq)]
 pub(super) struct Repaired {
     pub(super) schema: RawJson,
-    /// What was changed, for people.
+    /// The changes, in words for people.
     pub(super) changes: Vec<String>,
 }
 
-/// What clients make of a schema.
+/// The parts of a schema that clients refuse.
 #[derive(Debug, PartialEq)]
 pub(super) enum Schema {
     /// They take it as it is.

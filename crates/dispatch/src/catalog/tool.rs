@@ -22,7 +22,7 @@ pub(crate) struct Tool {
     pub(crate) listed: Option<RawJson>,
     /// Whether it is listed as taking any object: what it says of its arguments describes none.
     pub(crate) takes_anything: bool,
-    /// What was changed in the schema of its arguments, which clients would otherwise refuse with the whole list.
+    /// The changes to the schema of its arguments. Clients would refuse the whole list without them.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
     /// What it says of its calls as tasks, if it does.

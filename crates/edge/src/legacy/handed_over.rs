@@ -46,7 +46,7 @@ pub(crate) async fn hand_over_held(
     handing.await.unwrap_or_else(lost)
 }
 
-/// Whoever visits, for a task that goes on without the request.
+/// An owned copy of a [`Visit`], for a task that goes on without the request.
 struct Visitor {
     edge: Arc<EdgeState>,
     head: Parts,

@@ -38,9 +38,9 @@ pub(super) struct StreamFrames {
     reconnect_after: Duration,
     /// What is recorded of the request whose answer is among the events.
     record: Option<RequestRecord>,
-    /// What its requests hold of quotas.
+    /// The places of quotas that its requests hold.
     places: Option<SessionPlaces>,
-    /// What the client is told that cannot come back, since it was told no id.
+    /// The requests that get an error at a drain, because a client without an event id cannot come back.
     unanswered: Option<HandedOver>,
     /// Ready when the node ends before the calls of such clients.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,

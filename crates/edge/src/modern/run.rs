@@ -29,7 +29,7 @@ pub(super) struct CallRun {
     durability: Durability,
     /// What makes a task of it, if anything does.
     candidate: Option<Box<Candidate>>,
-    /// What it holds of quotas.
+    /// The places of quotas that it holds.
     places: CallPlaces,
 }
 

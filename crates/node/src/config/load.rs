@@ -150,7 +150,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
         let path = dropped.before(&SettingPath::of_error(error.path()));
         let problem = unreadable(layers, &path, error.inner().message());
         let drop = deviations::droppable(schema, &path);
-        // What a list lacks that something was taken out of is no mistake of its own.
+        // A list from which a wrong entry was removed is not a second mistake.
         if !dropped.took_from(&path) {
             found.push(Deviation {
                 path,

@@ -117,7 +117,7 @@ fn open_cluster(settings: &Settings) -> Option<String> {
 fn unshared_places(settings: &Settings) -> Option<String> {
     let several = match settings.auth.mode {
         AuthMode::None => false,
-        // Whoever the file names may change at any time.
+        // The file may name other principals at any time.
         AuthMode::Tokens => settings.auth.tokens.len() > 1 || settings.auth.tokens_file.is_some(),
         AuthMode::OAuth => true,
     };

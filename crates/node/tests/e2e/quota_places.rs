@@ -17,11 +17,7 @@ const TWO: &str = "[pools.demo]\nbackend = 'demo'\n[[quotas]]\nname = 'two'\nper
 const CALLS: u64 = 6;
 
 async fn server() -> Server {
-    with(TWO).await
-}
-
-async fn with(settings: &str) -> Server {
-    let config = ConfigFile::new(settings);
+    let config = ConfigFile::new(TWO);
     let environment = [
         ("SHOAL_TASKS__AFTER", "50ms"),
         ("SHOAL_SERVER__WEBSOCKET", "true"),
@@ -57,7 +53,7 @@ async fn never_more_than_two(server: &Server, request: impl Fn(u64) -> RequestBu
                 429 => sleep(Duration::from_millis(20)).await,
                 _ => panic!("{answer:?}"),
             }
-            // What is left of the answer nobody reads.
+            // Nobody reads the rest of the answer.
             drop(answer);
             most = most.max(running(server).await);
         }
@@ -81,24 +77,6 @@ async fn a_session_call_whose_client_hangs_up_keeps_its_place() {
         session.post(&job(call(id, "long_job", arguments())))
     })
     .await;
-}
-
-#[tokio::test]
-async fn a_client_that_takes_only_json_frees_its_place_with_the_answer() {
-    let server = with(&TWO.replace("concurrent = 2", "concurrent = 1")).await;
-    let session = Session::open(&server.mcp).await;
-    let client = reqwest::Client::new();
-    for id in 1..=60 {
-        let short = json!({ "steps": 2, "interval_ms": 20 });
-        let request = session.post(&job(call(id, "long_job", short)));
-        let mut request = request.build().unwrap();
-        let json = "application/json".parse().unwrap();
-        request.headers_mut().insert("accept", json);
-        let answer = client.execute(request).await.unwrap();
-        assert_eq!(answer.status(), 200, "call {id}");
-        let answer: Value = answer.json().await.unwrap();
-        assert_eq!(answer["id"], id, "{answer}");
-    }
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use super::lanes::QueuedFrame;
 use super::versions::{BATCHES, Peer};
 use crate::error::TooLong;
 
-/// What became of a frame.
+/// The fate of a frame that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     /// It will be sent, if the connection holds.

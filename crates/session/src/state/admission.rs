@@ -103,7 +103,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// What runs of these requests, also if they have been answered; `None`: of any.
+    /// The calls of these requests that still run, answered ones included; `None`: of any request.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();

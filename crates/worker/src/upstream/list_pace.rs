@@ -33,7 +33,7 @@ pub(crate) struct ListPace {
 }
 
 impl ListPace {
-    /// What is announced from now on counts.
+    /// Counts announcements from now on.
     pub(crate) fn new(mut changes: watch::Receiver<[u64; 3]>) -> Self {
         let seen = *changes.borrow_and_update();
         Self {

@@ -113,13 +113,13 @@ impl Which {
 /// What a server offers, with what could not be read of it. A list that could not be read keeps what was known of it.
 #[derive(Clone)]
 pub(crate) struct Lists {
-    /// What it offers; the generations are those of what was known.
+    /// The lists that were read; the generations are those of the lists that were known.
     pub(crate) catalog: PoolCatalog,
     /// Why a list that it declares could not be read.
     missing: [Option<RequestError>; 4],
-    /// What is strange about lists that were read.
+    /// Oddities of lists that were read.
     remarks: [Option<String>; 4],
-    /// What was asked for and has not come.
+    /// Lists that the server has not answered.
     pending: Which,
     /// It says of no list that it has it, but may have some: SDKs' clients ask anyway.
     undeclared: bool,
@@ -199,7 +199,7 @@ impl Lists {
         }
     }
 
-    /// What has not come yet has not come in time.
+    /// Gives up the lists that have not come yet.
     pub(crate) fn give_up_pending(&mut self) {
         for at in 0..self.missing.len() {
             if self.pending.0[at] && !self.undeclared {
@@ -228,7 +228,7 @@ impl Lists {
             .filter(|_| offers_nothing)
     }
 
-    /// What is degraded, in one line.
+    /// The degraded parts, in one line.
     pub(crate) fn degraded(&self) -> Option<String> {
         let lacking: Vec<String> = self.lacking().collect();
         (!lacking.is_empty()).then(|| lacking.join("; "))

@@ -43,7 +43,7 @@ pub(crate) struct Supervisor {
     state: watch::Sender<BackendState>,
     /// What was read last; the generations survive restarts.
     catalog: Option<PoolCatalog>,
-    /// What the log says of the lists already.
+    /// The degraded parts that the log has named already.
     told: BTreeSet<String>,
 }
 

@@ -7,7 +7,7 @@ use super::super::frame::{Frame, LinkFrame};
 use super::super::lanes::{Lanes, QueuedFrame};
 use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 
-/// What an outbox still does.
+/// The state of an outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// It takes frames.

@@ -1,4 +1,4 @@
-//! What becomes of a flight on a link that ends.
+//! Flights on a link that ends.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::Start;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// Whoever starts a call may have found the link just before the worker said goodbye.
+/// A call may have found its link just before the worker said goodbye.
 #[test]
 fn a_flight_that_no_worker_hears_of_is_not_opened() {
     let (outbox, stream) = Outbox::new(1000);

@@ -1,4 +1,4 @@
-//! What an edge asks that holds something for requests until nothing of them runs any more.
+//! An edge's question that is answered when the calls of the named requests have stopped.
 
 use std::sync::Arc;
 
