@@ -6,6 +6,7 @@ use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::awaited_answers::AwaitedAnswers;
 use crate::backlog::Backlog;
 use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
@@ -66,6 +67,7 @@ impl Edge {
             ),
             backlog,
             quotas,
+            awaited_answers: AwaitedAnswers::default(),
             routes: Routes::of(&self.config),
             config: self.config,
             load: self.load,

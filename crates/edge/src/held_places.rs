@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use shoal_ports::{
     CallEventKind, Delivered, GatewayError, Post, RunningCall, SessionGateway, SessionId,
     SessionRef,
@@ -13,6 +14,7 @@ use shoal_protocol::{Body, Message, RawJson, Request, RequestId, RpcError, code}
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::awaited_answers::{AwaitedAnswers, Expected};
 use crate::legacy;
 use crate::places::Places;
 use crate::recorder::{Said, said};
@@ -26,10 +28,15 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How long tools may take to stop whose session has ended, so that nobody knows of them.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
+/// Places that whoever sees the answer frees.
+pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
+
 /// The places of the requests of a session. Dropped before the requests are known to be over, it asks their session's owner,
 /// and keeps the places until then.
 pub(crate) struct SessionPlaces {
-    places: Places,
+    places: SharedPlaces,
+    /// Until the requests are over, so that an answer on the session's one stream frees the places.
+    expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
     /// `None`: any request of the session.
@@ -45,7 +52,8 @@ impl SessionPlaces {
     pub(crate) fn of(edge: &EdgeState, session: SessionRef, body: &Body, places: Places) -> Self {
         let requests = messages(body).filter_map(request);
         Self {
-            places,
+            places: Arc::new(Mutex::new(places)),
+            expected: None,
             gateway: Arc::clone(&edge.gateway),
             session,
             requests: Some(requests.map(|request| request.id.clone()).collect()),
@@ -62,12 +70,20 @@ impl SessionPlaces {
         deadline: Duration,
     ) -> Self {
         Self {
-            places,
+            places: Arc::new(Mutex::new(places)),
+            expected: None,
             gateway,
             session: task,
             requests: None,
             may_be_task: false,
             deadline,
+        }
+    }
+
+    /// The answer goes out on the one stream of the session.
+    pub(crate) fn expect_on_stream(&mut self, answers: &AwaitedAnswers) {
+        if let Some([request]) = self.requests.as_deref() {
+            self.expected = answers.expect(&self.session.session, request, &self.places);
         }
     }
 
@@ -90,10 +106,8 @@ impl SessionPlaces {
     /// told to stop.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
-        match said(text) {
-            Said::Result if is_one => self.free(),
-            Said::Error if is_one && !may_run_on(text) => self.free(),
-            _ => {}
+        if is_one && ends_call(text) {
+            self.free();
         }
     }
 
@@ -102,15 +116,15 @@ impl SessionPlaces {
         self.requests = None;
     }
 
-    fn free(&mut self) {
-        self.places = Places::default();
+    fn free(&self) {
+        *self.places.lock() = Places::default();
     }
 }
 
 impl Drop for SessionPlaces {
     fn drop(&mut self) {
-        let places = std::mem::take(&mut self.places);
-        if places.is_empty() {
+        let (places, expected) = (Arc::clone(&self.places), self.expected.take());
+        if places.lock().is_empty() {
             return;
         }
         let Ok(runtime) = Handle::try_current() else {
@@ -121,7 +135,7 @@ impl Drop for SessionPlaces {
         let patience = self.deadline + STOPS_WITHIN;
         runtime.spawn(async move {
             until_over(&*gateway, &session, requests.as_deref(), patience).await;
-            drop(places);
+            drop((places, expected));
         });
     }
 }
@@ -247,6 +261,15 @@ fn created(answer: &Bytes) -> Option<SessionId> {
     let answer = RawJson::from_valid(answer.clone());
     let task = answer.member("result")?.member("task")?;
     task_of(task.member("taskId")?.string()?)
+}
+
+/// Whether a message is the answer of a call whose tool has stopped.
+pub(crate) fn ends_call(text: &[u8]) -> bool {
+    match said(text) {
+        Said::Result => true,
+        Said::Error => !may_run_on(text),
+        Said::Other => false,
+    }
 }
 
 /// Whether the tool of a call that was answered so may not have stopped.

@@ -236,14 +236,16 @@ async fn pass(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
-    permit: Option<&mut RequestPermit>,
+    permit: Option<(&mut RequestPermit, AnswerForm)>,
 ) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
     match (task::answered(visit, body), permit) {
         (Ok(answer), _) => {
             let delivered = Box::pin(task::answer(visit, &to(visit, session), answer)).await?;
             Ok((HandedOver::nothing(), delivered, None))
         }
-        (Err(body), Some(permit)) => hand_over_held(visit, session, body, permit).await,
+        (Err(body), Some((permit, form))) => {
+            hand_over_held(visit, session, body, permit, form).await
+        }
         (Err(body), None) => {
             let (handed, delivered) = hand_over(visit, session, body).await?;
             Ok((handed, delivered, None))
@@ -262,7 +264,8 @@ async fn deliver(
     let edge = visit.edge;
     let whole = (form == AnswerForm::Json)
         .then(|| Whole::new(visit, session.clone(), matches!(body, Body::Batch(_))));
-    let (handed, mut delivered, mut places) = pass(visit, session, body, Some(&mut permit)).await?;
+    let (handed, mut delivered, mut places) =
+        pass(visit, session, body, Some((&mut permit, form))).await?;
     if let Some(whole) = whole
         && let Delivered::Stream(stream) = delivered
     {

@@ -32,6 +32,7 @@ mod access;
 mod answer;
 mod audit;
 mod authorize;
+mod awaited_answers;
 mod backlog;
 mod body;
 mod body_budget;

@@ -19,6 +19,8 @@ pub(crate) enum AnswerForm {
     JsonOrStream,
     /// JSON, however long the call takes. Notifications of the call are left out.
     Json,
+    /// Nothing: the answer goes out on the session's one stream (HTTP+SSE, WebSocket).
+    SessionStream,
 }
 
 /// What the official clients send with every POST: known at a glance.

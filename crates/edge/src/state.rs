@@ -8,6 +8,7 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::awaited_answers::AwaitedAnswers;
 use crate::backlog::Backlog;
 use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
@@ -30,6 +31,7 @@ pub(crate) struct EdgeState {
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
     pub(crate) quotas: Quotas,
+    pub(crate) awaited_answers: AwaitedAnswers,
     pub(crate) budget: Arc<BodyBudget>,
     pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,

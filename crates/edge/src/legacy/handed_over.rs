@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{HandedOver, hand_over, internal, to};
 use crate::held_places::{SessionPlaces, runs};
+use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::places::Places;
 use crate::state::EdgeState;
@@ -26,6 +27,7 @@ pub(crate) async fn hand_over_held(
     session: SessionId,
     body: Body,
     permit: &mut RequestPermit,
+    form: AnswerForm,
 ) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
     if permit.places[1].is_empty() || !runs(&body) {
         let (handed, delivered) = hand_over(visit, session, body).await?;
@@ -37,6 +39,9 @@ pub(crate) async fn hand_over_held(
         let visit = visitor.visit();
         let to = to(&visit, session.clone());
         let mut places = SessionPlaces::of(visit.edge, to, &body, places);
+        if form == AnswerForm::SessionStream {
+            places.expect_on_stream(&visit.edge.awaited_answers);
+        }
         let handing = hand_over(&visit, session, body);
         let handed = handing.in_trace(visit.trace.as_ref()).await;
         places.delivered(handed.as_ref().map(|(_, delivered)| delivered));

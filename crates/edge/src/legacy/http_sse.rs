@@ -17,6 +17,7 @@ use shoal_telemetry::trace::InSpan as _;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{OpenedSession, parse_session_id, to};
+use crate::awaited_answers::AwaitedAnswers;
 use crate::backlog::Reader;
 use crate::incoming::Incoming;
 use crate::media::AnswerForm;
@@ -79,6 +80,7 @@ async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     let stream = edge.load.single_streams().begin(id, events.cursor);
     let frames = SingleStreamFrames {
         reader: visit.reader(),
+        answers: edge.awaited_answers.clone(),
         endpoint: Some(endpoint(edge, id)),
         events,
         drained: Box::pin(stream.end().cancelled_owned()),
@@ -107,7 +109,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     let (incoming, body) = Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
     let delivering = async {
         visit.admit(&body, &mut permit).await?;
-        super::deliver(&visit, session, body, AnswerForm::JsonOrStream, permit).await
+        super::deliver(&visit, session, body, AnswerForm::SessionStream, permit).await
     };
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
@@ -131,6 +133,7 @@ fn session_of(query: Option<&str>) -> Result<SessionId, Refusal> {
 
 struct SingleStreamFrames {
     reader: Reader,
+    answers: AwaitedAnswers,
     endpoint: Option<Bytes>,
     events: EventStream,
     stream: SingleStream,
@@ -148,6 +151,7 @@ struct SingleStreamFrames {
 impl SingleStreamFrames {
     /// What finds no room is lost with the connection: there is nothing to resume.
     fn frame(&mut self, data: &[u8]) -> Option<Bytes> {
+        self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));
         self.ended = frame.is_err();
         frame.ok()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use shoal_ports::{SessionGateway, SessionRef};
+use shoal_ports::{SessionGateway, SessionId, SessionRef};
 
 use crate::state::EdgeState;
 
@@ -24,6 +24,10 @@ impl OpenedSession {
             gateway: Arc::clone(&edge.gateway),
             session,
         }
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.session.session
     }
 
     /// Ends the session while its stream is read: calls that run are answered there, and say that it was ended. Ready when

@@ -22,6 +22,7 @@ use crate::body_budget::BodyPermit;
 use crate::era::{self, Selected, VersionHeader};
 use crate::incoming::Incoming;
 use crate::legacy::{self, OpenedSession};
+use crate::media::AnswerForm;
 use crate::modern;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
@@ -211,7 +212,8 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
     let visit = client.visit(trace);
     let handing_over = async {
         client.admit(&visit, &body, &mut permit).await?;
-        let handing_over = legacy::hand_over_held(&visit, session, body, &mut permit);
+        let form = AnswerForm::SessionStream;
+        let handing_over = legacy::hand_over_held(&visit, session, body, &mut permit, form);
         let (handed, delivered, _places) = handing_over.await?;
         let text = match delivered {
             Delivered::Accepted => None,

@@ -22,6 +22,9 @@ impl Connection {
     pub(super) async fn tell(&mut self, item: Option<StreamItem>) -> Result<(), End> {
         match item {
             Some(StreamItem::Event { id, data }) => {
+                if let Some(session) = &self.session {
+                    self.client.edge.awaited_answers.passed(&session.id, &data);
+                }
                 let text = match self.client.resumable {
                     true => with_member(EVENT_MEMBER, &id.to_string(), &data),
                     false => data,

@@ -1,5 +1,6 @@
-//! Sessions that do what a test says; a session's id says how it answers.
+//! Sessions that do what a test says; a session's id says how it answers. They never say that a call is over.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +10,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
     Delivered, DeliveryId, EdgePlan, EventStream, GatewayError, LazySender, OpenSession, Opened,
-    Post, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem, lazy_channel,
+    Post, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem, UNTIL_OVER,
+    lazy_channel,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, RawJson, Request, Revision, RpcError, StreamId, response,
@@ -77,6 +79,21 @@ impl FakeGateway {
         let mut closed = self.closed.subscribe();
         let has = |closed: &Vec<String>| closed.iter().any(|other| other == session);
         closed.wait_for(has).await.unwrap();
+    }
+
+    /// Waits until so many calls were posted.
+    pub(crate) async fn has_calls(&self, count: usize) {
+        let is_call = |body: &Body| matches!(body, Body::Single(Message::Request(request)) if request.method == Method::ToolsCall);
+        while self
+            .delivered
+            .lock()
+            .iter()
+            .filter(|(_, body)| is_call(body))
+            .count()
+            < count
+        {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
     }
 
     fn new_stream(&self) -> EventStream {
@@ -167,6 +184,11 @@ impl SessionGateway for FakeGateway {
             return Err(GatewayError::WorkerAway { reason });
         }
         refuse(to)?;
+        if let Body::Single(Message::Request(request)) = &body
+            && request.method.as_str() == UNTIL_OVER
+        {
+            return pending().await;
+        }
         if let Body::Single(Message::Request(request)) = &body
             && request.method == Method::TasksGet
             && let Some(error) = self.getting.lock().take()

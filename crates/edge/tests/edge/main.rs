@@ -6,6 +6,7 @@ mod dispatcher;
 mod drain;
 mod gateway;
 mod grants;
+mod held_places;
 mod http_sse;
 mod legacy;
 mod legacy_tasks;

@@ -1,6 +1,6 @@
 //! Sessions over WebSocket.
 
-mod client;
+pub(crate) mod client;
 mod ends;
 mod frames;
 mod handshake;

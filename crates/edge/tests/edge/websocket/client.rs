@@ -17,13 +17,13 @@ use super::upgrading;
 use crate::server::Server;
 
 /// Longer than anything takes that works.
-pub(super) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":
     {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
 /// An edge that serves WebSocket.
-pub(super) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
+pub(crate) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
     upgrading::start(|config| {
         config.websocket = true;
         set(config);
@@ -31,19 +31,19 @@ pub(super) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
     .await
 }
 
-pub(super) struct Client {
-    pub(super) socket: WebSocketStream<TcpStream>,
+pub(crate) struct Client {
+    pub(crate) socket: WebSocketStream<TcpStream>,
     /// What the server chose.
-    pub(super) protocol: String,
+    pub(crate) protocol: String,
 }
 
 impl Client {
-    pub(super) async fn connect(server: &Server, protocols: &[&str]) -> Self {
+    pub(crate) async fn connect(server: &Server, protocols: &[&str]) -> Self {
         Self::connect_with(server, protocols, &[]).await.unwrap()
     }
 
     /// With a session.
-    pub(super) async fn opened(server: &Server, protocols: &[&str]) -> Self {
+    pub(crate) async fn opened(server: &Server, protocols: &[&str]) -> Self {
         let mut client = Self::connect(server, protocols).await;
         assert_eq!(client.ask(INITIALIZE).await["id"], 0);
         client
@@ -51,7 +51,7 @@ impl Client {
 
     /// # Errors
     /// The status and the text of a refusal.
-    pub(super) async fn connect_with(
+    pub(crate) async fn connect_with(
         server: &Server,
         protocols: &[&str],
         headers: &[(&str, &str)],
@@ -79,17 +79,17 @@ impl Client {
         }
     }
 
-    pub(super) async fn send(&mut self, message: &str) {
+    pub(crate) async fn send(&mut self, message: &str) {
         self.socket.send(Message::text(message)).await.unwrap();
     }
 
-    pub(super) async fn ask(&mut self, message: &str) -> Value {
+    pub(crate) async fn ask(&mut self, message: &str) -> Value {
         self.send(message).await;
         self.message().await
     }
 
     /// The next message.
-    pub(super) async fn message(&mut self) -> Value {
+    pub(crate) async fn message(&mut self) -> Value {
         loop {
             match self.next().await {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
@@ -100,7 +100,7 @@ impl Client {
     }
 
     /// What the server says when it closes the connection.
-    pub(super) async fn closed(&mut self) -> (CloseCode, String) {
+    pub(crate) async fn closed(&mut self) -> (CloseCode, String) {
         loop {
             match self.next().await {
                 Some(Ok(Message::Close(Some(frame)))) => {
@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// Hangs up in order.
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         self.socket.close(None).await.unwrap();
         while let Some(Ok(_)) = self.next().await {}
     }

@@ -1,0 +1,69 @@
+//! The calls whose answers go out on the one stream of their session, with the places of quotas that they hold.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use shoal_ports::SessionId;
+use shoal_protocol::{RawJson, RequestId};
+
+use crate::held_places::{SharedPlaces, ends_call};
+use crate::places::Places;
+use crate::recorder::{Said, said};
+
+type Key = (SessionId, RequestId);
+type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
+
+/// The calls that await their answers. A cheap handle: clones see the same.
+#[derive(Clone, Default)]
+pub(crate) struct AwaitedAnswers(Arc<Calls>);
+
+/// One of them, until it is dropped.
+pub(crate) struct Expected {
+    all: AwaitedAnswers,
+    key: Key,
+}
+
+impl AwaitedAnswers {
+    /// Adds a call. `None` if its client used the id before and that call is not over: its session refuses the later one.
+    pub(crate) fn expect(
+        &self,
+        session: &SessionId,
+        request: &RequestId,
+        places: &SharedPlaces,
+    ) -> Option<Expected> {
+        let key = (session.clone(), request.clone());
+        let mut calls = self.0.lock();
+        if calls.contains_key(&key) {
+            return None;
+        }
+        calls.insert(key.clone(), Arc::clone(places));
+        drop(calls);
+        let all = self.clone();
+        Some(Expected { all, key })
+    }
+
+    /// Frees the places of the call that a message of the session answers. Called before the message is written, so that the
+    /// client's next call finds them free.
+    pub(crate) fn passed(&self, session: &SessionId, text: &[u8]) {
+        if self.0.lock().is_empty() || said(text) == Said::Other || !ends_call(text) {
+            return;
+        }
+        let answer = RawJson::from_valid(text.to_vec().into());
+        let id = answer.member("id");
+        let Some(Ok(id)) = id.map(|id| RequestId::from_json(&id)) else {
+            return;
+        };
+        let places = self.0.lock().get(&(session.clone(), id)).cloned();
+        if let Some(places) = places {
+            *places.lock() = Places::default();
+        }
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.all.0.lock().remove(&self.key);
+    }
+}
