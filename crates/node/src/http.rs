@@ -37,6 +37,8 @@ pub use secure::HttpTls;
 
 /// Connections that the operating system holds until they are accepted.
 const BACKLOG: u32 = 4096;
+/// How long a connection that came just before the end has for its request.
+const LAST_REQUEST: Duration = Duration::from_millis(250);
 /// How long to leave a listener alone that has run out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -208,7 +210,7 @@ impl<S: RequestService> Acceptor<S> {
     async fn run(self) {
         loop {
             let accepted = tokio::select! {
-                () = self.ending.closing() => return,
+                () = self.ending.closing() => break self.serve_backlog(),
                 accepted = self.accept() => accepted,
             };
             let Some((stream, place)) = accepted else {
@@ -219,6 +221,34 @@ impl<S: RequestService> Acceptor<S> {
             self.connections.spawn(async move {
                 protocols.serve(stream, ending).await;
                 drop(place);
+            });
+        }
+    }
+
+    /// Serves one request of each connection that the operating system has accepted already: it would reset them with the
+    /// listener, and their clients could not know that nothing was done. They take no places, as those may all be taken.
+    fn serve_backlog(self) {
+        let listener = match self.listener.into_std() {
+            Ok(listener) => listener,
+            Err(error) => return tracing::debug!(%error, "could not look for waiting connections"),
+        };
+        for _ in 0..BACKLOG {
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
+            let stream = stream.set_nonblocking(true).map(|()| stream);
+            let Ok(stream) = stream.and_then(TcpStream::from_std) else {
+                continue;
+            };
+            let protocols = Arc::clone(&self.protocols);
+            self.connections.spawn(async move {
+                let ending = Ending::default();
+                ending.drain();
+                let close = async {
+                    tokio::time::sleep(LAST_REQUEST).await;
+                    ending.close();
+                };
+                tokio::join!(protocols.serve(stream, ending.clone()), close);
             });
         }
     }

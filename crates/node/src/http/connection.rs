@@ -32,7 +32,7 @@ use super::stream::WatchedStream;
 use super::streams::{self, Streams};
 use super::upgraded::Upgraded;
 use super::wire::{Secured, Wire};
-use super::{HttpLimits, RequestService};
+use super::{HttpLimits, LAST_REQUEST, RequestService};
 
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -107,9 +107,13 @@ impl<S: RequestService> Protocols<S> {
         let idling = ending.idling();
         let address = stream.peer_addr().ok();
         let writing = Writing::default();
+        let too_late = async {
+            ending.closing().await;
+            sleep(LAST_REQUEST).await;
+        };
         let opened = tokio::select! {
             opened = self.open(stream, &writing) => opened,
-            () = ending.closing() => return,
+            () = too_late => return,
         };
         let Some((http2, wire)) = opened else {
             return;

@@ -216,6 +216,31 @@ async fn closing_lets_requests_finish_and_closes_idle_connections() {
 }
 
 #[tokio::test]
+async fn connections_that_wait_to_be_accepted_are_answered_at_the_end() {
+    let one = HttpLimits {
+        connections: 1,
+        header_timeout: SOON,
+        idle_timeout: SOON,
+        ..limits()
+    };
+    let (address, server, gate) = serve_gated(&one);
+    let mut busy = TcpStream::connect(address).await.unwrap();
+    busy.write_all(SLOW).await.unwrap();
+    gate.has(1).await;
+    let mut waiting = TcpStream::connect(address).await.unwrap();
+    waiting.write_all(REQUEST).await.unwrap();
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    let closing = tokio::spawn(server.close(SOON));
+    let said = answer(&mut waiting).await;
+    assert!(said.contains("connection: close"), "{said}");
+    assert!(said.ends_with("hello"), "{said}");
+    assert_eq!(answer(&mut silent).await, "");
+    gate.open();
+    assert!(answer(&mut busy).await.ends_with("slow"));
+    assert_eq!(closing.await.unwrap(), 0);
+}
+
+#[tokio::test]
 async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
     let patient = HttpLimits {
         header_timeout: SOON,
