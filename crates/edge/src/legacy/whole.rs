@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{Backoff, EventStream, GatewayError, SessionId, StreamItem};
-use shoal_protocol::{Body, EventId, Message, Outcome, Response, RpcError, batch};
+use shoal_protocol::{Body, EventId, Message, Outcome, Response, RpcError, batch, error_response};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{HandedOver, pass, to};
+use crate::backlog::BacklogPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::Visit;
@@ -26,6 +27,8 @@ pub(super) struct Whole<'a> {
     /// One response ends the stream, unless a batch was posted.
     is_batch: bool,
     responses: Vec<Bytes>,
+    /// The bytes of a batch's responses, of which the client reads nothing before the last.
+    held: Vec<BacklogPermit>,
 }
 
 impl<'a> Whole<'a> {
@@ -35,6 +38,7 @@ impl<'a> Whole<'a> {
             session,
             is_batch,
             responses: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -117,8 +121,13 @@ impl<'a> Whole<'a> {
     /// Takes a message; whether it was the last.
     async fn take(&mut self, data: Bytes) -> Result<bool, Refused> {
         match Message::parse(&data) {
-            Ok(Message::Response(_)) => {
-                self.responses.push(data);
+            Ok(Message::Response(response)) => {
+                let kept = match self.is_batch {
+                    true => self.held(&response, data),
+                    // It is counted where it is written.
+                    false => data,
+                };
+                self.responses.push(kept);
                 Ok(!self.is_batch)
             }
             Ok(Message::Request(question)) => {
@@ -132,6 +141,19 @@ impl<'a> Whole<'a> {
                 Ok(false)
             }
             Ok(Message::Notification(_)) | Err(_) => Ok(false),
+        }
+    }
+}
+
+impl Whole<'_> {
+    /// A response of a batch, as far as there is room to keep it until the last one is there.
+    fn held(&mut self, response: &Response, data: Bytes) -> Bytes {
+        match self.visit.reader().hold(data.len()) {
+            Ok(held) => {
+                self.held.push(held);
+                data
+            }
+            Err(full) => error_response(&response.id, &full.after_effect()),
         }
     }
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use shoal_ports::StreamItem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::dispatcher::LARGE as ANSWER;
+use crate::gateway::id;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
 /// Bytes of a large body: no more than a few fit.
@@ -206,4 +208,31 @@ async fn an_answer_that_is_not_kept_says_whether_its_call_may_be_repeated() {
     until(|| server.load.answer_bytes() == 0).await;
     let answer = server.tool("large").send().await.unwrap();
     assert!(answer.text().await.unwrap().len() > ANSWER);
+}
+
+#[tokio::test]
+async fn the_answers_of_a_batch_are_counted_until_the_last_is_there() {
+    let server = Server::with(|config| config.limits.answers_waiting_bytes = ANSWER).await;
+    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "large"}});
+    let mut posted = server.legacy(&json!([call(1), call(2)])).build().unwrap();
+    let json = "application/json".parse().unwrap();
+    posted.headers_mut().insert("accept", json);
+    let client = reqwest::Client::new();
+    let posting = tokio::spawn(async move { client.execute(posted).await.unwrap().text().await });
+    let stream = server.gateway.stream().await;
+    for sequence in 1..=2 {
+        let text = "x".repeat(ANSWER);
+        let answer = json!({"jsonrpc": "2.0", "id": sequence, "result": {"text": text}});
+        let data = answer.to_string().into();
+        let id = id(sequence);
+        stream.send(StreamItem::Event { id, data }).await.unwrap();
+    }
+    until(|| server.load.answer_bytes() > ANSWER).await;
+    drop(stream);
+    let answers = posting.await.unwrap().unwrap();
+    let answers: Value = serde_json::from_str(&answers).unwrap();
+    assert_eq!(answers[0]["result"]["text"].as_str().unwrap().len(), ANSWER);
+    assert_eq!(answers[1]["id"], 2);
+    assert_eq!(answers[1]["error"]["code"], 50002, "it has run");
+    until(|| server.load.answer_bytes() == 0).await;
 }

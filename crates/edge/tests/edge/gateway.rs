@@ -123,6 +123,10 @@ pub(crate) fn event(sequence: u64, data: &'static str) -> StreamItem {
     }
 }
 
+fn is_call(message: &Message) -> bool {
+    matches!(message, Message::Request(request) if request.method == Method::ToolsCall)
+}
+
 fn is_to_be_task(request: &Request) -> bool {
     let params = request.params.as_ref();
     params.is_some_and(|params| params.member("task").is_some())
@@ -200,6 +204,9 @@ impl SessionGateway for FakeGateway {
                 if self.single.load(Ordering::Relaxed) && request.method != Method::Ping =>
             {
                 Delivered::Accepted
+            }
+            Body::Batch(members) if members.iter().flatten().all(is_call) => {
+                Delivered::Stream(self.new_stream())
             }
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),
             Body::Single(Message::Request(request)) if is_to_be_task(request) => {
