@@ -17,10 +17,9 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Uri};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -42,9 +41,41 @@ struct Shared {
     is_down: Mutex<bool>,
     fetches: AtomicUsize,
     introspections: AtomicUsize,
+    /// What is said at some paths in place of what would be.
+    told: Mutex<HashMap<String, Told>>,
+    /// The paths that were asked for, in order.
+    asked: Mutex<Vec<String>>,
     /// How the tokens begin about which it says nothing.
     silent_about: Mutex<Option<String>>,
     tokens: Mutex<HashMap<String, Value>>,
+}
+
+/// An answer to a request for a path, whatever else the request says.
+#[derive(Clone, Debug)]
+pub struct Told {
+    status: StatusCode,
+    location: Option<String>,
+    body: String,
+}
+
+impl Told {
+    /// A status and a body.
+    pub fn new(status: u16, body: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::from_u16(status).unwrap(),
+            location: None,
+            body: body.into(),
+        }
+    }
+
+    /// A redirect.
+    pub fn moved(status: u16, to: &str) -> Self {
+        let location = Some(to.to_owned());
+        Self {
+            location,
+            ..Self::new(status, "")
+        }
+    }
 }
 
 /// The name and the secret that introspection asks for, as `Authorization: Basic` has them.
@@ -57,11 +88,7 @@ impl AuthorizationServer {
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::new(Shared::default());
         (*shared.issuer.lock()).clone_from(&issuer);
-        let router = Router::new()
-            .route("/.well-known/oauth-authorization-server", get(metadata))
-            .route("/jwks", get(jwks))
-            .route("/introspect", post(introspect))
-            .with_state(shared.clone());
+        let router = Router::new().fallback(answer).with_state(shared.clone());
         let serving = async move { axum::serve(listener, router).await.unwrap() };
         let server = Self {
             issuer,
@@ -86,6 +113,26 @@ impl AuthorizationServer {
     /// From now on its metadata names this issuer.
     pub fn claim(&self, issuer: &str) {
         issuer.clone_into(&mut self.shared.issuer.lock());
+    }
+
+    /// From now on it says this at a path.
+    pub fn tell(&self, path: &str, told: Told) {
+        self.shared.told.lock().insert(path.to_owned(), told);
+    }
+
+    /// From now on its metadata is at this path alone, and names this issuer.
+    pub fn describe(&self, path: &str, issuer: &str) {
+        self.tell(
+            "/.well-known/oauth-authorization-server",
+            Told::new(404, ""),
+        );
+        let metadata = json!({ "issuer": issuer, "jwks_uri": format!("{}/jwks", self.issuer) });
+        self.tell(path, Told::new(200, metadata.to_string()));
+    }
+
+    /// The paths that it was asked for, in order.
+    pub fn asked(&self) -> Vec<String> {
+        self.shared.asked.lock().clone()
     }
 
     /// From now on it answers with 503, or does not.
@@ -122,7 +169,36 @@ impl AuthorizationServer {
     }
 }
 
-async fn metadata(State(shared): State<Arc<Shared>>) -> Response {
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    at: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    shared.asked.lock().push(at.path().to_owned());
+    let told = shared.told.lock().get(at.path()).cloned();
+    if let Some(Told {
+        status,
+        location,
+        body,
+    }) = told
+    {
+        let location = location.map(|to| [("location", to)]);
+        return match location {
+            Some(location) => (status, location, body).into_response(),
+            None => (status, body).into_response(),
+        };
+    }
+    match at.path() {
+        "/.well-known/oauth-authorization-server" => metadata(&shared),
+        "/jwks" => jwks(&shared),
+        "/introspect" => introspect(&shared, &headers, &body).await,
+        "/tokeninfo" => token_info(&shared, &body),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn metadata(shared: &Shared) -> Response {
     if *shared.is_down.lock() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
@@ -135,7 +211,7 @@ async fn metadata(State(shared): State<Arc<Shared>>) -> Response {
     axum::Json(metadata).into_response()
 }
 
-async fn jwks(State(shared): State<Arc<Shared>>) -> Response {
+fn jwks(shared: &Shared) -> Response {
     shared.fetches.fetch_add(1, Ordering::SeqCst);
     if *shared.is_down.lock() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -143,11 +219,27 @@ async fn jwks(State(shared): State<Arc<Shared>>) -> Response {
     shared.keys.lock().clone().into_response()
 }
 
-async fn introspect(
-    State(shared): State<Arc<Shared>>,
-    headers: HeaderMap,
-    form: Bytes,
-) -> Response {
+/// What Google's token information says, which needs no client.
+fn token_info(shared: &Shared, form: &[u8]) -> Response {
+    shared.introspections.fetch_add(1, Ordering::SeqCst);
+    let token = of_form(form, "access_token");
+    let known = shared.tokens.lock().get(&token).cloned();
+    let unknown = json!({ "error": "invalid_token", "error_description": "Invalid Value" });
+    match known {
+        Some(known) => axum::Json(known).into_response(),
+        None => (StatusCode::BAD_REQUEST, axum::Json(unknown)).into_response(),
+    }
+}
+
+fn of_form(form: &[u8], member: &str) -> String {
+    let mut form = url::form_urlencoded::parse(form);
+    let found = form.find(|(name, _)| name == member);
+    found
+        .map(|(_, value)| value.into_owned())
+        .unwrap_or_default()
+}
+
+async fn introspect(shared: &Shared, headers: &HeaderMap, form: &[u8]) -> Response {
     shared.introspections.fetch_add(1, Ordering::SeqCst);
     if *shared.is_down.lock() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -162,11 +254,7 @@ async fn introspect(
     {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let mut form = url::form_urlencoded::parse(&form);
-    let token = form
-        .find(|(name, _)| name == "token")
-        .map(|(_, token)| token.into_owned())
-        .unwrap_or_default();
+    let token = of_form(form, "token");
     let silent_about = shared.silent_about.lock().clone();
     if silent_about.is_some_and(|prefix| token.starts_with(&prefix)) {
         std::future::pending::<()>().await;

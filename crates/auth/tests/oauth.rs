@@ -3,6 +3,8 @@
 
 #[path = "oauth/certificate.rs"]
 mod certificate;
+#[path = "oauth/discovery.rs"]
+mod discovery;
 #[path = "oauth/dpop.rs"]
 mod dpop;
 #[path = "oauth/introspection.rs"]

@@ -4,16 +4,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use reqwest::{RequestBuilder, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use shoal_outbound::{
     Broken, Client, ClientSettings, Named, Outbound, Redirects, collect, whole_story,
 };
+use shoal_ports::shown;
 use url::Url;
 
 use crate::config::{Issuer, asked_url};
 
-/// The longest document that is read, in bytes.
-pub(crate) const DOCUMENT: usize = 256 << 10;
+/// The longest document that is read, in bytes: 70 keys with their certificates need half of it.
+pub(crate) const DOCUMENT: usize = 1 << 20;
+/// Some servers begin their documents with it, which JSON does not allow (RFC 8259, 8.1).
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Characters of a URL that another server named that are told.
+const SHOWN: usize = 200;
 /// How long a connection that nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(90);
 
@@ -22,14 +27,20 @@ const IDLE: Duration = Duration::from_secs(90);
 pub(crate) struct HttpAsker {
     client: Client,
     allow_http: bool,
+    timeout: Duration,
 }
 
 /// Why there is no answer, without anything that was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
-    /// There is nothing at that URL.
-    NotFound,
-    /// What went wrong.
+    /// The server cannot be reached at all.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It refused, or said to look elsewhere.
+    #[error("it answered with {0}")]
+    Status(StatusCode),
+    /// What else went wrong.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -53,13 +64,14 @@ impl HttpAsker {
             connect_timeout: timeout,
             timeout: Some(timeout),
             connection_idle: IDLE,
-            // Where keys come from is what the operator says, or the issuer's own metadata.
+            // Secrets go nowhere else, and documents are one redirect away at most.
             redirects: Redirects::None,
         };
         let named = Named::These(named.filter_map(|url| url.parse().ok()).collect());
         Ok(Self {
             client: outbound.client(settings, named)?,
             allow_http: issuer.allow_http,
+            timeout,
         })
     }
 
@@ -68,11 +80,38 @@ impl HttpAsker {
         asked_url(text, self.allow_http).map_err(NoAnswer::Failed)
     }
 
-    /// Reads a JSON document.
+    /// Reads a JSON document, which may be one redirect away on the same origin.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
-        let request = self.client.request(Method::GET, &url);
+        // Both requests have the time of one.
+        let reading = tokio::time::timeout(self.timeout, self.read(url));
+        let late = |_| NoAnswer::Failed("no answer in time".to_owned());
+        reading.await.map_err(late)?
+    }
+
+    async fn read(&self, url: Url) -> Result<Bytes, NoAnswer> {
+        let answer = self.ask(&url).await?;
+        if !is_redirect(answer.status()) {
+            return document(answer).await;
+        }
+        match target(&answer, &url) {
+            Some(there) if there.origin() == url.origin() => {
+                document(self.ask(&there).await?).await
+            }
+            there => {
+                let there =
+                    there.map_or("nowhere".to_owned(), |there| shown(there.as_str(), SHOWN));
+                let status = answer.status();
+                Err(NoAnswer::Failed(format!(
+                    "it answered with {status}, a redirect to another origin: {there}"
+                )))
+            }
+        }
+    }
+
+    async fn ask(&self, url: &Url) -> Result<Response, NoAnswer> {
+        let request = self.client.request(Method::GET, url);
         let request = request.map_err(NoAnswer::Failed)?;
-        read(request.header("accept", "application/json")).await
+        send(request.header("accept", "application/json")).await
     }
 
     /// Sends a form with a client's name and secret.
@@ -88,23 +127,42 @@ impl HttpAsker {
             .basic_auth(client, Some(secret))
             .header("accept", "application/json")
             .header("content-type", "application/x-www-form-urlencoded");
-        read(request.body(form)).await
+        document(send(request.body(form)).await?).await
     }
 }
 
-async fn read(request: RequestBuilder) -> Result<Bytes, NoAnswer> {
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+/// Where a redirect leads.
+fn target(answer: &Response, from: &Url) -> Option<Url> {
+    let location = answer.headers().get("location")?.to_str().ok()?;
+    from.join(location).ok()
+}
+
+async fn send(request: RequestBuilder) -> Result<Response, NoAnswer> {
     let sent = request.send().await;
-    let answer = sent.map_err(|error| NoAnswer::Failed(whole_story(&error)))?;
+    sent.map_err(|error| match error.is_connect() {
+        true => NoAnswer::Unreachable(whole_story(&error)),
+        false => NoAnswer::Failed(whole_story(&error)),
+    })
+}
+
+async fn document(answer: Response) -> Result<Bytes, NoAnswer> {
     match answer.status() {
         StatusCode::OK => {}
-        StatusCode::NOT_FOUND => return Err(NoAnswer::NotFound),
-        other => return Err(NoAnswer::Failed(format!("it answered with {other}"))),
+        other => return Err(NoAnswer::Status(other)),
     }
     let whole = collect(answer, DOCUMENT).await;
-    whole.map_err(|broken| {
+    let whole = whole.map_err(|broken| {
         NoAnswer::Failed(match broken {
             Broken::TooLarge => format!("its answer is longer than {DOCUMENT} bytes"),
             Broken::Connection(why) => why,
         })
+    })?;
+    Ok(match whole.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => whole.slice_ref(text),
+        None => whole,
     })
 }

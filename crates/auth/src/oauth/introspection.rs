@@ -21,7 +21,7 @@ use super::cache::VerifiedTokens;
 use super::claims::{ClaimRules, Told, Verified};
 use super::flights::Flights;
 use super::http::{HttpAsker, NoAnswer};
-use super::metadata::discover;
+use super::metadata::{Endpoint, discover};
 use crate::config::Introspection;
 
 /// How long a refusal is believed, and where to ask.
@@ -181,10 +181,7 @@ impl AskedIssuer {
     }
 
     async fn ask(&self, token: &str) -> Result<Bytes, String> {
-        let why = |none: NoAnswer| match none {
-            NoAnswer::NotFound => "there is nothing at that URL".to_owned(),
-            NoAnswer::Failed(why) => why,
-        };
+        let why = |none: NoAnswer| none.to_string();
         let endpoint = self.endpoint().await.map_err(why)?;
         let url = self.http.url(&endpoint).map_err(why)?;
         let secret = self.secret()?;
@@ -216,11 +213,7 @@ impl AskedIssuer {
         }
         let finding = self.finding.join((), || {
             let (http, issuer) = (self.http.clone(), self.name.clone());
-            async move {
-                let found = discover(&http, &issuer).await?.introspection_endpoint;
-                let none = "its metadata names no introspection endpoint";
-                found.ok_or_else(|| NoAnswer::Failed(none.to_owned()))
-            }
+            async move { discover(&http, &issuer, Endpoint::Introspection).await }
         });
         let found = finding.await?;
         *self.endpoint.lock() = Some((found.clone(), Instant::now() + PLACE_FOR));

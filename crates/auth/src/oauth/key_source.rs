@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::http::{HttpAsker, NoAnswer};
 use super::keys::KeySet;
-use super::metadata::discover;
+use super::metadata::{Endpoint, discover};
 
 /// Requests that wait for a fetch at most. Nobody knows yet who sent them.
 const WAITING: usize = 256;
@@ -217,17 +217,11 @@ async fn fetch(http: &HttpAsker, config: &KeyConfig) -> Result<KeySet, String> {
     let text = async {
         let url = match &config.jwks_url {
             Some(url) => url.clone(),
-            None => {
-                let found = discover(http, &config.issuer).await?;
-                let none = || NoAnswer::Failed("its metadata names no keys".to_owned());
-                found.jwks_uri.ok_or_else(none)?
-            }
+            None => discover(http, &config.issuer, Endpoint::Keys).await?,
         };
-        http.get(http.url(&url)?).await
+        let text = http.get(http.url(&url)?).await;
+        text.map_err(|why| NoAnswer::Failed(format!("{url}: {why}")))
     };
-    let text = text.await.map_err(|none| match none {
-        NoAnswer::NotFound => "there is nothing at that URL".to_owned(),
-        NoAnswer::Failed(why) => why,
-    })?;
+    let text = text.await.map_err(|none| none.to_string())?;
     KeySet::read(&text)
 }

@@ -1,27 +1,41 @@
 //! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
+use shoal_ports::shown;
 use shoal_telemetry::metrics::{AuthServerOutcome, AuthServerRequest, metrics};
 use url::Url;
 
 use super::http::{HttpAsker, NoAnswer};
 
-/// The members that matter here.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct ServerMetadata {
-    issuer: String,
-    #[serde(default)]
-    pub(crate) jwks_uri: Option<String>,
-    #[serde(default)]
-    pub(crate) introspection_endpoint: Option<String>,
+/// Characters that are told of what another server says.
+const SHOWN: usize = 200;
+
+/// A URL that metadata names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Keys,
+    Introspection,
 }
 
-/// Reads the metadata of an issuer, from the places where it can be.
+impl Endpoint {
+    fn member(self) -> &'static str {
+        match self {
+            Self::Keys => "jwks_uri",
+            Self::Introspection => "introspection_endpoint",
+        }
+    }
+}
+
+/// Finds a URL of an issuer by its metadata, which is at one of several places. Whatever is at the others does not matter.
 ///
 /// # Errors
-/// Why it cannot be had, or not be believed.
-pub(crate) async fn discover(http: &HttpAsker, issuer: &str) -> Result<ServerMetadata, NoAnswer> {
-    let found = ask(http, issuer).await;
+/// What each place said.
+pub(crate) async fn discover(
+    http: &HttpAsker,
+    issuer: &str,
+    endpoint: Endpoint,
+) -> Result<String, NoAnswer> {
+    let found = search(http, issuer, endpoint).await;
     let outcome = match &found {
         Ok(_) => AuthServerOutcome::Answered,
         Err(_) => AuthServerOutcome::Failed,
@@ -31,23 +45,49 @@ pub(crate) async fn discover(http: &HttpAsker, issuer: &str) -> Result<ServerMet
     found
 }
 
-async fn ask(http: &HttpAsker, issuer: &str) -> Result<ServerMetadata, NoAnswer> {
+async fn search(http: &HttpAsker, issuer: &str, endpoint: Endpoint) -> Result<String, NoAnswer> {
     let url = http.url(issuer)?;
+    let mut said = Vec::new();
     for place in places(&url) {
-        let text = match http.get(place).await {
-            Err(NoAnswer::NotFound) => continue,
-            other => other?,
+        let why = match http.get(place.clone()).await {
+            Ok(text) => match endpoint_of(&text, issuer, endpoint) {
+                Ok(found) => return Ok(found),
+                Err(why) => why,
+            },
+            // All places are at one server.
+            Err(NoAnswer::Unreachable(why)) => {
+                said.push(format!("{place}: {why}"));
+                break;
+            }
+            Err(why) => why.to_string(),
         };
-        let read: Result<ServerMetadata, _> = serde_json::from_slice(&text);
-        let read = read.map_err(|_| NoAnswer::Failed("its metadata cannot be read".to_owned()))?;
-        // Whoever can answer for one path of a host must not speak for another (RFC 8414, 3.3).
-        if read.issuer != issuer {
-            let other = "its metadata is of another issuer";
-            return Err(NoAnswer::Failed(other.to_owned()));
-        }
-        return Ok(read);
+        said.push(format!("{place}: {why}"));
     }
-    Err(NoAnswer::Failed("it has no metadata".to_owned()))
+    let said = said.join("; ");
+    Err(NoAnswer::Failed(format!("no metadata is found: {said}")))
+}
+
+/// Takes a URL out of what can be the metadata of an issuer.
+fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, String> {
+    let read: Result<Map<String, Value>, _> = serde_json::from_slice(text);
+    let metadata = read.map_err(|_| match text.trim_ascii_start().first() {
+        Some(b'<') => "it answered with HTML".to_owned(),
+        Some(b'{' | b'[') => "it answered with JSON that is no metadata".to_owned(),
+        _ => "its answer is not JSON".to_owned(),
+    })?;
+    let text = |member: &str| metadata.get(member).and_then(Value::as_str);
+    match text("issuer") {
+        Some(named) if named == issuer => {}
+        // Whoever can answer for one path of a host must not speak for another (RFC 8414, 3.3).
+        Some(other) => {
+            let other = shown(other, SHOWN);
+            return Err(format!("it has the metadata of another issuer, {other:?}"));
+        }
+        None => return Err("it answered with JSON without `issuer`".to_owned()),
+    }
+    let member = endpoint.member();
+    let found = text(member).map(str::to_owned);
+    found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
 /// Where the metadata of an issuer can be, in the order of the specification.

@@ -165,7 +165,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
             serde_json::json!({ "keys": many.clone() }).to_string(),
             "more than 64 keys",
         ),
-        (" ".repeat(300 << 10), "longer than"),
+        (" ".repeat(1100 << 10), "longer than"),
     ] {
         let server = AuthorizationServer::start(&[]).await;
         server.publish_text(text);
