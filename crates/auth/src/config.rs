@@ -10,9 +10,11 @@ use shoal_ports::{Period, settings};
 use crate::TokenHash;
 
 mod check;
+mod identifier;
 
 pub use check::BadSetting;
 pub(crate) use check::{asked_url, public_url};
+pub(crate) use identifier::{canonical, same};
 
 settings! {
     /// Who may call.

@@ -44,7 +44,7 @@ use self::jws::Jws;
 use self::key_source::{KeyConfig, KeySource, Known, NoKeys};
 use self::resource::Resource;
 use self::scopes::Scopes;
-use crate::config::{Auth, Issuer, SigningAlgorithm, public_url};
+use crate::config::{Auth, Issuer, SigningAlgorithm, public_url, same};
 use crate::refused;
 
 /// Nobody can tell now.
@@ -186,7 +186,7 @@ impl AccessTokens {
         };
         let named: Named = jws.read().ok_or(fault(TokenFault::Malformed))?;
         let mut issuers = self.issuers.iter();
-        let issuer = issuers.find(|issuer| issuer.name == named.iss);
+        let issuer = issuers.find(|issuer| same(&issuer.name, &named.iss));
         let issuer = issuer.ok_or_else(|| {
             let names = self.issuers.iter().map(|issuer| issuer.name.as_str());
             let names: Vec<&str> = names.collect();

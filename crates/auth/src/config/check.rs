@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use url::{Host, Url};
 
-use super::{Auth, AuthMode, Dpop, Issuer};
+use super::{Auth, AuthMode, Dpop, Issuer, canonical};
 
 /// A setting, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Auth {
         let mut names = BTreeSet::new();
         for issuer in &self.issuers {
             issuer.check().or_else(|reason| bad("issuers", reason))?;
-            if !names.insert(&issuer.issuer) {
+            if !names.insert(canonical(&issuer.issuer)) {
                 return bad("issuers", format!("{:?} is there twice", issuer.issuer));
             }
         }
@@ -242,12 +242,15 @@ mod tests {
     fn what_cannot_be_is_named() {
         assert_eq!(sound().check(), Ok(()));
         type Change = fn(&mut Auth);
-        let changes: [(&str, Change); 11] = [
+        let changes: [(&str, Change); 12] = [
             ("resource", |auth| auth.resource.clear()),
             ("resource", |auth| auth.resource.push_str("#part")),
             ("issuers", |auth| auth.issuers.clear()),
             ("issuers", |auth| {
                 auth.issuers.push(issuer("https://id.example.com"))
+            }),
+            ("issuers", |auth| {
+                auth.issuers.push(issuer("https://ID.example.com:443/"))
             }),
             ("issuers", |auth| {
                 auth.issuers = vec![issuer("http://id.example.com")]

@@ -9,7 +9,7 @@ use shoal_ports::{Grant, Memo, Principal, TokenFault};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
-use crate::config::Issuer;
+use crate::config::{Issuer, same};
 use crate::oauth::scopes::Scopes;
 use crate::oauth::unique::Unique;
 use crate::refused;
@@ -116,7 +116,7 @@ impl ClaimRules {
         }
         let Unique(claims) = serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
         match claims.get("iss") {
-            Some(Value::String(issuer)) if *issuer == self.issuer => {}
+            Some(Value::String(issuer)) if same(issuer, &self.issuer) => {}
             None if told == Told::ByIssuer => {}
             came => {
                 let wrong = TokenFault::Issuer;
@@ -159,7 +159,7 @@ impl ClaimRules {
     fn is_for_us(&self, audience: Option<&Value>) -> bool {
         let ours = |named: &Value| {
             let named = named.as_str();
-            named.is_some_and(|named| self.audience.iter().any(|ours| ours == named))
+            named.is_some_and(|named| self.audience.iter().any(|ours| same(ours, named)))
         };
         match audience {
             Some(Value::Array(several)) => several.iter().any(ours),

@@ -6,6 +6,7 @@ use shoal_telemetry::metrics::{AuthServerOutcome, AuthServerRequest, metrics};
 use url::Url;
 
 use super::http::{HttpAsker, NoAnswer};
+use crate::config::same;
 
 /// Characters that are told of what another server says.
 const SHOWN: usize = 200;
@@ -77,7 +78,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     })?;
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);
     match text("issuer") {
-        Some(named) if named == issuer => {}
+        Some(named) if same(named, issuer) => {}
         // Whoever can answer for one path of a host must not speak for another (RFC 8414, 3.3).
         Some(other) => {
             let other = shown(other, SHOWN);

@@ -150,6 +150,67 @@ async fn whatever_is_wrong_is_told_apart() {
     }
 }
 
+/// A client that knows the server as `https://h` asks for tokens for `https://h/`, and logs in again and again if those are refused.
+#[tokio::test]
+async fn names_of_resources_and_issuers_are_compared_as_urls() {
+    for (resource, aud, taken) in [
+        ("https://mcp.example.com", "https://mcp.example.com/", true),
+        ("https://mcp.example.com/", "https://mcp.example.com", true),
+        (
+            "https://mcp.example.com/mcp",
+            "https://MCP.example.com:443/mcp",
+            true,
+        ),
+        (
+            "https://MCP.example.com/mcp",
+            "https://mcp.example.com/mcp",
+            true,
+        ),
+        (
+            "https://mcp.example.com/mcp",
+            "https://mcp.example.com/mcp/",
+            false,
+        ),
+        (
+            "https://mcp.example.com/mcp",
+            "https://mcp.example.com/",
+            false,
+        ),
+        ("https://mcp.example.com", "http://mcp.example.com", false),
+        (
+            "https://mcp.example.com",
+            "https://mcp.example.com:8443",
+            false,
+        ),
+    ] {
+        let setting = Setting::with(|auth| resource.clone_into(&mut auth.resource)).await;
+        for aud in [json!(aud), json!(["other", aud])] {
+            let mut claims = setting.claims();
+            claims["aud"] = aud.clone();
+            let shown = setting.show(&setting.key.token(&claims)).await.map(drop);
+            let due = if taken {
+                Ok(())
+            } else {
+                Err(fault(TokenFault::Audience))
+            };
+            assert_eq!(shown, due, "{resource} {aud}");
+        }
+    }
+    let setting = Setting::with(|auth| auth.issuers[0].issuer.push('/')).await;
+    for iss in [
+        setting.server.issuer.clone(),
+        format!("{}/", setting.server.issuer),
+    ] {
+        let mut claims = setting.claims();
+        claims["iss"] = json!(iss);
+        setting.show(&setting.key.token(&claims)).await.unwrap();
+    }
+    let mut claims = setting.claims();
+    claims["iss"] = json!(format!("{}//", setting.server.issuer));
+    let refused = setting.show(&setting.key.token(&claims)).await;
+    assert_eq!(refused, Err(fault(TokenFault::Issuer)));
+}
+
 #[tokio::test]
 async fn the_subjects_of_two_issuers_are_two_principals() {
     let keys = [SigningKey::es256("same"), SigningKey::es256("same")];

@@ -61,7 +61,7 @@ fn whatever_is_missing_or_wrong_is_told_apart() {
     for (claim, value, due) in [
         (
             "iss",
-            json!("https://id.example.com/"),
+            json!("https://id.example.com/other"),
             Some(TokenFault::Issuer),
         ),
         ("iss", Value::Null, Some(TokenFault::Issuer)),
