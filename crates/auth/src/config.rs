@@ -10,11 +10,18 @@ use shoal_ports::{Period, settings};
 use crate::TokenHash;
 
 mod check;
+mod entra;
 mod identifier;
+mod issuer;
+mod kinds;
+mod resolved;
 
 pub use check::BadSetting;
 pub(crate) use check::{asked_url, public_url};
 pub(crate) use identifier::{canonical, same};
+pub use issuer::{AskedTokens, Introspection, Issuer, IssuerKind, Protocol, SigningAlgorithm};
+pub(crate) use kinds::CLIENT_CLAIMS;
+pub(crate) use resolved::{Asked, ResolvedIssuer};
 
 settings! {
     /// Who may call.
@@ -106,101 +113,4 @@ pub enum Dpop {
     Accepted,
     /// Only bound tokens are taken.
     Required,
-}
-
-settings! {
-    /// An authorization server.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-    #[serde(default, deny_unknown_fields, expecting = "a table with issuer")]
-    pub struct Issuer {
-        /// Its issuer identifier, exactly as its tokens have it in `iss`.
-        pub issuer: String = String::new(),
-        /// What a token must name in `aud`, one of these; `auth.resource` unless set.
-        pub audience: Vec<String> = Vec::new(),
-        /// The URL of its keys. Unless set, they are found by the issuer's metadata (RFC 8414, OpenID Connect Discovery).
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub jwks_url: Option<String> = None,
-        /// The algorithms that its tokens may be signed with.
-        pub algorithms: Vec<SigningAlgorithm> = vec![SigningAlgorithm::RS256, SigningAlgorithm::ES256],
-        /// The claim that names the principal.
-        pub principal_claim: String = "sub".to_owned(),
-        /// The claim that holds the scopes; `scope`, or `scp` where there is none, unless set.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub scopes_claim: Option<String> = None,
-        /// A file with certificates in PEM of authorities that are trusted besides the system's.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub authority: Option<PathBuf> = None,
-        /// Lets the issuer be asked over plain HTTP on other machines: whoever is on the way can then make tokens.
-        pub allow_http: bool = false,
-        /// Ask the issuer about every token instead of verifying it here: a table with `client_id` and `client_secret_file`, by which
-        /// Shoal says who it is, and `endpoint`, unless that is found by the issuer's metadata. One issuer at most can have this,
-        /// and it is asked about all tokens that are no JWT.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub introspection: Option<Introspection> = None,
-    }
-}
-
-settings! {
-    /// How an issuer is asked about tokens (RFC 7662).
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-    #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
-    pub struct Introspection {
-        /// The URL to ask. Unless set, it is found by the issuer's metadata.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub endpoint: Option<String> = None,
-        /// Shoal's name there, as a client.
-        pub client_id: String = String::new(),
-        /// A file with its secret, which is sent by `Authorization: Basic`. It is read for each question.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub client_secret_file: Option<PathBuf> = None,
-    }
-}
-
-/// An algorithm by which tokens are signed. All are asymmetric: whoever checks a signature cannot make one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "their names say it all (RFC 7518, RFC 8037)")]
-pub enum SigningAlgorithm {
-    RS256,
-    RS384,
-    RS512,
-    PS256,
-    PS384,
-    PS512,
-    ES256,
-    ES384,
-    EdDSA,
-}
-
-impl SigningAlgorithm {
-    /// All there are.
-    pub(crate) const ALL: [Self; 9] = [
-        Self::RS256,
-        Self::RS384,
-        Self::RS512,
-        Self::PS256,
-        Self::PS384,
-        Self::PS512,
-        Self::ES256,
-        Self::ES384,
-        Self::EdDSA,
-    ];
-
-    /// As JWS headers have it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::RS256 => "RS256",
-            Self::RS384 => "RS384",
-            Self::RS512 => "RS512",
-            Self::PS256 => "PS256",
-            Self::PS384 => "PS384",
-            Self::PS512 => "PS512",
-            Self::ES256 => "ES256",
-            Self::ES384 => "ES384",
-            Self::EdDSA => "EdDSA",
-        }
-    }
-
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
 }

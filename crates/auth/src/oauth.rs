@@ -16,6 +16,7 @@ mod jws;
 mod key_source;
 mod keys;
 mod metadata;
+mod names;
 mod recheck;
 mod replays;
 mod resource;
@@ -42,9 +43,10 @@ use self::http::HttpAsker;
 use self::introspection::Introspector;
 use self::jws::Jws;
 use self::key_source::{KeyConfig, KeySource, Known, NoKeys};
+use self::keys::Candidates;
 use self::resource::Resource;
 use self::scopes::Scopes;
-use crate::config::{Auth, Issuer, SigningAlgorithm, public_url, same};
+use crate::config::{Asked, Auth, Issuer, ResolvedIssuer, SigningAlgorithm, public_url};
 use crate::refused;
 
 /// Nobody can tell now.
@@ -77,13 +79,12 @@ struct AccessTokens {
 struct TrustedIssuer {
     name: String,
     algorithms: Vec<SigningAlgorithm>,
-    check: Check,
-}
-
-#[expect(clippy::large_enum_variant, reason = "one for each issuer, made once")]
-enum Check {
-    Keys(KeySource, ClaimRules),
-    Introspection(Introspector),
+    rules: Arc<ClaimRules>,
+    /// What its JWTs are verified with; none if it is asked about them.
+    keys: Option<KeySource>,
+    asked: Option<Introspector>,
+    /// Whether it is shown tokens that are no JWT.
+    takes_opaque: bool,
 }
 
 /// What is known of an authorization server.
@@ -107,11 +108,16 @@ impl OAuth {
     pub fn start(auth: &Auth, path: &str, outbound: &Outbound) -> Result<Self, String> {
         auth.check().map_err(|bad| bad.reason)?;
         let resource = public_url(&auth.resource)?;
+        let resolved = auth.issuers.iter().map(|one| one.resolved(&auth.resource));
+        let resolved = resolved.collect::<Result<Vec<_>, _>>()?;
+        let servers: Vec<&str> = resolved.iter().map(|one| one.server.as_str()).collect();
+        let described = Resource::new(auth, &servers, &resource, path);
         let scopes = Arc::new(Scopes::new(auth));
         let verified = Arc::new(VerifiedTokens::new(auth.cached_bytes));
-        let issuers = auth.issuers.iter();
-        let issuers =
-            issuers.map(|issuer| TrustedIssuer::start(issuer, auth, &scopes, &verified, outbound));
+        let issuers = auth.issuers.iter().zip(resolved);
+        let issuers = issuers.map(|(issuer, resolved)| {
+            TrustedIssuer::start(issuer, resolved, auth, &scopes, &verified, outbound)
+        });
         Ok(Self {
             tokens: Arc::new(AccessTokens {
                 issuers: issuers.collect::<Result<_, _>>()?,
@@ -120,7 +126,7 @@ impl OAuth {
                 believed_for: auth.cached_for.get(),
             }),
             token_bytes: auth.token_bytes,
-            resource: Resource::new(auth, &resource, path),
+            resource: described,
             possession: Possession::new(auth, resource, path.to_owned()),
         })
     }
@@ -136,9 +142,9 @@ impl OAuth {
 
     /// What keeps callers from being authenticated, if nobody's keys were ever had.
     pub fn waits_for(&self) -> Option<String> {
-        let without = |issuer: &TrustedIssuer| match &issuer.check {
-            Check::Keys(keys, _) => keys.known().age().is_none(),
-            Check::Introspection(_) => false,
+        let without = |issuer: &TrustedIssuer| {
+            let keys = issuer.keys.as_ref();
+            keys.is_some_and(|keys| keys.known().age().is_none())
         };
         let nobody = self.tokens.issuers.iter().all(without);
         nobody.then(|| "the keys of no authorization server are known yet".to_owned())
@@ -147,9 +153,9 @@ impl OAuth {
     /// Which authorization servers could not be reached last.
     pub fn trouble(&self) -> Option<String> {
         let issuers = self.tokens.issuers.iter();
-        let away = issuers.filter(|issuer| match &issuer.check {
-            Check::Keys(keys, _) => keys.known().trouble.is_some(),
-            Check::Introspection(_) => false,
+        let away = issuers.filter(|issuer| {
+            let keys = issuer.keys.as_ref();
+            keys.is_some_and(|keys| keys.known().trouble.is_some())
         });
         let away: Vec<&str> = away.map(|issuer| issuer.name.as_str()).collect();
         (!away.is_empty()).then(|| format!("no keys can be fetched from {}", away.join(", ")))
@@ -167,7 +173,7 @@ impl AccessTokens {
         if let Some(known) = self.verified.get(&digest, now) {
             return Ok(known);
         }
-        let malformed = |_| AuthError::Token(TokenFault::Malformed);
+        let malformed = |_| AuthError::Token(refused::token("bytes that are no text"));
         let token = str::from_utf8(token).map_err(malformed)?;
         // Boxed: each request would have room for it, and nearly none needs that.
         Box::pin(self.verify(token, digest)).await
@@ -177,32 +183,33 @@ impl AccessTokens {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
             // A token that does not say whose it is can be of one issuer alone: it is shown to no other.
-            let asked = self.issuers.iter().find_map(|issuer| match &issuer.check {
-                Check::Introspection(asked) => Some(asked),
-                Check::Keys(..) => None,
-            });
-            let asked = asked.ok_or(fault(TokenFault::Malformed))?;
+            let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
+            let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
+            let asked = asked.ok_or_else(|| fault(not_signed(token)))?;
             return asked.ask(token, digest, None).await;
         };
-        let named: Named = jws.read().ok_or(fault(TokenFault::Malformed))?;
+        let named: Named = jws
+            .read()
+            .ok_or_else(|| fault(refused::token("a JWT with claims that are no JSON object")))?;
+        let iss = named
+            .iss
+            .as_ref()
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let mut issuers = self.issuers.iter();
-        let issuer = issuers.find(|issuer| same(&issuer.name, &named.iss));
+        let issuer = issuers.find(|issuer| issuer.rules.names().named(iss).is_some());
         let issuer = issuer.ok_or_else(|| {
-            let names = self.issuers.iter().map(|issuer| issuer.name.as_str());
-            let names: Vec<&str> = names.collect();
-            let came = Value::String(named.iss.clone());
-            fault(refused::claim(
-                TokenFault::Issuer,
-                "iss",
-                Some(&came),
-                &names.join(", "),
-            ))
+            let names = self
+                .issuers
+                .iter()
+                .map(|issuer| issuer.rules.names().listed());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let came = named.iss.as_ref();
+            fault(refused::claim(TokenFault::Issuer, "iss", came, &names))
         })?;
-        let (keys, rules) = match &issuer.check {
-            Check::Keys(keys, rules) => (keys, rules),
-            Check::Introspection(asked) => {
-                return asked.ask(token, digest, Some(jws.payload())).await;
-            }
+        let Some(keys) = &issuer.keys else {
+            let asked = issuer.asked.as_ref().ok_or(AWAY)?;
+            return asked.ask(token, digest, Some(jws.payload())).await;
         };
         let algorithm = jws.algorithm(&issuer.algorithms);
         let algorithm = algorithm.ok_or_else(|| {
@@ -215,11 +222,10 @@ impl AccessTokens {
                 &known,
             ))
         })?;
-        if !jws.is_of_type(&TYPES) || jws.header.crit.is_some() {
-            return Err(fault(TokenFault::Malformed));
-        }
-        expect_signature(&jws, algorithm, keys).await?;
-        let verified = rules.read(jws.payload(), Told::ByToken).map_err(fault)?;
+        expect_access_token(&jws).map_err(fault)?;
+        expect_signature(&jws, algorithm, keys, issuer.rules.tenant(iss)).await?;
+        let verified = issuer.rules.read(jws.payload(), Told::ByToken);
+        let verified = verified.map_err(fault)?;
         self.verified.keep(digest, verified.clone());
         Ok(verified)
     }
@@ -228,16 +234,42 @@ impl AccessTokens {
 /// Whose a token says that it is.
 #[derive(Deserialize)]
 struct Named {
-    iss: String,
+    #[serde(default)]
+    iss: Option<Value>,
+}
+
+fn not_signed(token: &str) -> TokenFault {
+    match token.split('.').count() {
+        5 => refused::token("a JWT that is encrypted (JWE)"),
+        _ => refused::token("no JWT, and no issuer is asked about other tokens"),
+    }
+}
+
+fn expect_access_token(jws: &Jws<'_>) -> Result<(), TokenFault> {
+    let malformed = |member: &str, came: Option<&Value>, due: &str| {
+        Err(refused::claim(TokenFault::Malformed, member, came, due))
+    };
+    if !jws.is_of_type(&TYPES) {
+        let came = jws.header.typ.clone().map(Value::String);
+        return malformed("typ", came.as_ref(), &TYPES.join(", "));
+    }
+    match &jws.header.crit {
+        Some(crit) => malformed("crit", Some(crit), "none"),
+        None => Ok(()),
+    }
 }
 
 async fn expect_signature(
     jws: &Jws<'_>,
     algorithm: SigningAlgorithm,
     source: &KeySource,
+    tenant: Option<&str>,
 ) -> Result<(), AuthError> {
     let kid = jws.header.kid.as_deref();
-    let unknown = || {
+    let wrong = |candidates: &Candidates<'_>| {
+        if !candidates.keys.is_empty() {
+            return AuthError::Token(TokenFault::Signature);
+        }
         let came = kid.map(|kid| Value::String(kid.to_owned()));
         let expected = "a key of the issuer's that is for this algorithm";
         AuthError::Token(refused::claim(
@@ -247,80 +279,83 @@ async fn expect_signature(
             expected,
         ))
     };
-    let (mut keys, seen) = source.keys().await.map_err(|_| AWAY)?;
-    if keys.candidates(kid, algorithm).next().is_none() {
-        keys = source.newer(seen).await.map_err(|none| match none {
-            NoKeys::Unknown => unknown(),
-            NoKeys::Away => AWAY,
-        })?;
+    let is_signed = |candidates: &Candidates<'_>| {
+        let mut keys = candidates.keys.iter();
+        keys.any(|key| jws.is_signed_by(key, algorithm))
+    };
+    let (keys, seen) = source.keys().await.map_err(|_| AWAY)?;
+    let candidates = keys.candidates(kid, algorithm, tenant);
+    if is_signed(&candidates) {
+        return Ok(());
     }
-    let mut known = false;
-    for key in keys.candidates(kid, algorithm) {
-        known = true;
-        if jws.is_signed_by(key, algorithm) {
-            return Ok(());
-        }
+    if candidates.are_named {
+        return Err(wrong(&candidates));
     }
-    Err(match known {
-        true => AuthError::Token(TokenFault::Signature),
-        false => unknown(),
-    })
+    // The issuer may have a key that is not known yet.
+    let newer = source.newer(seen).await.map_err(|none| match none {
+        NoKeys::Unknown => wrong(&candidates),
+        NoKeys::Away => AWAY,
+    })?;
+    let candidates = newer.candidates(kid, algorithm, tenant);
+    match is_signed(&candidates) {
+        true => Ok(()),
+        false => Err(wrong(&candidates)),
+    }
 }
 
 impl TrustedIssuer {
     fn start(
         issuer: &Issuer,
+        resolved: ResolvedIssuer,
         auth: &Auth,
         scopes: &Arc<Scopes>,
         verified: &Arc<VerifiedTokens>,
         outbound: &Outbound,
     ) -> Result<Self, String> {
         let timeout = auth.request_timeout.get();
-        let http = HttpAsker::new(issuer, timeout, outbound);
-        let http = http.map_err(|why| format!("{}: {why}", issuer.issuer))?;
-        let audience = match issuer.audience.is_empty() {
-            true => vec![auth.resource.clone()],
-            false => issuer.audience.clone(),
-        };
-        let rules = ClaimRules::new(
-            issuer,
+        let name = resolved.server.clone();
+        let http = HttpAsker::new(issuer, &resolved, timeout, outbound);
+        let http = http.map_err(|why| format!("{name}: {why}"))?;
+        let rules = Arc::new(ClaimRules::new(
+            resolved.clone(),
             auth.issuers.len() > 1,
-            audience,
             auth.clock_skew.get(),
             auth.cached_for.get(),
             scopes.clone(),
-        );
-        let name = issuer.issuer.clone();
-        let check = match &issuer.introspection {
-            Some(asked) => {
-                let (asked, verified) = (asked.clone(), Arc::clone(verified));
-                let asked = Introspector::new(http, name.clone(), asked, rules, verified);
-                Check::Introspection(asked)
-            }
-            None => {
+        ));
+        let asked = resolved.asked.clone();
+        let takes_opaque = asked.as_ref().is_some_and(Asked::takes_opaque);
+        let keys = asked
+            .as_ref()
+            .is_none_or(|asked| !asked.takes_jwts())
+            .then(|| {
                 let config = KeyConfig {
                     issuer: name.clone(),
-                    jwks_url: issuer.jwks_url.clone(),
+                    described_as: resolved.described_as.clone(),
+                    jwks_url: resolved.jwks_url.clone(),
                     refresh: auth.keys_refresh.get(),
                     interval: auth.keys_interval.get(),
                     stale: auth.keys_stale.get(),
                     timeout,
                 };
-                Check::Keys(KeySource::start(http, config), rules)
-            }
-        };
+                KeySource::start(http.clone(), config)
+            });
+        let asked = asked.map(|asked| {
+            let (rules, verified) = (Arc::clone(&rules), Arc::clone(verified));
+            Introspector::new(http, &resolved, asked, rules, verified)
+        });
         Ok(Self {
             name,
             algorithms: issuer.algorithms.clone(),
-            check,
+            rules,
+            keys,
+            asked,
+            takes_opaque,
         })
     }
 
     fn report(&self) -> IssuerReport {
-        let known: Option<Known> = match &self.check {
-            Check::Keys(keys, _) => Some(keys.known()),
-            Check::Introspection(_) => None,
-        };
+        let known: Option<Known> = self.keys.as_ref().map(KeySource::known);
         let age = known.as_ref().and_then(Known::age);
         IssuerReport {
             issuer: self.name.clone(),

@@ -29,11 +29,20 @@ pub(crate) fn claim(
     check
 }
 
-/// A caller is refused for this reason, unless [`claim`] has said why.
+/// A token cannot be read as one. Returns the fault.
+pub(crate) fn token(came: &str) -> TokenFault {
+    let (check, expected) = (TokenFault::Malformed, "a JWT that is signed (JWS)");
+    let refusal = check.label();
+    tracing::info!(refusal, came, expected, "refused an access token: {check}");
+    check
+}
+
+/// A caller is refused for this reason, unless [`claim`] or [`token`] has said why.
 pub(crate) fn caller(why: &AuthError) {
     let kind = match why {
         AuthError::Token(fault) => match fault {
-            TokenFault::Issuer
+            TokenFault::Malformed
+            | TokenFault::Issuer
             | TokenFault::Audience
             | TokenFault::Algorithm
             | TokenFault::Key

@@ -9,6 +9,8 @@ mod discovery;
 mod dpop;
 #[path = "oauth/introspection.rs"]
 mod introspection;
+#[path = "oauth/issuers/mod.rs"]
+mod issuers;
 #[path = "oauth/keys.rs"]
 mod keys;
 #[path = "oauth/setting.rs"]

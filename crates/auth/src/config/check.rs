@@ -1,10 +1,10 @@
 //! What does not go together, or cannot be.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use url::{Host, Url};
 
-use super::{Auth, AuthMode, Dpop, Issuer, canonical};
+use super::{Auth, AuthMode, Dpop, canonical};
 
 /// A setting, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +44,8 @@ impl Auth {
                 "auth.mode = \"oauth\" needs at least one authorization server, as [[auth.issuers]] with issuer",
             );
         }
-        let mut names = BTreeSet::new();
-        for issuer in &self.issuers {
-            issuer.check().or_else(|reason| bad("issuers", reason))?;
-            if !names.insert(canonical(&issuer.issuer)) {
-                return bad("issuers", format!("{:?} is there twice", issuer.issuer));
-            }
-        }
-        let introspected = self.issuers.iter();
-        if introspected.filter(|i| i.introspection.is_some()).count() > 1 {
-            return bad(
-                "issuers",
-                "two issuers have `introspection`: a token that is no JWT does not say whose it is, and must not be shown to \
-                 both",
-            );
-        }
+        self.expect_issuers()
+            .or_else(|reason| bad("issuers", reason))?;
         for (setting, scopes) in [
             ("required_scopes", &self.required_scopes),
             ("scopes_supported", &self.scopes_supported),
@@ -95,6 +82,26 @@ impl Auth {
         Ok(())
     }
 
+    fn expect_issuers(&self) -> Result<(), String> {
+        let issuers = self.issuers.iter();
+        let issuers = issuers.map(|issuer| issuer.resolved(&self.resource));
+        let issuers = issuers.collect::<Result<Vec<_>, _>>()?;
+        let mut known = HashSet::new();
+        let mut names = issuers.iter().flat_map(|issuer| issuer.names());
+        if let Some(twice) = names.find(|name| !known.insert(canonical(name))) {
+            return Err(format!("{twice:?} is there twice"));
+        }
+        let asked = issuers.iter().filter_map(|issuer| issuer.asked.as_ref());
+        match asked.filter(|asked| asked.takes_opaque()).count() {
+            0 | 1 => Ok(()),
+            _ => Err(
+                "two issuers are asked about tokens that are no JWT: such a token does not say whose it is, and must not be shown \
+                 to both; set introspection.tokens = \"jwt\" for one of them"
+                    .to_owned(),
+            ),
+        }
+    }
+
     fn has_nothing_of_oauth(&self) -> Result<(), BadSetting> {
         let set = [
             ("resource", !self.resource.is_empty()),
@@ -107,38 +114,6 @@ impl Auth {
             Some((setting, _)) => bad(setting, "is for auth.mode = \"oauth\" alone"),
             None => Ok(()),
         }
-    }
-}
-
-impl Issuer {
-    fn check(&self) -> Result<(), String> {
-        let name = &self.issuer;
-        let urls = [
-            Some(name),
-            self.jwks_url.as_ref(),
-            (self.introspection.as_ref()).and_then(|asked| asked.endpoint.as_ref()),
-        ];
-        for url in urls.into_iter().flatten() {
-            asked_url(url, self.allow_http)?;
-        }
-        let parsed = Url::parse(name).map_err(|error| format!("{name:?}: {error}"))?;
-        if parsed.query().is_some() || parsed.fragment().is_some() {
-            return Err(format!("{name:?}: an issuer has no query and no fragment"));
-        }
-        if self.algorithms.is_empty() {
-            return Err(format!("{name}: algorithms must name at least one"));
-        }
-        if self.principal_claim.is_empty() {
-            return Err(format!("{name}: principal_claim must name a claim"));
-        }
-        if let Some(asked) = &self.introspection
-            && (asked.client_id.is_empty() || asked.client_secret_file.is_none())
-        {
-            return Err(format!(
-                "{name}: introspection needs client_id and client_secret_file"
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -208,7 +183,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Auth, AuthMode};
-    use crate::config::{Introspection, Issuer};
+    use crate::config::{AskedTokens, Introspection, Issuer, IssuerKind};
 
     fn sound() -> Auth {
         Auth {
@@ -230,7 +205,7 @@ mod tests {
         let introspection = Some(Introspection {
             client_id: "shoal".to_owned(),
             client_secret_file: Some("secret".into()),
-            endpoint: None,
+            ..Introspection::default()
         });
         Issuer {
             introspection,
@@ -242,7 +217,7 @@ mod tests {
     fn what_cannot_be_is_named() {
         assert_eq!(sound().check(), Ok(()));
         type Change = fn(&mut Auth);
-        let changes: [(&str, Change); 12] = [
+        let changes: [(&str, Change); 13] = [
             ("resource", |auth| auth.resource.clear()),
             ("resource", |auth| auth.resource.push_str("#part")),
             ("issuers", |auth| auth.issuers.clear()),
@@ -259,6 +234,9 @@ mod tests {
             ("issuers", |auth| {
                 auth.issuers = vec![asked("https://a.example"), asked("https://b.example")];
             }),
+            ("issuers", |auth| {
+                auth.issuers[0].aliases = vec!["https://ID.example.com/".to_owned()];
+            }),
             ("required_scopes", |auth| {
                 auth.required_scopes = vec!["two words".to_owned()];
             }),
@@ -273,6 +251,24 @@ mod tests {
             change(&mut auth);
             assert_eq!(auth.check().unwrap_err().setting, setting);
         }
+    }
+
+    #[test]
+    fn one_issuer_at_most_is_shown_tokens_that_do_not_say_whose_they_are() {
+        let mut auth = sound();
+        auth.issuers = vec![asked("https://a.example"), asked("https://b.example")];
+        let of_jwts = Some(AskedTokens::Jwt);
+        if let Some(asked) = &mut auth.issuers[0].introspection {
+            asked.tokens = of_jwts;
+        }
+        assert_eq!(auth.check(), Ok(()));
+        auth.issuers[0] = Issuer {
+            issuer_kind: Some(IssuerKind::Google),
+            audience: vec!["a".to_owned()],
+            ..Issuer::default()
+        };
+        let why = auth.check().unwrap_err().reason;
+        assert!(why.contains("introspection.tokens = \"jwt\""), "{why}");
     }
 
     #[test]

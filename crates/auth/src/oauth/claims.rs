@@ -1,5 +1,9 @@
 //! What a token must say, and what is taken from it.
 
+mod audience;
+mod lookup;
+mod principal;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,20 +13,17 @@ use shoal_ports::{Grant, Memo, Principal, TokenFault};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
-use crate::config::{Issuer, same};
+use self::lookup::{DATE, date, find, name, texts};
+use crate::config::ResolvedIssuer;
+use crate::oauth::names::IssuerNames;
 use crate::oauth::scopes::Scopes;
 use crate::oauth::unique::Unique;
 use crate::refused;
 
-/// The longest name of a principal, in bytes.
-const PRINCIPAL: usize = 512;
 /// The longest claims that are kept, in bytes.
 pub(crate) const CLAIMS: usize = 16 << 10;
 /// Beyond this, a token does not expire: a clock need not count so far.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
-
-/// The form of a date in a token, for messages.
-const DATE: &str = "a number of seconds since 1970";
 
 /// What a token stands for.
 #[derive(Clone, Debug)]
@@ -46,12 +47,10 @@ pub(crate) enum Binding {
 
 /// What tokens of an issuer must say.
 pub(crate) struct ClaimRules {
-    issuer: String,
-    audience: Vec<String>,
-    principal_claim: String,
-    scopes_claim: Option<String>,
-    /// What a principal's name begins with, so that it is another one than any of another issuer.
-    qualifier: String,
+    issuer: ResolvedIssuer,
+    names: IssuerNames,
+    /// Whether a principal's name begins with that of its issuer, so that it is another one than any of another issuer.
+    is_qualified: bool,
     skew: Duration,
     cached_for: Duration,
     scopes: Arc<Scopes>,
@@ -68,27 +67,31 @@ pub(crate) enum Told {
 
 impl ClaimRules {
     pub(crate) fn new(
-        issuer: &Issuer,
-        several: bool,
-        audience: Vec<String>,
+        issuer: ResolvedIssuer,
+        is_one_of_several: bool,
         skew: Duration,
         cached_for: Duration,
         scopes: Arc<Scopes>,
     ) -> Self {
         Self {
-            issuer: issuer.issuer.clone(),
-            audience,
-            principal_claim: issuer.principal_claim.clone(),
-            scopes_claim: issuer.scopes_claim.clone(),
-            // An issuer has no fragment, so that the first # ends its name.
-            qualifier: match several {
-                true => format!("{}#", issuer.issuer),
-                false => String::new(),
-            },
+            names: IssuerNames::new(&issuer),
+            is_qualified: is_one_of_several || issuer.has_several_tenants,
+            issuer,
             skew,
             cached_for,
             scopes,
         }
+    }
+
+    /// By which names tokens name the issuer.
+    pub(crate) fn names(&self) -> &IssuerNames {
+        &self.names
+    }
+
+    /// The tenant that a token with this `iss` is of, where several share the keys.
+    pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
+        let tenant = self.names.named(iss)?;
+        self.issuer.has_several_tenants.then_some(&**tenant)
     }
 
     /// Checks claims, which are believed to be the issuer's, by this machine's clock.
@@ -104,7 +107,7 @@ impl ClaimRules {
     /// # Errors
     /// Its time is over or has not come, or they cannot be read.
     pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
-        let Unique(claims) = serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
+        let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
         let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
         until.map(|_| ())
     }
@@ -114,27 +117,22 @@ impl ClaimRules {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
         }
-        let Unique(claims) = serde_json::from_slice(text).map_err(|_| TokenFault::Malformed)?;
-        match claims.get("iss") {
-            Some(Value::String(issuer)) if same(issuer, &self.issuer) => {}
-            None if told == Told::ByIssuer => {}
-            came => {
-                let wrong = TokenFault::Issuer;
-                return Err(refused::claim(wrong, "iss", came, &self.issuer));
-            }
-        }
-        let audience = claims.get("aud");
-        if !self.is_for_us(audience) {
-            let (wrong, ours) = (TokenFault::Audience, self.audience.join(", "));
-            return Err(refused::claim(wrong, "aud", audience, &ours));
-        }
+        let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
+        let issuer = self.issuer_of(&claims, told)?;
+        audience::expect(&self.issuer, &claims)?;
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
-        let principal = self.principal(&claims)?;
+        // An issuer has no fragment, so that the first # ends its name.
+        let qualifier = match self.is_qualified {
+            true => format!("{issuer}#"),
+            false => String::new(),
+        };
+        let principal = principal::of(&claims, &self.issuer.principal_claims, &qualifier)?;
+        self.expect_required(&claims)?;
         let binding = bound_to(&claims)?;
         let grant = Grant {
             scopes: self.scopes.granted(self.scopes_of(&claims)),
-            claims: self.told(text, claims)?,
+            claims: told_further(text, claims, issuer)?,
             until,
             read: Memo::default(),
         };
@@ -146,26 +144,30 @@ impl ClaimRules {
         })
     }
 
-    /// The claims for those who ask further. The issuer is always named: where it left that out, it was the one to be asked.
-    fn told(&self, text: &[u8], mut claims: Map<String, Value>) -> Result<RawJson, TokenFault> {
-        if claims.contains_key("iss") {
-            let text = Bytes::copy_from_slice(text);
-            return RawJson::parse_text(text).map_err(|_| TokenFault::Malformed);
-        }
-        claims.insert("iss".to_owned(), self.issuer.as_str().into());
-        Ok(RawJson::of(&claims))
+    /// The name of whoever has issued a token.
+    fn issuer_of(&self, claims: &Map<String, Value>, told: Told) -> Result<&Arc<str>, TokenFault> {
+        let came = find(claims, "iss");
+        let issuer = match came {
+            Some(named) => named.as_str().and_then(|named| self.names.named(named)),
+            None if told == Told::ByIssuer => self.names.sole(),
+            None => None,
+        };
+        let wrong = || refused::claim(TokenFault::Issuer, "iss", came, self.names.listed());
+        issuer.ok_or_else(wrong)
     }
 
-    fn is_for_us(&self, audience: Option<&Value>) -> bool {
-        let ours = |named: &Value| {
-            let named = named.as_str();
-            named.is_some_and(|named| self.audience.iter().any(|ours| same(ours, named)))
-        };
-        match audience {
-            Some(Value::Array(several)) => several.iter().any(ours),
-            Some(one) => ours(one),
-            None => false,
+    fn expect_required(&self, claims: &Map<String, Value>) -> Result<(), TokenFault> {
+        for (claim, due) in &self.issuer.required_claims {
+            let came = find(claims, claim);
+            let mut said = came.into_iter().flat_map(texts);
+            let number = came.and_then(name);
+            let fits = |text: &str| due.iter().any(|due| due == text);
+            if !said.any(fits) && !number.as_deref().is_some_and(fits) {
+                let due = due.join(", ");
+                return Err(refused::claim(TokenFault::Claims, claim, came, &due));
+            }
         }
+        Ok(())
     }
 
     /// When the token ends, by this machine's monotonic clock.
@@ -175,7 +177,7 @@ impl ClaimRules {
         told: Told,
         now: Duration,
     ) -> Result<Option<Instant>, TokenFault> {
-        if let Some(from) = claims.get("nbf")
+        if let Some(from) = find(claims, "nbf")
             && date("nbf", from)? > now.saturating_add(self.skew)
         {
             let expected = format!("at most {}, the time here", now.as_secs());
@@ -186,7 +188,7 @@ impl ClaimRules {
                 &expected,
             ));
         }
-        let Some(end) = claims.get("exp") else {
+        let Some(end) = find(claims, "exp") else {
             return match told {
                 Told::ByIssuer => Ok(None),
                 Told::ByToken => Err(refused::claim(TokenFault::Claims, "exp", None, DATE)),
@@ -208,56 +210,42 @@ impl ClaimRules {
         Ok(Some(Instant::now() + left.min(FOREVER)))
     }
 
-    fn principal(&self, claims: &Map<String, Value>) -> Result<Principal, TokenFault> {
-        let came = claims.get(&self.principal_claim);
-        let wrong = || {
-            let expected = "a text that can name a principal";
-            refused::claim(TokenFault::Claims, &self.principal_claim, came, expected)
-        };
-        let name = came.and_then(Value::as_str).ok_or_else(wrong)?;
-        let fits = (1..=PRINCIPAL).contains(&name.len()) && !name.chars().any(char::is_control);
-        let principal = Principal::new(format!("{}{name}", self.qualifier));
-        match fits && !principal.is_reserved() {
-            true => Ok(principal),
-            false => Err(wrong()),
-        }
-    }
-
-    /// Scopes are one text with spaces (RFC 9068), or a list as some servers have it.
+    /// The scopes of all claims that hold some.
     fn scopes_of<'c>(&self, claims: &'c Map<String, Value>) -> Vec<&'c str> {
-        let value = match &self.scopes_claim {
-            Some(claim) => claims.get(claim),
-            None => claims.get("scope").or_else(|| claims.get("scp")),
-        };
-        match value {
-            Some(Value::String(text)) => text.split(' ').filter(|one| !one.is_empty()).collect(),
-            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
+        let values = self.issuer.scope_claims.iter();
+        let values = values.filter_map(|claim| find(claims, claim));
+        let mut scopes = Vec::new();
+        for value in values {
+            match value {
+                Value::String(text) => scopes.extend(text.split(' ').filter(|one| !one.is_empty())),
+                value => scopes.extend(texts(value)),
+            }
         }
+        scopes
     }
+}
+
+/// The claims for those who ask further. The issuer is always named: where it left that out, it was the one to be asked.
+fn told_further(
+    text: &[u8],
+    mut claims: Map<String, Value>,
+    issuer: &str,
+) -> Result<RawJson, TokenFault> {
+    if find(&claims, "iss").is_some() {
+        return RawJson::parse_text(Bytes::copy_from_slice(text)).map_err(unreadable);
+    }
+    claims.insert("iss".to_owned(), issuer.into());
+    Ok(RawJson::of(&claims))
+}
+
+fn unreadable<E>(_: E) -> TokenFault {
+    refused::token("claims that are no JSON object, or one claim twice")
 }
 
 /// The time of day, by this machine's clock.
 fn since_epoch() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default()
-}
-
-/// A date of a claim, which may have a fraction (RFC 7519, 2).
-fn date(name: &str, came: &Value) -> Result<Duration, TokenFault> {
-    let whole = came.as_u64();
-    let date = came
-        .as_f64()
-        .filter(|date| date.is_finite() && *date >= 0.0);
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it saturates"
-    )]
-    whole
-        .or(date.map(|date| date as u64))
-        .map(Duration::from_secs)
-        .ok_or_else(|| refused::claim(TokenFault::Claims, name, Some(came), DATE))
 }
 
 /// What a token is bound to. A binding that cannot be checked is as good as a wrong one, and so are two.

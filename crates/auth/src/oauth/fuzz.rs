@@ -23,14 +23,8 @@ static RULES: LazyLock<ClaimRules> = LazyLock::new(|| {
     };
     let scopes = Arc::new(Scopes::new(&Auth::default()));
     let minute = Duration::from_secs(60);
-    ClaimRules::new(
-        &issuer,
-        true,
-        vec![RESOURCE.to_owned()],
-        minute,
-        minute,
-        scopes,
-    )
+    let issuer = issuer.resolved(RESOURCE).expect("it can be used");
+    ClaimRules::new(issuer, true, minute, minute, scopes)
 });
 
 static POSSESSION: LazyLock<Possession> = LazyLock::new(|| {

@@ -11,7 +11,7 @@ use shoal_outbound::{
 use shoal_ports::shown;
 use url::Url;
 
-use crate::config::{Issuer, asked_url};
+use crate::config::{Issuer, ResolvedIssuer, asked_url};
 
 /// The longest document that is read, in bytes: 70 keys with their certificates need half of it.
 pub(crate) const DOCUMENT: usize = 1 << 20;
@@ -51,12 +51,13 @@ impl HttpAsker {
     /// What is wrong with the certificates.
     pub(crate) fn new(
         issuer: &Issuer,
+        resolved: &ResolvedIssuer,
         timeout: Duration,
         outbound: &Outbound,
     ) -> Result<Self, String> {
-        let introspected = issuer.introspection.as_ref();
-        let endpoint = introspected.and_then(|asked| asked.endpoint.as_ref());
-        let named = [Some(&issuer.issuer), issuer.jwks_url.as_ref(), endpoint];
+        let asked = resolved.asked.as_ref();
+        let endpoint = asked.and_then(|asked| asked.endpoint.as_ref());
+        let named = [Some(&resolved.server), resolved.jwks_url.as_ref(), endpoint];
         let named = named.into_iter().flatten();
         let settings = ClientSettings {
             authority: issuer.authority.clone(),
@@ -114,17 +115,19 @@ impl HttpAsker {
         send(request.header("accept", "application/json")).await
     }
 
-    /// Sends a form with a client's name and secret.
+    /// Sends a form, with a client's name and secret if there is one.
     pub(crate) async fn post(
         &self,
         url: Url,
         form: String,
-        (client, secret): (&str, &str),
+        client: Option<(String, String)>,
     ) -> Result<Bytes, NoAnswer> {
         let request = self.client.request(Method::POST, &url);
+        let mut request = request.map_err(NoAnswer::Failed)?;
+        if let Some((client, secret)) = client {
+            request = request.basic_auth(client, Some(secret));
+        }
         let request = request
-            .map_err(NoAnswer::Failed)?
-            .basic_auth(client, Some(secret))
             .header("accept", "application/json")
             .header("content-type", "application/x-www-form-urlencoded");
         document(send(request.body(form)).await?).await

@@ -1,6 +1,5 @@
-//! Asking the issuer about a token (RFC 7662).
+//! Asking the issuer about a token (RFC 7662, or Google's token information).
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use quick_cache::UnitWeighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
+use reqwest::StatusCode;
 use serde::Deserialize;
 use shoal_ports::{AuthError, TokenDigest, TokenFault, read_text};
 use shoal_telemetry::metrics::{AuthServerOutcome, AuthServerRequest, metrics};
@@ -22,7 +22,8 @@ use super::claims::{ClaimRules, Told, Verified};
 use super::flights::Flights;
 use super::http::{HttpAsker, NoAnswer};
 use super::metadata::{Endpoint, discover};
-use crate::config::Introspection;
+use crate::config::{Asked, Protocol, ResolvedIssuer};
+use crate::refused;
 
 /// How long a refusal is believed, and where to ask.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
@@ -47,8 +48,9 @@ pub(crate) struct Introspector {
 struct AskedIssuer {
     http: HttpAsker,
     name: String,
-    asked: Introspection,
-    rules: ClaimRules,
+    described_as: String,
+    asked: Asked,
+    rules: Arc<ClaimRules>,
     /// Where to ask, if that was found, and until when it counts.
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
@@ -69,15 +71,16 @@ impl Introspector {
     /// What is good goes into `verified`.
     pub(crate) fn new(
         http: HttpAsker,
-        name: String,
-        asked: Introspection,
-        rules: ClaimRules,
+        issuer: &ResolvedIssuer,
+        asked: Asked,
+        rules: Arc<ClaimRules>,
         verified: Arc<VerifiedTokens>,
     ) -> Self {
         Self {
             issuer: Arc::new(AskedIssuer {
                 http,
-                name,
+                name: issuer.server.clone(),
+                described_as: issuer.described_as.clone(),
                 asked,
                 rules,
                 endpoint: Mutex::default(),
@@ -128,7 +131,7 @@ impl AskedIssuer {
         let text = token.trim_end_matches('=');
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
         if text.is_empty() || !text.bytes().all(allowed) {
-            return Err(TokenFault::Malformed);
+            return Err(refused::token("characters that no token has"));
         }
         claims.map_or(Ok(()), |claims| self.rules.expect_unexpired(claims))
     }
@@ -147,15 +150,11 @@ impl AskedIssuer {
         let security = &metrics().security;
         security.asked_server(AuthServerRequest::Introspection, outcome);
         let issuer = &self.name;
-        let text = asked.map_err(|why| {
-            tracing::warn!(issuer, error = why, "cannot ask about a token");
-            AWAY
-        })?;
-        let answer = match serde_json::from_slice::<Active>(&text) {
-            Ok(Active { active: true }) => self.rules.read(&text, Told::ByIssuer),
-            Ok(_) => Err(TokenFault::Inactive),
-            Err(_) => {
-                tracing::warn!(issuer, "the answer about a token cannot be read");
+        let answer = match asked {
+            Ok(Some(text)) => self.rules.read(&text, Told::ByIssuer),
+            Ok(None) => Err(TokenFault::Inactive),
+            Err(why) => {
+                tracing::warn!(issuer, error = %why, "cannot ask about a token");
                 return Err(AWAY);
             }
         };
@@ -180,27 +179,40 @@ impl AskedIssuer {
         places.filter_map(|places| places.try_acquire().ok()).next()
     }
 
-    async fn ask(&self, token: &str) -> Result<Bytes, String> {
-        let why = |none: NoAnswer| none.to_string();
-        let endpoint = self.endpoint().await.map_err(why)?;
-        let url = self.http.url(&endpoint).map_err(why)?;
-        let secret = self.secret()?;
-        let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-        let (client, secret) = (encoded(&self.asked.client_id), encoded(&secret));
-        let form = Serializer::new(String::new())
-            .append_pair("token", token)
-            .append_pair("token_type_hint", "access_token")
-            .finish();
-        let asking = self.http.post(url, form, (&client, &secret));
-        asking.await.map_err(why)
+    /// What the issuer says of a token, if that is active.
+    async fn ask(&self, token: &str) -> Result<Option<Bytes>, String> {
+        let endpoint = self.endpoint().await.map_err(|why| why.to_string())?;
+        let url = self.http.url(&endpoint).map_err(|why| why.to_string())?;
+        match self.asked.protocol {
+            Protocol::Rfc7662 => {
+                let form = form(&[("token", token), ("token_type_hint", "access_token")]);
+                let client = self.client()?;
+                let asking = self.http.post(url, form, Some(client));
+                let text = asking.await.map_err(|why| why.to_string())?;
+                let Ok(Active { active }) = serde_json::from_slice(&text) else {
+                    return Err("the answer about a token cannot be read".to_owned());
+                };
+                Ok(active.then_some(text))
+            }
+            Protocol::TokenInfo => {
+                let form = form(&[("access_token", token)]);
+                match self.http.post(url, form, None).await {
+                    Ok(text) => Ok(Some(text)),
+                    Err(NoAnswer::Status(StatusCode::BAD_REQUEST)) => Ok(None),
+                    Err(why) => Err(why.to_string()),
+                }
+            }
+        }
     }
 
-    fn secret(&self) -> Result<String, String> {
-        let file = self.asked.client_secret_file.clone();
-        let file: PathBuf = file.unwrap_or_default();
-        let secret = read_text(&file, LONGEST_SECRET);
+    /// Shoal's name and secret, as `Authorization: Basic` has them (RFC 6749, 2.3.1).
+    fn client(&self) -> Result<(String, String), String> {
+        let file = &self.asked.client_secret_file;
+        let secret = read_text(file, LONGEST_SECRET);
         let secret = secret.map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-        Ok(secret.trim_end_matches(['\r', '\n']).to_owned())
+        let encoded = |text: &str| byte_serialize(text.as_bytes()).collect();
+        let secret = encoded(secret.trim_end_matches(['\r', '\n']));
+        Ok((encoded(&self.asked.client_id), secret))
     }
 
     async fn endpoint(&self) -> Result<String, NoAnswer> {
@@ -213,12 +225,18 @@ impl AskedIssuer {
         }
         let finding = self.finding.join((), || {
             let (http, issuer) = (self.http.clone(), self.name.clone());
-            async move { discover(&http, &issuer, Endpoint::Introspection).await }
+            let described_as = self.described_as.clone();
+            async move { discover(&http, &issuer, &described_as, Endpoint::Introspection).await }
         });
         let found = finding.await?;
         *self.endpoint.lock() = Some((found.clone(), Instant::now() + PLACE_FOR));
         Ok(found)
     }
+}
+
+fn form(members: &[(&str, &str)]) -> String {
+    let mut form = Serializer::new(String::new());
+    form.extend_pairs(members).finish()
 }
 
 fn by_token<V: Clone>(most: usize) -> ByToken<V> {

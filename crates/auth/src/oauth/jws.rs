@@ -79,9 +79,11 @@ impl<'a> Jws<'a> {
         &self.payload
     }
 
-    /// The payload, read.
+    /// The members of the payload, which must be an object.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_slice(&self.payload).ok()
+        // A struct is read from a list too.
+        let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
+        is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }
 }
 

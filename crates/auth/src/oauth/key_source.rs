@@ -25,6 +25,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct KeyConfig {
     pub(crate) issuer: String,
+    /// What its metadata names as its issuer.
+    pub(crate) described_as: String,
     /// Found by the issuer's metadata unless said.
     pub(crate) jwks_url: Option<String>,
     pub(crate) refresh: Duration,
@@ -217,7 +219,7 @@ async fn fetch(http: &HttpAsker, config: &KeyConfig) -> Result<KeySet, String> {
     let text = async {
         let url = match &config.jwks_url {
             Some(url) => url.clone(),
-            None => discover(http, &config.issuer, Endpoint::Keys).await?,
+            None => discover(http, &config.issuer, &config.described_as, Endpoint::Keys).await?,
         };
         let text = http.get(http.url(&url)?).await;
         text.map_err(|why| NoAnswer::Failed(format!("{url}: {why}")))

@@ -2,15 +2,20 @@
 
 use jsonwebtoken::DecodingKey;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::config::SigningAlgorithm;
+use crate::config::{SigningAlgorithm, same};
 
-/// Keys of a set that are looked at; issuers have a few.
-pub(crate) const MOST_KEYS: usize = 64;
-/// Keys that a signature is checked with at most, if several have one id, or a token names none.
-const CANDIDATES: usize = 4;
+/// Keys of a set at most. Most issuers have a few, those of many tenants 70 and more.
+pub(crate) const MOST_KEYS: usize = 256;
+/// Keys that a signature is checked with at most: anybody can make Shoal do so.
+const CANDIDATES: usize = 128;
+/// Of these, keys that have the id that the token names.
+const OF_ONE_ID: usize = 4;
+/// What stands for a tenant in the issuer of a key that is for all tenants.
+const ANY_TENANT: &str = "{tenantid}";
 
 /// A key as JSON has it. Of those of other kinds, nothing but the kind is read.
 #[derive(Clone, Deserialize)]
@@ -34,6 +39,9 @@ pub(crate) struct Jwk {
     x: Option<String>,
     #[serde(default)]
     y: Option<String>,
+    /// Whose tokens it is for, where several tenants share a set of keys. No registered member: Microsoft has it.
+    #[serde(default)]
+    issuer: Option<Value>,
     /// There only if somebody has published a private key.
     #[serde(default)]
     d: Option<String>,
@@ -44,6 +52,7 @@ pub(crate) struct PublicKey {
     kid: Option<String>,
     /// What its issuer says that it is for.
     algorithm: Option<String>,
+    issuer: Option<String>,
     kind: KeyKind,
     key: DecodingKey,
 }
@@ -90,9 +99,19 @@ impl PublicKey {
         Some(Self {
             kid: jwk.kid.clone(),
             algorithm: jwk.alg.clone(),
+            issuer: jwk
+                .issuer
+                .as_ref()
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             kind,
             key: key.ok()?,
         })
+    }
+
+    fn is_for_tenant(&self, tenant: &str) -> bool {
+        let issuer = self.issuer.as_deref();
+        issuer.is_none_or(|issuer| issuer.contains(ANY_TENANT) || same(issuer, tenant))
     }
 
     /// The key, if it is one for an algorithm.
@@ -182,15 +201,31 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// The keys that may have signed a token.
+    /// The keys that may have signed a token: those that it names, or such as have no name. Of tenants that share the keys, `tenant` is
+    /// the one whose token it is.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
         algorithm: SigningAlgorithm,
-    ) -> impl Iterator<Item = &PublicKey> {
-        let named = move |key: &&PublicKey| kid.is_none() || key.kid.as_deref() == kid;
-        let keys = self.keys.iter().filter(named);
-        let fit = keys.filter(move |key| key.for_algorithm(algorithm).is_some());
-        fit.take(CANDIDATES)
+        tenant: Option<&str>,
+    ) -> Candidates<'_> {
+        let fits = |key: &&PublicKey| {
+            key.for_algorithm(algorithm).is_some()
+                && tenant.is_none_or(|tenant| key.is_for_tenant(tenant))
+        };
+        let fitting = || self.keys.iter().filter(fits);
+        let named = fitting().filter(|key| kid.is_some() && key.kid.as_deref() == kid);
+        let mut keys: Vec<&PublicKey> = named.take(OF_ONE_ID).collect();
+        let are_named = !keys.is_empty();
+        keys.extend(fitting().filter(|key| kid.is_none() || key.kid.is_none()));
+        keys.truncate(CANDIDATES);
+        Candidates { keys, are_named }
     }
+}
+
+/// Keys that may have signed a token.
+pub(crate) struct Candidates<'k> {
+    pub(crate) keys: Vec<&'k PublicKey>,
+    /// Whether one has the id that the token names: then no other key than these can be meant.
+    pub(crate) are_named: bool,
 }

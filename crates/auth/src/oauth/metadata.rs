@@ -27,16 +27,18 @@ impl Endpoint {
     }
 }
 
-/// Finds a URL of an issuer by its metadata, which is at one of several places. Whatever is at the others does not matter.
+/// Finds a URL of an issuer by its metadata, which is at one of several places and must name `described_as` as its issuer.
+/// Whatever is at the others does not matter.
 ///
 /// # Errors
 /// What each place said.
 pub(crate) async fn discover(
     http: &HttpAsker,
     issuer: &str,
+    described_as: &str,
     endpoint: Endpoint,
 ) -> Result<String, NoAnswer> {
-    let found = search(http, issuer, endpoint).await;
+    let found = search(http, issuer, described_as, endpoint).await;
     let outcome = match &found {
         Ok(_) => AuthServerOutcome::Answered,
         Err(_) => AuthServerOutcome::Failed,
@@ -46,12 +48,17 @@ pub(crate) async fn discover(
     found
 }
 
-async fn search(http: &HttpAsker, issuer: &str, endpoint: Endpoint) -> Result<String, NoAnswer> {
+async fn search(
+    http: &HttpAsker,
+    issuer: &str,
+    described_as: &str,
+    endpoint: Endpoint,
+) -> Result<String, NoAnswer> {
     let url = http.url(issuer)?;
     let mut said = Vec::new();
     for place in places(&url) {
         let why = match http.get(place.clone()).await {
-            Ok(text) => match endpoint_of(&text, issuer, endpoint) {
+            Ok(text) => match endpoint_of(&text, described_as, endpoint) {
                 Ok(found) => return Ok(found),
                 Err(why) => why,
             },

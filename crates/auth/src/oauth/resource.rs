@@ -20,8 +20,8 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// `path` is where this server itself serves the resource.
-    pub(crate) fn new(auth: &Auth, resource: &Url, path: &str) -> Self {
+    /// `issuers` are the authorization servers, and `path` is where this server itself serves the resource.
+    pub(crate) fn new(auth: &Auth, issuers: &[&str], resource: &Url, path: &str) -> Self {
         let public = resource.path().trim_end_matches('/');
         let mut paths = vec![
             WELL_KNOWN.to_owned(),
@@ -32,8 +32,6 @@ impl Resource {
         paths.dedup();
         let mut url = resource.clone();
         url.set_path(&format!("{WELL_KNOWN}{public}"));
-        let issuers = auth.issuers.iter();
-        let issuers: Vec<&str> = issuers.map(|issuer| issuer.issuer.as_str()).collect();
         let supported = match auth.scopes_supported.is_empty() {
             true => &auth.required_scopes,
             false => &auth.scopes_supported,
@@ -104,20 +102,17 @@ mod tests {
     use shoal_ports::{AuthError, TokenFault};
 
     use super::Resource;
-    use crate::config::{Auth, Dpop, Issuer};
+    use crate::config::{Auth, Dpop};
 
     fn resource(dpop: Dpop) -> Resource {
         let auth = Auth {
             resource: "https://mcp.example.com/tools/mcp".to_owned(),
-            issuers: vec![Issuer {
-                issuer: "https://id.example.com".to_owned(),
-                ..Issuer::default()
-            }],
             required_scopes: vec!["mcp".to_owned()],
             dpop,
             ..Auth::default()
         };
-        Resource::new(&auth, &auth.resource.parse().unwrap(), "/mcp")
+        let url = auth.resource.parse().unwrap();
+        Resource::new(&auth, &["https://id.example.com"], &url, "/mcp")
     }
 
     #[test]

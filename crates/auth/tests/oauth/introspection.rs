@@ -20,7 +20,7 @@ pub(crate) async fn setting_with(name: &str, set: impl FnOnce(&mut Auth)) -> Set
         auth.issuers[0].introspection = Some(Introspection {
             client_id: CLIENT.0.to_owned(),
             client_secret_file: Some(file),
-            endpoint: None,
+            ..Introspection::default()
         });
         set(auth);
     })

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use serde_json::{Value, json};
 use shoal_auth::OAuth;
 use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use shoal_outbound::Outbound;
@@ -151,7 +152,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
     let sealing = serde_json::json!({ "keys": [{ "use": "enc" }] });
     let mut wrong_use = key.jwk();
     wrong_use["use"] = "enc".into();
-    let mut many: Vec<_> = (0..65).map(|_| key.jwk()).collect();
+    let mut many: Vec<_> = (0..257).map(|_| key.jwk()).collect();
     for (text, why) in [
         ("{}".to_owned(), "JSON Web Key Set"),
         ("nonsense".to_owned(), "JSON Web Key Set"),
@@ -163,7 +164,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
         ),
         (
             serde_json::json!({ "keys": many.clone() }).to_string(),
-            "more than 64 keys",
+            "more than 256 keys",
         ),
         (" ".repeat(1100 << 10), "longer than"),
     ] {
@@ -183,6 +184,65 @@ async fn documents_that_cannot_be_keys_are_refused() {
     let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
     until(|| oauth.waits_for().is_none()).await;
     assert_eq!(oauth.report()[0].keys, Some(1));
+}
+
+/// A key as it is published without a name.
+fn nameless(key: &SigningKey) -> Value {
+    let mut jwk = key.jwk();
+    jwk.as_object_mut().unwrap().remove("kid");
+    jwk
+}
+
+#[tokio::test]
+async fn a_set_may_have_very_many_keys_and_keys_without_a_name() {
+    let keys: Vec<SigningKey> = (0..80)
+        .map(|number| SigningKey::es256(&format!("key {number}")))
+        .collect();
+    let named: Vec<Value> = keys.iter().map(SigningKey::jwk).collect();
+    let unnamed: Vec<Value> = keys.iter().map(nameless).collect();
+    for published in [named, unnamed] {
+        let server = AuthorizationServer::start(&[]).await;
+        server.publish_text(json!({ "keys": published }).to_string());
+        let oauth = OAuth::start(&trusting(&server), "/mcp", &Outbound::default()).unwrap();
+        until(|| oauth.waits_for().is_none()).await;
+        assert_eq!(oauth.report()[0].keys, Some(80));
+        let claims = server.claims(RESOURCE);
+        for key in [&keys[0], &keys[40], &keys[79]] {
+            let anonymous = key.sign(&json!({ "alg": "ES256" }), &claims);
+            for token in [key.token(&claims), anonymous] {
+                let shown = oauth.authenticate(Credentials::bearer(&token)).await;
+                assert!(shown.is_ok(), "{shown:?}");
+            }
+        }
+        let stranger = SigningKey::es256("stranger");
+        let forged = stranger.sign(&json!({ "alg": "ES256" }), &claims);
+        let refused = oauth.authenticate(Credentials::bearer(&forged)).await;
+        assert_eq!(refused, Err(AuthError::Token(TokenFault::Signature)));
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_key_without_a_name_is_fetched_too() {
+    let setting = Setting::with(|auth| {
+        auth.keys_refresh = NEVER;
+        auth.keys_interval = Period::millis(1);
+    })
+    .await;
+    let next = SigningKey::es256("second");
+    let published = json!({ "keys": [nameless(&next)] });
+    for header in [
+        json!({ "alg": "ES256" }),
+        json!({ "alg": "ES256", "kid": "second" }),
+    ] {
+        setting.server.publish(&[&setting.key]);
+        let first = setting
+            .key
+            .sign(&json!({ "alg": "ES256" }), &setting.claims());
+        setting.show(&first).await.unwrap();
+        setting.server.publish_text(published.to_string());
+        let token = next.sign(&header, &setting.claims());
+        setting.show(&token).await.unwrap();
+    }
 }
 
 #[tokio::test]

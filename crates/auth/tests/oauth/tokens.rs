@@ -235,6 +235,63 @@ async fn the_subjects_of_two_issuers_are_two_principals() {
 }
 
 #[tokio::test]
+async fn claims_count_in_the_forms_that_issuers_write_them_in() {
+    let setting = Setting::with(|auth| auth.required_scopes = vec!["mcp".to_owned()]).await;
+    for (changes, due) in [
+        (
+            json!({ "exp": (now() + 600).to_string(), "nbf": now().to_string() }),
+            "alice",
+        ),
+        (
+            json!({ "exp": format!("{}.5", now() + 600), "nbf": null }),
+            "alice",
+        ),
+        (json!({ "sub": 4711 }), "4711"),
+        (json!({ "scope": "", "scp": ["mcp"] }), "alice"),
+        (json!({ "scope": null, "scp": "other mcp" }), "alice"),
+        (json!({ "scope": ["other"], "scp": "mcp" }), "alice"),
+        (json!({ "scope": "other  mcp " }), "alice"),
+        (json!({ "cnf": null }), "alice"),
+    ] {
+        let mut claims = setting.claims();
+        for (claim, value) in changes.as_object().unwrap() {
+            claims[claim] = value.clone();
+        }
+        let shown = setting.show(&setting.key.token(&claims)).await;
+        assert_eq!(shown.unwrap().principal.as_str(), due, "{changes}");
+    }
+    for (changes, due) in [
+        (
+            json!({ "exp": (now() - 600).to_string() }),
+            TokenFault::Expired,
+        ),
+        (
+            json!({ "nbf": (now() + 600).to_string() }),
+            TokenFault::NotYet,
+        ),
+        (json!({ "exp": "" }), TokenFault::Claims),
+        (json!({ "exp": "1e99" }), TokenFault::Claims),
+        (json!({ "exp": "-1" }), TokenFault::Claims),
+        (json!({ "exp": "1.2.3" }), TokenFault::Claims),
+        (json!({ "exp": null }), TokenFault::Claims),
+        (json!({ "sub": null }), TokenFault::Claims),
+        (json!({ "sub": 0.5 }), TokenFault::Claims),
+        (json!({ "sub": true }), TokenFault::Claims),
+        (json!({ "sub": ["alice"] }), TokenFault::Claims),
+        (json!({ "iss": null }), TokenFault::Issuer),
+        (json!({ "iss": 7 }), TokenFault::Issuer),
+        (json!({ "aud": null }), TokenFault::Audience),
+    ] {
+        let mut claims = setting.claims();
+        for (claim, value) in changes.as_object().unwrap() {
+            claims[claim] = value.clone();
+        }
+        let refused = setting.show(&setting.key.token(&claims)).await;
+        assert_eq!(refused, Err(fault(due)), "{changes}");
+    }
+}
+
+#[tokio::test]
 async fn required_scopes_are_asked_for() {
     let setting = Setting::with(|auth| auth.required_scopes = vec!["mcp".to_owned()]).await;
     let mut claims = setting.claims();

@@ -11,14 +11,14 @@ const AWAY: &str = "503 callers cannot be authenticated now";
 pub(crate) async fn family() -> Family {
     let mut family = Family::new("trouble with keys");
     let key = SigningKey::es256("first");
-    let many: Vec<_> = (0..65).map(|_| key.jwk()).collect();
+    let many: Vec<_> = (0..257).map(|_| key.jwk()).collect();
     let texts = [
         (
-            "keys of 300 KiB",
-            json!({ "keys": [key.jwk()], "more": "a".repeat(300 << 10) }).to_string(),
+            "keys of 1.1 MiB",
+            json!({ "keys": [key.jwk()], "more": "a".repeat(1100 << 10) }).to_string(),
             AWAY,
         ),
-        ("65 keys", json!({ "keys": many }).to_string(), AWAY),
+        ("257 keys", json!({ "keys": many }).to_string(), AWAY),
         ("keys that are no JSON", "<html>".to_owned(), AWAY),
         ("no keys", json!({ "keys": [] }).to_string(), AWAY),
         (

@@ -143,3 +143,38 @@ async fn a_configuration_without_a_pool_is_warned_of() {
     let told: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(told["warnings"].as_array().unwrap().len(), 1, "{told}");
 }
+
+#[tokio::test]
+async fn an_issuer_that_could_take_no_token_is_told_with_what_to_write() {
+    let settings = |issuer: &str| {
+        format!(
+            "[auth]\nmode = 'oauth'\nresource = 'https://mcp.example.com/mcp'\n[[auth.issuers]]\n{issuer}\n[pools.a]\nbackend = 'demo'\n"
+        )
+    };
+    let pool = "issuer_kind = 'cognito'\nissuer = 'https://cognito-idp.us-west-2.amazonaws.com/us-west-2_EXAMPLE'";
+    let common = "issuer_kind = 'entra'\nissuer = 'https://login.microsoftonline.com/common/v2.0'\naudience = ['a']";
+    for (issuer, due) in [
+        (pool, "list the ids of your clients in clients"),
+        (
+            common,
+            "list in tenants the ids of those whose tokens are taken",
+        ),
+        ("issuer_kind = 'entraa'", "\"entra\""),
+        (
+            "issuer = 'https://id.example.com'\nprincipal_claim = 'oid'",
+            "principal_claims",
+        ),
+    ] {
+        let checked = Directory::new(&settings(issuer)).check(&[]).await;
+        assert_eq!(checked.code, 2, "{}", checked.stderr);
+        assert!(
+            checked.stderr.contains("auth.issuers"),
+            "{}",
+            checked.stderr
+        );
+        assert!(checked.stderr.contains(due), "{}", checked.stderr);
+    }
+    let sound = format!("{pool}\nclients = ['1example23456789']");
+    let checked = Directory::new(&settings(&sound)).check(&[]).await;
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+}

@@ -103,6 +103,70 @@ async fn a_client_finds_its_way_from_the_first_refusal() {
     assert!(!log.contains(&token) && !log.contains(token.rsplit_once('.').unwrap().1));
 }
 
+/// Cognito's access tokens have no audience: the client is what binds them, and its documents ask to check what they are for.
+#[tokio::test]
+async fn an_issuer_of_a_kind_is_configured_by_its_name_and_the_log_tells_each_claim_that_is_wrong()
+{
+    let key = SigningKey::rs256("first");
+    let issuer = AuthorizationServer::start(&[&key]).await;
+    let pool = format!("{}/us-west-2_EXAMPLE", issuer.issuer);
+    issuer.describe("/us-west-2_EXAMPLE/.well-known/openid-configuration", &pool);
+    let issuers = format!("[{{ issuer_kind = 'cognito', issuer = '{pool}', clients = ['ours'] }}]");
+    let mut command = trusting(&issuer, &[("SHOAL_AUTH__ISSUERS", &issuers)]);
+    command.env("SHOAL_TELEMETRY__LOGS__REPEATS", "0");
+    let server = Server::of(command).await;
+    let header = json!({ "alg": "RS256", "kid": "first" });
+    let claims = json!({
+        "iss": pool, "sub": "aaaaaaaa", "client_id": "ours", "token_use": "access", "scope": "mcp", "exp": (now() + 600).to_string(),
+    });
+    let show = async |claims: &Value| {
+        let token = key.sign(&header, claims);
+        post_modern(&server.mcp, &echo())
+            .bearer_auth(token)
+            .send()
+            .await
+            .unwrap()
+    };
+    assert_eq!(text(&response(show(&claims).await).await), "hello");
+    for (claim, value, told) in [
+        (
+            "client_id",
+            json!("other"),
+            "refusal=\"audience\" claim=\"client_id\" came=\"other\" expected=\"ours\"",
+        ),
+        (
+            "aud",
+            json!("https://other.example.com"),
+            "claim=\"aud\" came=\"https://other.example.com\" expected=\"https://mcp.example.com/mcp\"",
+        ),
+        (
+            "token_use",
+            json!("id"),
+            "refusal=\"claims\" claim=\"token_use\" came=\"id\" expected=\"access\"",
+        ),
+        (
+            "sub",
+            json!({}),
+            "refusal=\"claims\" claim=\"sub\" came=\"{}\" expected=\"a text or a whole number",
+        ),
+        (
+            "iss",
+            json!("https://cognito.example.com"),
+            "refusal=\"issuer\" claim=\"iss\" came=\"https://cognito.example.com\"",
+        ),
+    ] {
+        let mut wrong = claims.clone();
+        wrong[claim] = value;
+        assert_eq!(show(&wrong).await.status(), 401, "{wrong}");
+        server.said(told).await;
+    }
+    let encrypted = post_modern(&server.mcp, &echo()).bearer_auth("e30..iv.text.tag");
+    assert_eq!(encrypted.send().await.unwrap().status(), 401);
+    server
+        .said("refusal=\"malformed\" came=\"a JWT that is encrypted (JWE)\"")
+        .await;
+}
+
 #[tokio::test]
 async fn a_token_for_somebody_else_is_refused_and_a_weak_one_can_be_made_stronger() {
     let (issuer, key, server) = start(&[]).await;

@@ -1,0 +1,49 @@
+//! The names by which tokens name their issuer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::config::{ResolvedIssuer, canonical};
+
+/// The names of an issuer, or of the tenants that share its keys.
+pub(crate) struct IssuerNames {
+    /// The name of whoever has issued a token, by what the token may have in `iss`.
+    by_claim: HashMap<String, Arc<str>>,
+    /// Who has issued a token that names nobody.
+    sole: Option<Arc<str>>,
+    /// All of them, for messages.
+    listed: String,
+}
+
+impl IssuerNames {
+    pub(crate) fn new(issuer: &ResolvedIssuer) -> Self {
+        let mut by_claim = HashMap::new();
+        for tenant in &issuer.tenants {
+            let name: Arc<str> = tenant.name.as_str().into();
+            for text in [&tenant.name].into_iter().chain(&tenant.aliases) {
+                by_claim.insert(canonical(text).into_owned(), Arc::clone(&name));
+            }
+        }
+        let names: Vec<&str> = issuer.names().map(String::as_str).collect();
+        let sole = (!issuer.has_several_tenants).then(|| issuer.server.as_str().into());
+        Self {
+            by_claim,
+            sole,
+            listed: names.join(", "),
+        }
+    }
+
+    /// The one that a token with this `iss` is of.
+    pub(crate) fn named(&self, iss: &str) -> Option<&Arc<str>> {
+        self.by_claim.get(&*canonical(iss))
+    }
+
+    /// The only one there is.
+    pub(crate) fn sole(&self) -> Option<&Arc<str>> {
+        self.sole.as_ref()
+    }
+
+    pub(crate) fn listed(&self) -> &str {
+        &self.listed
+    }
+}
