@@ -1,8 +1,8 @@
 //! Headers that two readers could understand differently: refused before anything is read from them.
 //!
-//! A proxy, a filter and this server must see the same request. Only the revision may be repeated with the same value: it
-//! routes nothing, and clients that set it at two places say it twice. What concerns where a message ends is checked
-//! nearer to the socket, by whoever serves the connection.
+//! A proxy, a filter and this server must see the same request. What clients set at two places may be repeated with the same
+//! value, which every reader understands equally. What concerns where a message ends is checked nearer to the socket, by
+//! whoever serves the connection.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Version, header};
@@ -55,14 +55,25 @@ fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
         if repeated.peek().is_none() {
             continue;
         }
-        let same = name == names::PROTOCOL_VERSION && repeated.all(|value| Some(value) == first);
+        let same = may_be_repeated(name) && repeated.all(|value| Some(value) == first);
         match is_mirrored(name) {
-            true if same => {}
+            _ if same => {}
             true => return Err(Refusal::MirroredTwice(name.clone())),
             false => return Err(Refusal::HeaderTwice(name.clone())),
         }
     }
     Ok(())
+}
+
+/// Whether clients and their libraries are known to set the header at two places. It decides neither where a message ends nor
+/// who is calling.
+fn may_be_repeated(name: &HeaderName) -> bool {
+    [
+        &names::PROTOCOL_VERSION,
+        &names::SESSION_ID,
+        &header::CONTENT_TYPE,
+    ]
+    .contains(&name)
 }
 
 fn says_one_thing(name: &HeaderName) -> bool {

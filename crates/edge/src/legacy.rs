@@ -11,7 +11,7 @@ mod whole;
 
 use axum::response::Response;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use shoal_ports::{
     CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef,
     SessionTransport,
@@ -38,12 +38,16 @@ use crate::{answer, media, names, sse};
 /// Longer ones were never issued; they need not travel to the store to be unknown.
 const MAX_SESSION_ID: usize = 128;
 
-/// The session that the headers name.
+/// The session that the headers name. Clients that have none yet may send the header without a value.
 pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refusal> {
-    let Some(value) = headers.get(&names::SESSION_ID) else {
-        return Ok(None);
-    };
-    parse_session_id(value.to_str().unwrap_or_default()).map(Some)
+    said(headers, &names::SESSION_ID)
+        .map(|value| parse_session_id(value.to_str().unwrap_or_default()))
+        .transpose()
+}
+
+/// The value of a header, unless that is empty.
+fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    headers.get(name).filter(|value| !value.is_empty())
 }
 
 /// The session of this id. One that is a task is none to legacy clients.
@@ -338,8 +342,7 @@ fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
 
 /// The event after which the headers ask for what follows.
 pub(crate) fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
-    headers
-        .get(&names::LAST_EVENT_ID)
+    said(headers, &names::LAST_EVENT_ID)
         .map(|value| Ok(value.to_str().unwrap_or("(not ASCII)").parse::<EventId>()?))
         .transpose()
 }

@@ -122,7 +122,8 @@ pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
                     text(&headers::PROTOCOL_VERSION),
                 );
             if head.method == Method::GET {
-                let cursor = text(&headers::LAST_EVENT_ID).map(str::parse::<EventId>);
+                let cursor = text(&headers::LAST_EVENT_ID).filter(|it| !it.is_empty());
+                let cursor = cursor.map(str::parse::<EventId>);
                 let reason = if cursor.is_some() { "resume" } else { "listen" };
                 set.set(attributes::REASON, reason);
                 if let Some(Ok(cursor)) = cursor {

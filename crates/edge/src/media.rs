@@ -55,7 +55,9 @@ pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    if !essence(content_type).eq_ignore_ascii_case("application/json") {
+    // What was set twice, a proxy may have joined to a list.
+    let mut types = content_type.split(',');
+    if !is_json(content_type) && !types.all(is_json) {
         return Err(Refusal::UnsupportedMediaType(shown(content_type, 128)));
     }
     let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
@@ -63,6 +65,10 @@ pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal::EncodedBody),
     }
+}
+
+fn is_json(content_type: &str) -> bool {
+    essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
 /// Whether every encoding of the list is none.
@@ -170,6 +176,9 @@ mod tests {
             expect_json_body(&headers).is_ok()
         };
         assert!(body("application/json; charset=utf-8", "identity"));
+        assert!(body("application/json, application/json", "identity"));
+        assert!(body("application/json; charset=\"a,b\"", "identity"));
+        assert!(!body("application/json, text/plain", "identity"));
         assert!(!body("application/json-patch+json", "identity"));
         assert!(!body("text/plain", "identity"));
         assert!(!body("application/json", "gzip"));

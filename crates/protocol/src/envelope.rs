@@ -10,21 +10,13 @@ use crate::{Method, RawJson, RequestId, RpcError, code, nesting_within};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The side that sent a message.
-#[derive(Clone, Copy)]
-enum Sender {
-    /// A server, which is read as leniently as it would be without Shoal.
-    Server,
-    /// Anybody.
-    Any,
-}
-
 /// What an HTTP body or a line of stdio carries.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// One message.
     Single(Message),
-    /// An array of messages (2025-03-26 only); members that are no messages keep their place.
+    /// An array of messages (2025-03-26, and clients that do not ask which revision they speak); members that are no
+    /// messages keep their place.
     Batch(Vec<Result<Message, InvalidMessage>>),
 }
 
@@ -118,28 +110,16 @@ impl Body {
         })
     }
 
-    /// Reads a body that a server sent, as leniently as the official SDKs' clients: after a byte order mark, with `"error": null`
-    /// beside a result or the other way round, and with an id such as `7.0`.
-    ///
-    /// # Errors
-    /// As [`Body::parse`].
-    pub fn from_server(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
-        let text = match text.starts_with(BYTE_ORDER_MARK) {
-            true => text.slice(BYTE_ORDER_MARK.len()..),
-            false => text.clone(),
-        };
-        Self::read(&text, max_depth, Sender::Server)
-    }
-
-    /// Reads a body of at most `max_depth` levels of nesting.
+    /// Reads a body of at most `max_depth` levels of nesting, as leniently as the official SDKs: after a byte order mark, with
+    /// `"error": null` beside a result or the other way round, and with an id such as `7.0`.
     ///
     /// # Errors
     /// -32700 when the text is not JSON, -32600 when it is no message; with the id where readable.
     pub fn parse(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
-        Self::read(text, max_depth, Sender::Any)
-    }
-
-    fn read(text: &Bytes, max_depth: usize, sender: Sender) -> Result<Self, InvalidMessage> {
+        let text = match text.starts_with(BYTE_ORDER_MARK) {
+            true => &text.slice(BYTE_ORDER_MARK.len()..),
+            false => text,
+        };
         if !nesting_within(text, max_depth) {
             return Err(InvalidMessage::request(
                 None,
@@ -147,16 +127,13 @@ impl Body {
             ));
         }
         if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return parse_batch(text, sender).map(Self::Batch);
+            return parse_batch(text).map(Self::Batch);
         }
-        Message::read(text, sender).map(Self::Single)
+        Message::parse(text).map(Self::Single)
     }
 }
 
-fn parse_batch(
-    text: &Bytes,
-    sender: Sender,
-) -> Result<Vec<Result<Message, InvalidMessage>>, InvalidMessage> {
+fn parse_batch(text: &Bytes) -> Result<Vec<Result<Message, InvalidMessage>>, InvalidMessage> {
     let members: Vec<&RawValue> = serde_json::from_slice(text).map_err(|e| parse_error(&e))?;
     if members.is_empty() {
         return Err(InvalidMessage::request(
@@ -166,7 +143,7 @@ fn parse_batch(
     }
     Ok(members
         .into_iter()
-        .map(|member| Message::read(&text.slice_ref(member.get().as_bytes()), sender))
+        .map(|member| Message::parse(&text.slice_ref(member.get().as_bytes())))
         .collect())
 }
 
@@ -183,10 +160,6 @@ impl Message {
     /// # Errors
     /// As [`Body::parse`].
     pub fn parse(text: &Bytes) -> Result<Self, InvalidMessage> {
-        Self::read(text, Sender::Any)
-    }
-
-    fn read(text: &Bytes, sender: Sender) -> Result<Self, InvalidMessage> {
         // As text where it is: what is checked once need not be checked string by string.
         let read = match std::str::from_utf8(text) {
             Ok(text) => serde_json::from_str(text),
@@ -199,11 +172,7 @@ impl Message {
                 parse_error(&error)
             }
         })?;
-        let wire = match sender {
-            Sender::Server => wire.without_nulls(),
-            Sender::Any => wire,
-        };
-        wire.into_message(text, sender)
+        wire.without_nulls().into_message(text)
     }
 }
 
@@ -234,17 +203,13 @@ impl<'a> Wire<'a> {
         }
     }
 
-    fn into_message(self, text: &Bytes, sender: Sender) -> Result<Message, InvalidMessage> {
+    fn into_message(self, text: &Bytes) -> Result<Message, InvalidMessage> {
         let raw = |value: &RawValue| RawJson::from_valid(text.slice_ref(value.get().as_bytes()));
-        let read_id = match sender {
-            Sender::Server => RequestId::from_server,
-            Sender::Any => RequestId::from_json,
-        };
         // Clients that write members without a value as null put the id into notifications too.
         let id = self
             .id
-            .filter(|id| id.get() != "null" || !self.names_notification());
-        let id = id.map(|id| read_id(&raw(id)));
+            .filter(|id| id.get() != "null" || self.names_request());
+        let id = id.map(|id| RequestId::from_json(&raw(id)));
         let known = id.clone().and_then(Result::ok);
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
         // Parsers disagree on which of two equal members counts; a message that two hops could
@@ -281,15 +246,19 @@ impl<'a> Wire<'a> {
             }
             (None, None) => return Err(invalid("the member \"method\" is missing")),
         };
-        let id = id.ok_or_else(|| invalid("a response must have an id"))?;
+        let id = match (id, &outcome) {
+            (Some(id), _) => id,
+            (None, Outcome::Error(_)) => RequestId::of_unreadable(),
+            (None, Outcome::Result(_)) => return Err(invalid("a response must have an id")),
+        };
         Ok(Message::Response(Response { id, outcome }))
     }
 }
 
 impl Wire<'_> {
-    fn names_notification(&self) -> bool {
+    fn names_request(&self) -> bool {
         let method = self.method.and_then(plain_string);
-        method.is_some_and(|method| method.starts_with("notifications/"))
+        method.is_some_and(|method| !method.starts_with("notifications/"))
     }
 }
 

@@ -83,6 +83,11 @@ impl RawJson {
     }
 
     /// Whether the value is an object.
+    pub fn is_null(&self) -> bool {
+        self.as_str() == "null"
+    }
+
+    /// Whether the value is an object.
     pub fn is_object(&self) -> bool {
         self.0.first() == Some(&b'{')
     }

@@ -82,7 +82,8 @@ impl RequestMeta {
         }
         let string = |value: Option<RawJson>| value.and_then(|value| value.string());
         Self {
-            progress_token: read.progress_token.filter(|it| it.as_str() != "null"),
+            progress_token: read.progress_token.filter(|it| !it.is_null()),
+            raw_log_level: read.raw_log_level.filter(|it| !it.is_null()),
             protocol_version: string(version),
             client_capabilities: read.client_capabilities.filter(RawJson::is_object),
             traceparent: string(parent),
@@ -120,8 +121,9 @@ mod tests {
         assert_eq!(meta.progress_token, Some(RawJson::from_static("1")));
         assert_eq!(meta.traceparent.as_deref(), Some("00-a"));
         assert_eq!(meta.client_capabilities, None, "it is no object");
-        let unset = RawJson::from_static(r#"{"_meta":{"progressToken":null}}"#);
-        assert_eq!(RequestMeta::of(Some(&unset)).progress_token, None);
+        let unset = r#"{"_meta":{"progressToken":null,"io.modelcontextprotocol/logLevel":null}}"#;
+        let unset = RequestMeta::of(Some(&RawJson::from_static(unset)));
+        assert_eq!((unset.progress_token, unset.raw_log_level), (None, None));
     }
 
     #[test]

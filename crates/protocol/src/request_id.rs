@@ -1,4 +1,4 @@
-//! JSON-RPC request ids, kept as they were written.
+//! JSON-RPC request ids.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use crate::RawJson;
 
-/// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with. It is kept apart from its
-/// message, which may be large: an id lives on in the books of those who answer.
+/// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with, except that `7.0` becomes `7`, as in
+/// JavaScript. It is kept apart from its message, which may be large: an id lives on in the books of those who answer.
 ///
 /// Two ids are equal when they denote the same value: `"a"` equals `"\u0061"`, `1` differs from `"1"`.
 #[derive(Clone)]
@@ -38,27 +38,28 @@ impl RequestId {
                 })
             }
             Some(b'n') => Err("the id must not be null"),
-            Some(b'-' | b'0'..=b'9') if text.bytes().all(|b| b == b'-' || b.is_ascii_digit()) => {
-                Ok(Self {
-                    raw: text.into(),
-                    canonical: None,
-                })
+            Some(b'-' | b'0'..=b'9') => {
+                let whole = text.split_once('.').map_or(text, |(whole, fraction)| {
+                    let is_zero = fraction.bytes().all(|digit| digit == b'0');
+                    if is_zero { whole } else { text }
+                });
+                match whole.bytes().all(|b| b == b'-' || b.is_ascii_digit()) {
+                    true => Ok(Self {
+                        raw: whole.into(),
+                        canonical: None,
+                    }),
+                    false => Err("the id must be an integer, not a fraction"),
+                }
             }
-            Some(b'-' | b'0'..=b'9') => Err("the id must be an integer, not a fraction"),
             _ => Err("the id must be a string or an integer"),
         }
     }
 
-    /// Reads an id that a server sent: its JSON library may write integers with a fraction (`7.0`).
-    ///
-    /// # Errors
-    /// As [`RequestId::from_json`].
-    pub fn from_server(json: &RawJson) -> Result<Self, &'static str> {
-        let read = Self::from_json(json);
-        let whole = || json.as_str().strip_suffix(".0")?.parse().ok();
-        match read {
-            Err(_) => whole().map(Self::from_number).ok_or(()).or(read),
-            read => read,
+    /// The id of an error that answers a message whose id could not be read (JSON-RPC 2.0, 5): null, which equals no request's.
+    pub(crate) fn of_unreadable() -> Self {
+        Self {
+            raw: "null".into(),
+            canonical: None,
         }
     }
 
@@ -189,13 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_spell_an_integer_as_its_library_does() {
-        let of = |text| RequestId::from_server(&RawJson::from_static(text));
+    fn an_integer_may_be_spelled_as_some_libraries_do() {
+        let of = |text| RequestId::from_json(&RawJson::from_static(text));
+        assert_eq!(of("7.0").unwrap(), id("7"));
+        assert_eq!(of("-70.00").unwrap(), id("-70"));
         assert_eq!(of("7.0").unwrap().number_as_answered(), Some(7));
         assert_eq!(of(r#""7""#).unwrap().number_as_answered(), Some(7));
         assert_eq!(of("7").unwrap().number_as_answered(), Some(7));
         assert_eq!(of(r#""a""#).unwrap().number_as_answered(), None);
-        for text in ["7.5", "-7.0", "null", "7.00.0", "{}"] {
+        for text in ["7.5", "7.01", "7e0", "7.0e1", "null", "{}"] {
             assert!(of(text).is_err(), "{text}");
         }
     }

@@ -62,12 +62,6 @@ impl Revision {
         }
     }
 
-    /// Whether a body may be an array of messages (only 2025-03-26; 2024-11-05 had no
-    /// Streamable HTTP to carry one).
-    pub const fn allows_batches(self) -> bool {
-        matches!(self, Self::V2025_03_26)
-    }
-
     /// Whether an SSE stream opens with an event of empty data (SEP-1699). Clients of earlier
     /// revisions parse every event's data as JSON, so they get none.
     pub const fn primes_streams(self) -> bool {

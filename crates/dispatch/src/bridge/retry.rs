@@ -73,12 +73,13 @@ pub(crate) async fn continued(
     let Some(params) = call.params.as_ref().and_then(RawObject::of) else {
         return Ok(None);
     };
-    let responses = params.get("inputResponses");
+    let said = |name| params.get(name).filter(|value| !value.is_null());
+    let responses = said("inputResponses");
     if responses.as_ref().is_some_and(|given| !given.is_object()) {
         let malformed = RpcError::invalid_params("inputResponses must be an object");
         return Err(CallOutcome::Refused(malformed));
     }
-    let Some(state) = params.get("requestState") else {
+    let Some(state) = said("requestState") else {
         return Ok(None);
     };
     let (place, asked) = match open(shared, call, &state).map_err(CallOutcome::Refused)? {

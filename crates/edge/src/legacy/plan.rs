@@ -112,8 +112,9 @@ pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     let Body::Single(Message::Request(request)) = body else {
         return false;
     };
-    let params = request.params.as_ref();
-    edge.config.tasks.enabled && params.is_some_and(|params| params.member_begins("task").is_some())
+    let task = request.params.as_ref();
+    let begins = task.and_then(|params| params.member_begins("task"));
+    edge.config.tasks.enabled && begins.is_some_and(|begins| begins != b'n')
 }
 
 /// The plan with another worker than it had, if there is one.

@@ -68,7 +68,7 @@ impl Legacy {
         }
     }
 
-    /// Sends a batch on its way (2025-03-26 only; the server refuses it under any other revision).
+    /// Sends a batch on its way.
     pub(super) async fn batch(self: &Arc<Self>, body: &Body, text: Bytes) {
         let Body::Batch(messages) = body else {
             return;

@@ -194,6 +194,61 @@ async fn members_and_headers_that_say_nothing_are_taken_for_absent() {
 }
 
 #[tokio::test]
+async fn what_two_of_the_common_servers_read_is_read() {
+    let server = Server::start(&["--demo"]).await;
+    let session = Session::open(&server.mcp).await;
+    let ping = request(7, "ping", json!({})).to_string();
+    let own = ("mcp-session-id", session.id.as_str());
+    let none = ("mcp-session-id", "");
+    let json = ("content-type", "application/json");
+    let start = initialize(7, "2025-11-25").to_string();
+    let unread =
+        json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "" } });
+    let in_meta = r#"{"name":"echo","arguments":{"text":"x"},"task":null}"#;
+    let task = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{in_meta}}}"#);
+    for (what, headers, body, status) in [
+        (
+            "a byte order mark",
+            vec![own, json],
+            format!("\u{feff}{ping}"),
+            200,
+        ),
+        ("7.0", vec![own, json], ping.replace('7', "7.0"), 200),
+        ("a batch", vec![own, json], format!("[{ping}]"), 200),
+        (
+            "an error without an id",
+            vec![own, json],
+            unread.to_string(),
+            202,
+        ),
+        ("one session twice", vec![own, own, json], ping.clone(), 200),
+        ("two sessions", vec![own, none, json], ping.clone(), 400),
+        ("one type twice", vec![own, json, json], ping.clone(), 200),
+        ("no session yet", vec![none, json], start, 200),
+        ("no session", vec![none, json], ping.clone(), 400),
+        ("no task", vec![own, json], task, 200),
+    ] {
+        let post = Client::new().post(&server.mcp).body(body);
+        let post = post.header("accept", "application/json");
+        let post = headers
+            .iter()
+            .fold(post, |post, (name, value)| post.header(*name, *value));
+        let answer = post.send().await.unwrap();
+        assert_eq!(answer.status(), status, "{what}");
+        if status == 200 {
+            let said: Value = answer.json().await.unwrap();
+            let said = said.get(0).unwrap_or(&said);
+            assert_eq!(said["id"], 7, "{what}: {said}");
+            assert!(said.get("result").is_some(), "{what}: {said}");
+        }
+    }
+    let listen = Client::new().get(&server.mcp).header(own.0, own.1);
+    let listen = listen.header("accept", "text/event-stream");
+    let stream = listen.header("last-event-id", "").send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+}
+
+#[tokio::test]
 async fn a_slash_at_the_end_of_a_path_makes_no_difference() {
     let server = Server::start(&["--demo"]).await;
     let url = format!("{}/", server.mcp);

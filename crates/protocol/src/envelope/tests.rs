@@ -143,6 +143,25 @@ fn refuses_what_is_no_message() {
 }
 
 #[test]
+fn what_the_official_sdks_read_is_read() {
+    let bom = format!("\u{feff}{}", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    assert!(matches!(parse(&bom), Ok(Body::Single(Message::Request(_)))));
+    let error = |text: &str| match parse(text) {
+        Ok(Body::Single(Message::Response(response))) => match response.outcome {
+            Outcome::Error(_) => response.id,
+            Outcome::Result(_) => panic!("{text}"),
+        },
+        other => panic!("{text}: {other:?}"),
+    };
+    let float = r#"{"jsonrpc":"2.0","id":7.0,"result":null,"error":{"code":1,"message":""}}"#;
+    assert_eq!(error(float).to_json().as_str(), "7");
+    // It answers nothing that anybody has asked.
+    let unread = error(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#);
+    assert_eq!(unread.number_as_answered(), None);
+    assert!(parse(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#).is_err());
+}
+
+#[test]
 fn a_bracket_bomb_is_refused_before_parsing() {
     let bomb = "[".repeat(100_000);
     assert_eq!(parse(&bomb).unwrap_err().error.code, code::INVALID_REQUEST);

@@ -30,13 +30,14 @@ pub fn with_tasks(capabilities: &RawJson) -> RawJson {
 /// # Errors
 /// When what it says of the task is none of what the revision has there.
 pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
-    let Some(task) = params.and_then(|params| params.member("task")) else {
+    let task = params.and_then(|params| params.member("task"));
+    let Some(task) = task.filter(|task| !task.is_null()) else {
         return Ok(false);
     };
     let task = RawObject::of(&task)
         .ok_or_else(|| RpcError::invalid_params("params.task must be an object"))?;
     // SDKs write null for a task that is to be kept for good.
-    let ttl = task.get("ttl").filter(|ttl| ttl.as_str() != "null");
+    let ttl = task.get("ttl").filter(|ttl| !ttl.is_null());
     match ttl.is_none_or(|ttl| ttl.read().is_ok_and(|ttl: f64| ttl >= 0.0)) {
         true => Ok(true),
         false => Err(RpcError::invalid_params(
@@ -258,6 +259,7 @@ mod tests {
     fn a_request_says_whether_it_is_to_be_a_task() {
         let asks = |params: Value| asks_for_task(Some(&RawJson::of(&params)));
         assert_eq!(asks(json!({"name":"a"})), Ok(false));
+        assert_eq!(asks(json!({"task":null})), Ok(false));
         assert_eq!(asks(json!({"task":{}})), Ok(true));
         assert_eq!(asks(json!({"task":{"ttl":0,"other":1}})), Ok(true));
         assert_eq!(asks(json!({"task":{"ttl":null}})), Ok(true));

@@ -24,7 +24,12 @@ pub(super) async fn ambiguous(page: &mut Page) {
         "Last-Event-ID: 1-2-3",
     ] {
         let (name, value) = twice.split_once(": ").unwrap();
+        // What clients set at two places may be there twice with one value.
+        let may_be_repeated = ["Content-Type", "Mcp-Session-Id"].contains(&name);
         for second in [value, "other"] {
+            if may_be_repeated && second == value {
+                continue;
+            }
             let lines = format!("{host}{twice}\r\n{}: {second}\r\n", name.to_lowercase());
             let answer = send(&lines).await;
             compare(&row, answer.status, &answer.body);

@@ -1,13 +1,11 @@
-//! Batches (2025-03-26).
+//! Batches: part of 2025-03-26 alone, but the official TypeScript SDK takes them in every session, and so does Shoal.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
 use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Grant, SessionRef};
-use shoal_protocol::{
-    InvalidMessage, Message, Revision, RpcError, batch, error_response, error_response_without_id,
-};
+use shoal_protocol::{InvalidMessage, Message, batch, error_response, error_response_without_id};
 
 use super::super::Node;
 use super::super::repeated::running;
@@ -81,12 +79,6 @@ impl Node {
         (delivery, repeated): (DeliveryId, bool),
         grant: Option<&Arc<Grant>>,
     ) -> Result<Result<Option<Begun>, GatewayError>, Closed> {
-        let allowed = live.revision().is_some_and(Revision::allows_batches);
-        if !allowed {
-            return Ok(Err(GatewayError::Rejected(RpcError::invalid_request(
-                "batches are part of protocol version 2025-03-26 only; send one message per request",
-            ))));
-        }
         let came = Came {
             delivery,
             call: None,
