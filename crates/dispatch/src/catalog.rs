@@ -10,6 +10,7 @@ mod fitting;
 pub(crate) mod fuzz;
 mod keepers;
 mod key;
+mod lenient;
 mod lists;
 mod merge;
 mod metered;

@@ -11,9 +11,10 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::catalog::{Budget, Tool, Verdict};
+use crate::config::ArgumentPolicy;
 
 /// What a check may take where the call is: about as long as the rest of its way.
-const AT_ONCE: Budget = Budget {
+pub(crate) const AT_ONCE: Budget = Budget {
     steps: 20_000,
     stack: 256 << 10,
     time: Duration::from_millis(20),
@@ -33,6 +34,7 @@ pub(crate) struct Check {
     /// As the client calls it.
     pub(crate) name: String,
     pub(crate) arguments: RawJson,
+    pub(crate) policy: ArgumentPolicy,
 }
 
 /// The node's room for checks that take long.
@@ -66,7 +68,7 @@ impl Check {
 
     fn run(&self, budget: Budget) -> Result<Verdict, serde_json::Error> {
         match &self.tool.checker {
-            Ok(checker) => checker.check(&self.arguments, budget),
+            Ok(checker) => checker.check(&self.arguments, self.policy, budget),
             Err(_) => Ok(Verdict::Valid),
         }
     }

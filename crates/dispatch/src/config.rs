@@ -98,6 +98,8 @@ settings! {
         /// How long a call of the pool that must not run twice is held before it is journaled, where that is not as long as
         /// its session's node says.
         pub hold: Option<Duration> = None,
+        /// How arguments are treated that do not match the schema of their tool.
+        pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
         /// Which calls go to the same worker where possible.
         pub affinity: Affinity = Affinity::default(),
         /// How long what the pool offers stays listed after its last worker has gone; its calls are
@@ -119,6 +121,28 @@ pub enum Affinity {
     Session,
     /// Those with the same value of the argument of this name; calls without it go anywhere.
     Key(String),
+}
+
+/// How arguments are treated that do not match the schema of their tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Arguments")]
+pub enum ArgumentPolicy {
+    /// The server decides on strings in place of other values and on members that the schema does not have: it gets them as
+    /// they are. Shoal refuses everything else that does not match.
+    #[default]
+    Pass,
+    /// Shoal reads such strings as JSON and leaves out such members if the arguments match then. If not, `pass` applies.
+    Coerce,
+    /// Shoal refuses them.
+    Strict,
+}
+
+impl ArgumentPolicy {
+    /// Whether arguments pass that differ only as those of common clients do.
+    pub(crate) const fn forgives(self) -> bool {
+        matches!(self, Self::Pass | Self::Coerce)
+    }
 }
 
 /// Which tool calls are journaled.
@@ -168,6 +192,8 @@ pub struct ServerInfo {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolSettings {
     pools: BTreeMap<String, PoolConfig>,
+    /// Whether any of them coerces arguments: else no call is looked at for that.
+    coerces: bool,
     /// Those of them that are not named any more. They stay for as long as the pool is offered: what its rules hide must not
     /// appear because its workers learn later that it is no more.
     left: BTreeSet<String>,
@@ -184,10 +210,22 @@ impl Config {
 
 impl PoolSettings {
     pub(crate) fn new(pools: BTreeMap<String, PoolConfig>) -> Self {
-        Self {
+        let mut settings = Self {
             pools,
-            left: BTreeSet::new(),
-        }
+            ..Self::default()
+        };
+        settings.note();
+        settings
+    }
+
+    fn note(&mut self) {
+        let mut pools = self.pools.values();
+        self.coerces = pools.any(|pool| pool.arguments == ArgumentPolicy::Coerce);
+    }
+
+    /// Whether any pool coerces arguments.
+    pub(crate) fn coerces(&self) -> bool {
+        self.coerces
     }
 
     /// The settings of a pool.
@@ -209,6 +247,7 @@ impl PoolSettings {
                 None => {}
             }
         }
+        self.note();
     }
 
     /// The pools that are not named any more.
@@ -220,6 +259,7 @@ impl PoolSettings {
     pub(crate) fn forget(&mut self, name: &str) {
         self.left.remove(name);
         self.pools.remove(name);
+        self.note();
     }
 }
 

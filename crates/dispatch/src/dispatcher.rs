@@ -11,13 +11,14 @@ use shoal_ports::{
     at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
-use shoal_protocol::{Era, Method, RawJson, RpcError, code};
+use shoal_protocol::{Body, Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::{broadcast, watch};
 
 use crate::access::Access;
 use crate::approval::Next;
 use crate::catalog::OfferedTool;
+use crate::coerce;
 use crate::dispatch::Dispatch;
 use crate::pools::{Member, View, Wanted};
 use crate::route::unknown_resource;
@@ -179,6 +180,13 @@ impl Dispatcher for Dispatch {
         let policies = self.shared.config.policies.as_ref();
         let policy = policies.map(|policies| policies.current());
         policy.is_some_and(|policy| policy.reads_client())
+    }
+
+    fn coerce(&self, body: &mut Body) {
+        let view = self.shared.view();
+        if view.settings.coerces() {
+            coerce::body(&view, body);
+        }
     }
 
     // Rules of a file may begin to look at grants at any time, and not on all nodes at once.

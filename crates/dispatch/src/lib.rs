@@ -24,6 +24,7 @@ mod audit;
 mod bridge;
 mod catalog;
 mod checking;
+mod coerce;
 mod config;
 mod deadline;
 mod dispatch;
@@ -49,7 +50,9 @@ mod watch;
 mod worker_call;
 
 pub use catalog::{Conflict, Degraded, ItemKind, PromptRules, ResourceRules, ToolHints, ToolRules};
-pub use config::{Affinity, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo};
+pub use config::{
+    Affinity, ArgumentPolicy, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo,
+};
 pub use dispatch::Dispatch;
 pub use pools::CircuitState;
 pub use status::{PoolStatus, Status, WorkerStatus};

@@ -176,6 +176,7 @@ fn tool<'v>(
             tool: Arc::clone(&offered.tool),
             name,
             arguments: arguments.unwrap_or(RawJson::from_static("{}")),
+            policy: view.settings.of(&offered.pool).arguments,
         };
         match check.at_once() {
             Some(checked) => checked.map_err(RouteError::Answer)?,
@@ -259,7 +260,7 @@ impl<'a> Edit<'a> {
     /// A member that may be left out. Clients that write members without a value as null mean that, and servers refuse it.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
-        if value.as_str() == "null" {
+        if value.is_null() {
             self.change().remove(name);
             return None;
         }

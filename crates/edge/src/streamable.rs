@@ -50,11 +50,11 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
     let version = VersionHeader::of(headers);
     let session = legacy::session_id(headers)?;
     let text = visit.read(http_body, &mut permit).await?;
-    let (incoming, message) =
+    let (incoming, mut message) =
         Incoming::begin(&mut visit, began, &text, session.as_ref(), &mut permit)?;
     let selected = era::select(version, session.is_some(), &message);
     let serving = async {
-        visit.admit(&message, &mut permit).await?;
+        visit.admit(&mut message, &mut permit).await?;
         match selected {
             Ok(Selected::Legacy) => legacy::post(&visit, session, message, form, permit).await,
             Ok(Selected::Modern(meta)) => {

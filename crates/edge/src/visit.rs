@@ -102,15 +102,17 @@ impl Visit<'_> {
     }
 
     /// Lets a message in, once for each that a client sends: what Shoal itself repeats of it does not come by here. A call needs a
-    /// node that lives long enough, and what the message asks for is counted against the caller's quotas.
+    /// node that lives long enough, and what the message asks for is counted against the caller's quotas. Whoever reads the
+    /// message afterwards reads what its server will.
     pub(crate) async fn admit(
         &self,
-        body: &Body,
+        body: &mut Body,
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
         self.edge.load.expect_open(body)?;
         let quotas = &self.edge.quotas;
         permit.places[1] = quotas.admit(&self.principal, body, self.came).await?;
+        self.edge.dispatcher.coerce(body);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::Either;
-use shoal_protocol::{RawJson, RpcError};
+use shoal_protocol::{Body, RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
@@ -70,6 +70,10 @@ pub trait Dispatcher: Send + Sync + 'static {
     fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         true
     }
+
+    /// Rewrites the arguments of calls whose pools want them as the tool's schema does. It comes before everything that reads
+    /// them.
+    fn coerce(&self, _body: &mut Body) {}
 
     /// Plans a call: one of the four backend methods, or of the four list methods, which are answered here. The plan
     /// decides on [`Call::durability`]; a call that has a [`worker`](Call::worker) keeps it.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::json::has_backslash;
 use crate::tokens::{Token, Tokens, utf16_of};
-use crate::{InvalidMessage, Message, Outcome, RpcError, shown};
+use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 
 /// Up to this many names, comparing each with each is cheaper than sorting them.
 const FEW: usize = 16;
@@ -56,6 +56,13 @@ impl Message {
                     _ => RpcError::invalid_params(why.to_string()),
                 },
             })
+    }
+}
+
+impl RawJson {
+    /// Whether every object in the value names each of its members once, in Unicode.
+    pub fn names_members_once(&self) -> bool {
+        check(self.as_bytes()).is_ok()
     }
 }
 

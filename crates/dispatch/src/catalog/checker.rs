@@ -7,8 +7,10 @@ use serde_json::Value;
 use shoal_protocol::RawJson;
 
 use super::budget::{Budget, within};
+use super::lenient::{corrected, corrections, is_forgivable};
 use super::metered::MeteredNode;
 use super::schema::{self, Compiled, SchemaError, bounded};
+use crate::config::ArgumentPolicy;
 
 /// Bytes of a string that is worth leaving out.
 const LONG: usize = 4 << 10;
@@ -36,7 +38,7 @@ const PROBLEM_STEPS: u64 = 200_000;
 /// What a check finds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is wrong.
+    /// Nothing is wrong that the policy does not forgive.
     Valid,
     /// What is, for a model to mend.
     Invalid(String),
@@ -71,6 +73,7 @@ impl Checker {
     pub(crate) fn check(
         &self,
         arguments: &RawJson,
+        policy: ArgumentPolicy,
         budget: Budget,
     ) -> Result<Verdict, serde_json::Error> {
         if self.any_string
@@ -82,6 +85,9 @@ impl Checker {
         let arguments = arguments.read()?;
         Ok(match self.is_valid(&arguments, budget) {
             Some(true) => Verdict::Valid,
+            Some(false) if policy.forgives() && self.is_forgivable(&arguments, budget) => {
+                Verdict::Valid
+            }
             // What is wrong is told with the strings in it.
             Some(false) => match self.problems(&arguments, budget) {
                 Some(problems) => Verdict::Invalid(problems),
@@ -89,6 +95,29 @@ impl Checker {
             },
             None => Verdict::TooComplex,
         })
+    }
+
+    /// The arguments as the schema wants them, where that can be told from what is wrong with them; `None` for those that are
+    /// valid, and where corrections do not help.
+    pub(crate) fn coerced(&self, arguments: &RawJson, budget: Budget) -> Option<RawJson> {
+        let read = arguments.read().ok()?;
+        if self.is_valid(&read, budget) != Some(false) {
+            return None;
+        }
+        let found = self.errors(&read, budget, |errors| {
+            errors
+                .flat_map(|error| corrections(&error))
+                .collect::<Vec<_>>()
+        })?;
+        let corrected = corrected(arguments, &found)?;
+        let is_valid = self.is_valid(&corrected.read().ok()?, budget) == Some(true);
+        is_valid.then_some(corrected)
+    }
+
+    /// Whether all that is wrong is what many servers forgive.
+    fn is_forgivable(&self, arguments: &Value, budget: Budget) -> bool {
+        let all = |mut errors: Errors<'_, '_>| Iterator::all(&mut errors, |it| is_forgivable(&it));
+        self.errors(arguments, budget, all) == Some(true)
     }
 
     fn is_valid(&self, arguments: &Value, budget: Budget) -> Option<bool> {
@@ -99,27 +128,39 @@ impl Checker {
 
     /// What is wrong with arguments that are not valid; `None` where a search was given up, so that nothing may be.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
+        let told = self.errors(arguments, budget, tell);
+        told.unwrap_or_else(|| {
+            let many = "arguments: they do not match the tool's inputSchema, in too many ways to list them";
+            (!self.compiled.backtracks).then(|| many.to_owned())
+        })
+    }
+
+    /// What is made of the errors; `None` where to find them takes too long.
+    fn errors<T>(
+        &self,
+        arguments: &Value,
+        budget: Budget,
+        read: impl FnOnce(Errors<'_, '_>) -> T,
+    ) -> Option<T> {
         // A search that is not made again is no proof.
-        let gives_up = self.compiled.backtracks;
-        let steps = match gives_up {
+        let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),
         };
-        let told = within(Budget { steps, ..budget }, self.compiled.searches, || {
-            let errors = self.compiled.validator.iter_errors(MeteredNode(arguments));
-            tell(errors)
-        });
-        told.unwrap_or_else(|| {
-            let many = "arguments: they do not match the tool's inputSchema, in too many ways to list them";
-            (!gives_up).then(|| many.to_owned())
+        within(Budget { steps, ..budget }, self.compiled.searches, || {
+            let mut errors = self.compiled.validator.iter_errors(MeteredNode(arguments));
+            read(&mut errors)
         })
     }
 }
 
+/// The errors of one validation.
+type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
+
 /// The first few errors; `None` where one is not about the arguments.
-fn tell<'a>(mut errors: impl Iterator<Item = ValidationError<'a>>) -> Option<String> {
+fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
-    for error in errors.by_ref().take(MAX_PROBLEMS) {
+    for error in (&mut *errors).take(MAX_PROBLEMS) {
         if let ValidationErrorKind::BacktrackLimitExceeded { .. } = error.kind() {
             return None;
         }
@@ -200,7 +241,9 @@ mod tests {
     use serde_json::{Value, json};
     use shoal_protocol::RawJson;
 
-    use super::{Budget, Checker, LONG, Verdict, outline, takes_any_string};
+    use super::{ArgumentPolicy, Budget, Checker, LONG, Verdict, outline, takes_any_string};
+
+    const STRICT: ArgumentPolicy = ArgumentPolicy::Strict;
 
     const BUDGET: Budget = Budget {
         steps: 1_000_000,
@@ -210,7 +253,8 @@ mod tests {
 
     /// What is wrong with arguments.
     fn problems(checker: &Checker, arguments: &Value) -> Option<String> {
-        match checker.check(&RawJson::of(arguments), BUDGET).unwrap() {
+        let arguments = RawJson::of(arguments);
+        match checker.check(&arguments, STRICT, BUDGET).unwrap() {
             Verdict::Valid => None,
             Verdict::Invalid(problems) => Some(problems),
             Verdict::TooComplex => panic!("too complex"),
@@ -304,7 +348,7 @@ mod tests {
             steps: 20_000,
             ..BUDGET
         };
-        let check = |budget| checker.check(&arguments, budget).unwrap();
+        let check = |budget| checker.check(&arguments, STRICT, budget).unwrap();
         (check(quick), check(BUDGET))
     }
 

@@ -125,8 +125,8 @@ async fn what_is_refused_is_answered_without_a_worker() {
     for (refused, said) in [
         (legacy("no", json!({})), "unknown tool: no"),
         (modern("no", json!({})), "unknown tool: no"),
-        (legacy("add", json!({"a":"one"})), "number"),
-        (modern("add", json!({"a":"one"})), "number"),
+        (legacy("add", json!({"a":true})), "number"),
+        (modern("add", json!({"a":true})), "number"),
     ] {
         let running = setting.now(&refused);
         assert_eq!(running.worker, None);

@@ -106,9 +106,10 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
     let text = visit.read(http_body, &mut permit).await?;
-    let (incoming, body) = Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
+    let (incoming, mut body) =
+        Incoming::begin(&mut visit, began, &text, Some(&session), &mut permit)?;
     let delivering = async {
-        visit.admit(&body, &mut permit).await?;
+        visit.admit(&mut body, &mut permit).await?;
         super::deliver(&visit, session, body, AnswerForm::SessionStream, permit).await
     };
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)

@@ -56,7 +56,7 @@ impl Client {
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
-        body: &Body,
+        body: &mut Body,
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
         let from = self.edge.config.trusted_proxies.address_of(&self.head);

@@ -173,7 +173,7 @@ impl Arrived {
 /// Opens a session: its first message must be `initialize`.
 async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Refused> {
     let Arrived {
-        body,
+        mut body,
         incoming,
         mut permit,
         trace,
@@ -181,7 +181,7 @@ async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Ref
     } = message;
     let visit = client.visit(trace);
     let opening = async {
-        client.admit(&visit, &body, &mut permit).await?;
+        client.admit(&visit, &mut body, &mut permit).await?;
         let initialize = match era::select(VersionHeader::Absent, false, &body)? {
             Selected::Modern(meta) => {
                 return Err(Refusal::Modern(modern::not_by_websocket(&meta)).into());
@@ -204,14 +204,14 @@ async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Ref
 pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: Arrived) -> Said {
     let Arrived {
         began,
-        body,
+        mut body,
         incoming,
         mut permit,
         trace,
     } = message;
     let visit = client.visit(trace);
     let handing_over = async {
-        client.admit(&visit, &body, &mut permit).await?;
+        client.admit(&visit, &mut body, &mut permit).await?;
         let form = AnswerForm::SessionStream;
         let handing_over = legacy::hand_over_held(&visit, session, body, &mut permit, form);
         let (handed, delivered, _places) = handing_over.await?;

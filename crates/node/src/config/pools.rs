@@ -5,8 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_dispatch::{
-    Affinity, DurabilityPolicy as Durability, PoolConfig as Dispatched, PromptRules, ResourceRules,
-    ToolRules,
+    Affinity, ArgumentPolicy, DurabilityPolicy as Durability, PoolConfig as Dispatched,
+    PromptRules, ResourceRules, ToolRules,
 };
 use shoal_ports::settings;
 use shoal_worker::{HttpConfig, OpenApiConfig, PoolConfig as Run, StdioConfig};
@@ -58,6 +58,9 @@ settings! {
         /// How long a call that must not run twice is held before it is journaled, in place of `streams.hold`
         /// ([backends](backends.md#the-hold)).
         pub hold: Option<Period> = None,
+        /// How Shoal treats arguments that do not match the schema of their tool
+        /// ([backends](backends.md#arguments-that-do-not-match)).
+        pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
         /// Which calls go to the same worker, as long as that one takes them: `"none"`, `"all"` (for a
         /// server that keeps its state in its process; the other workers stand by), `"session"` (those of one
         /// legacy session, or one principal's modern ones), or `{ key = "argument" }` (those with the same value
@@ -159,6 +162,7 @@ impl Pool {
             repeatable: self.repeatable.clone(),
             journaled: self.journaled.clone(),
             hold: self.hold.map(Period::get),
+            arguments: self.arguments,
             affinity: self.affinity.clone(),
             linger: self.linger.get(),
         }

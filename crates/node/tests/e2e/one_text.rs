@@ -58,18 +58,22 @@ struct Setting {
 
 impl Setting {
     async fn start() -> Self {
-        let place = ConfigFile::new(RULES);
+        Self::start_with("").await
+    }
+
+    /// With a setting of the tool's pool.
+    async fn start_with(setting: &str) -> Self {
+        let place = ConfigFile::new("");
         let (trail, calls) = (place.beside("audit.jsonl"), place.beside("calls.jsonl"));
-        let arguments = [
-            "--config",
-            place.path(),
-            "--",
-            "python3",
-            RECORDER,
-            calls.to_str().unwrap(),
-        ];
+        let run = format!(
+            "command = 'python3', args = ['{RECORDER}', '{}']",
+            calls.display()
+        );
+        place.write(&format!(
+            "{RULES}\n[pools.recorder]\nbackend = {{ stdio = {{ {run} }} }}\n{setting}\n"
+        ));
         let environment = [("SHOAL_AUDIT__FILE", trail.to_str().unwrap())];
-        let server = Server::start_with(&arguments, &environment).await;
+        let server = Server::start_with(&["--config", place.path()], &environment).await;
         Self {
             server,
             trail,
@@ -81,6 +85,53 @@ impl Setting {
     fn calls(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.calls).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
+    }
+
+    async fn stop(&mut self) {
+        self.server.signal(Signal::SIGTERM);
+        let code = self.server.exit_code().await;
+        assert_eq!(code, 0, "{}", self.server.log());
+    }
+
+    /// How many events of the trail have these arguments.
+    fn recorded(&self, arguments: &str) -> usize {
+        let has = |event: &&Value| {
+            let mut members = event.as_object().unwrap().values();
+            members.any(|value| value == arguments)
+        };
+        read(&self.trail).iter().filter(has).count()
+    }
+
+    /// Pays with arguments, in both eras, after a yes to a question that shows `shown`; the tool gets `sent`.
+    async fn pay(&self, session: &Session, arguments: &str, shown: &str, sent: &str) {
+        let named = format!(r#""name":"pay","arguments":{arguments}"#);
+        // A legacy client.
+        let post = session.post(&json!({})).body(call(&format!("{{{named}}}")));
+        let mut events = Events::of(post.send().await.unwrap());
+        let question = events.message().await;
+        let message = question["params"]["message"].as_str();
+        let message = message.unwrap_or_else(|| panic!("{question}"));
+        assert!(message.contains(shown), "{message}");
+        let yes =
+            json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } });
+        assert_eq!(session.post(&yes).send().await.unwrap().status(), 202);
+        let paid = events.message().await;
+        assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
+        // A modern one.
+        let asked = self.modern(&named).await;
+        let question = &asked["result"]["inputRequests"]["approval"];
+        let message = question["params"]["message"].as_str();
+        let message = message.unwrap_or_else(|| panic!("{asked}"));
+        assert!(message.contains(shown), "{message}");
+        let state = asked["result"]["requestState"].as_str().unwrap();
+        let yes = r#""inputResponses":{"approval":{"action":"accept"}}"#;
+        let paid = format!(r#"{named},{yes},"requestState":"{state}""#);
+        let paid = self.modern(&paid).await;
+        assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
+        let got = self.calls();
+        for call in &got[got.len() - 2..] {
+            assert!(call.contains(&format!(r#""arguments":{sent}"#)), "{call}");
+        }
     }
 
     /// Sends a modern call with these members in its parameters, besides its `_meta`.
@@ -109,57 +160,16 @@ async fn a_number_is_the_same_for_everybody_who_reads_it() {
     for number in NUMBERS {
         let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
         let shown = format!("\"amount\": {number},\n  \"note\": \"a\\u2028b\"");
-        let named = format!(r#""name":"pay","arguments":{arguments}"#);
-        // A legacy client.
-        let post = session.post(&json!({})).body(call(&format!("{{{named}}}")));
-        let mut events = Events::of(post.send().await.unwrap());
-        let question = events.message().await;
-        let message = question["params"]["message"].as_str().unwrap();
-        assert!(message.contains(&shown), "{message}");
-        let yes =
-            json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } });
-        assert_eq!(session.post(&yes).send().await.unwrap().status(), 202);
-        let paid = events.message().await;
-        assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
-        // A modern one.
-        let asked = setting.modern(&named).await;
-        let question = &asked["result"]["inputRequests"]["approval"];
-        let message = question["params"]["message"].as_str();
-        let message = message.unwrap_or_else(|| panic!("{asked}"));
-        assert!(message.contains(&shown), "{message}");
-        let state = asked["result"]["requestState"].as_str().unwrap();
-        let yes = r#""inputResponses":{"approval":{"action":"accept"}}"#;
-        let paid = format!(r#"{named},{yes},"requestState":"{state}""#);
-        let paid = setting.modern(&paid).await;
-        assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
-        let got = setting.calls();
-        for call in &got[got.len() - 2..] {
-            assert!(
-                call.contains(&format!(r#""arguments":{arguments}"#)),
-                "{call}"
-            );
-        }
+        setting.pay(&session, &arguments, &shown, &arguments).await;
     }
     assert_eq!(setting.calls().len(), 2 * NUMBERS.len());
-    setting.server.signal(Signal::SIGTERM);
-    assert_eq!(
-        setting.server.exit_code().await,
-        0,
-        "{}",
-        setting.server.log()
-    );
+    setting.stop().await;
     let trail = std::fs::read_to_string(&setting.trail).unwrap();
     assert!(!trail.contains('\u{2028}'));
-    let events = read(&setting.trail);
     for number in NUMBERS {
-        let recorded = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
-        let has = |event: &&Value| {
-            let members = event.as_object().unwrap();
-            members.values().any(|value| value == recorded.as_str())
-        };
-        let count = events.iter().filter(has).count();
         // Two calls, of which the modern one came twice.
-        assert!(count >= 2, "{number}: {count} of {events:#?}");
+        let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
+        assert!(setting.recorded(&arguments) >= 2, "{number}: {trail}");
     }
 }
 
@@ -197,11 +207,67 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     let paid = setting.modern(&paid).await;
     assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
     assert_eq!(setting.calls().len(), 1);
-    setting.server.signal(Signal::SIGTERM);
-    assert_eq!(
-        setting.server.exit_code().await,
-        0,
-        "{}",
-        setting.server.log()
-    );
+    setting.stop().await;
+}
+
+/// Arguments as common clients write them: a number and a list as text, and a member of the client's own.
+const HABITS: &str = r#"{"amount":"9007199254740993","tags":"[\"a\", 1.0]","sessionId":"n8n"}"#;
+/// The same as the schema wants them.
+const MEANT: &str = r#"{"amount":9007199254740993,"tags":["a"]}"#;
+const READABLE: &str = r#"{"amount":"9007199254740993","tags":"[\"a\"]","sessionId":"n8n"}"#;
+
+#[tokio::test]
+async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
+    let elicitation = json!({ "elicitation": {} });
+    // By default the server decides.
+    let mut setting = Setting::start().await;
+    let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
+    let shown = "\"amount\": \"9007199254740993\"";
+    setting.pay(&session, HABITS, shown, HABITS).await;
+    setting.stop().await;
+    assert!(setting.recorded(HABITS) >= 2);
+
+    let mut setting = Setting::start_with("arguments = 'coerce'").await;
+    let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
+    let shown = "\"amount\": 9007199254740993,\n  \"tags\": [\n    \"a\"\n  ]\n}";
+    setting.pay(&session, READABLE, shown, MEANT).await;
+    // What would not match even so stays as it is.
+    setting.pay(&session, HABITS, "n8n", HABITS).await;
+    setting.stop().await;
+    assert!(setting.recorded(MEANT) >= 2);
+    assert_eq!(setting.recorded(READABLE), 0);
+
+    let mut setting = Setting::start_with("arguments = 'strict'").await;
+    let session = Session::open_with(&setting.server.mcp, elicitation).await;
+    let named = format!(r#""name":"pay","arguments":{READABLE}"#);
+    let legacy = session.post(&json!({})).body(call(&format!("{{{named}}}")));
+    let legacy = response(legacy.send().await.unwrap()).await;
+    for refused in [legacy, setting.modern(&named).await] {
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        let why = refused["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(
+            why.contains("/amount") && why.contains("sessionId"),
+            "{why}"
+        );
+    }
+    assert!(setting.calls().is_empty());
+    setting.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_otherwise_is_refused_before_the_server_sees_it() {
+    for setting in ["", "arguments = 'coerce'", "arguments = 'strict'"] {
+        let mut setting = Setting::start_with(setting).await;
+        for arguments in [
+            r#"{"amount":true}"#,
+            r#"{"sessionId":"x"}"#,
+            r#"{"amount":1,"note":5}"#,
+        ] {
+            let named = format!(r#""name":"pay","arguments":{arguments}"#);
+            let refused = setting.modern(&named).await;
+            assert_eq!(refused["result"]["isError"], true, "{refused}");
+        }
+        assert!(setting.calls().is_empty());
+        setting.stop().await;
+    }
 }

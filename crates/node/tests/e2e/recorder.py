@@ -8,8 +8,13 @@ PAY = {
     "description": "Pays.",
     "inputSchema": {
         "type": "object",
-        "properties": {"amount": {"type": "number"}, "note": {"type": "string"}},
+        "properties": {
+            "amount": {"type": "number"},
+            "note": {"type": "string"},
+            "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+        },
         "required": ["amount"],
+        "additionalProperties": False,
     },
 }
 

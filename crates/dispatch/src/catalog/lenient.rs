@@ -1,0 +1,185 @@
+//! What common clients write otherwise than a schema wants it: values as strings, and members of their own.
+
+use std::borrow::Cow;
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use shoal_protocol::{RawJson, RawObject, nesting_within};
+
+/// Deeper texts stay strings.
+const MAX_NESTING: usize = 32;
+
+/// A change after which arguments fit better.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Correction {
+    /// The string is read as the JSON in it.
+    Read(String),
+    /// The member is left out.
+    LeaveOut(String),
+}
+
+/// Whether the error is one that servers often forgive.
+pub(super) fn is_forgivable(error: &ValidationError<'_>) -> bool {
+    match error.kind() {
+        Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            error.instance().is_string()
+        }
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => true,
+        _ => false,
+    }
+}
+
+/// What would correct the error, where it is about the arguments themselves: deeper ones are the tool's own matter.
+pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
+    let path = error.instance_path().as_str();
+    match error.kind() {
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected }
+            if path.is_empty() =>
+        {
+            unexpected
+                .iter()
+                .cloned()
+                .map(Correction::LeaveOut)
+                .collect()
+        }
+        _ if is_forgivable(error) => member(path).map(Correction::Read).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The arguments after the corrections that are possible.
+pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Option<RawJson> {
+    let mut corrected = RawObject::of(arguments)?;
+    for correction in corrections {
+        match correction {
+            Correction::LeaveOut(name) => drop(corrected.remove(name)),
+            Correction::Read(name) => {
+                if let Some(content) = corrected.get(name).as_ref().and_then(content) {
+                    corrected.set(name, content);
+                }
+            }
+        }
+    }
+    Some(corrected.to_json())
+}
+
+/// The JSON in a string, as it is written there. It must be as unambiguous as all that a client sends.
+fn content(text: &RawJson) -> Option<RawJson> {
+    let text = text.string()?;
+    if !nesting_within(text.as_bytes(), MAX_NESTING) {
+        return None;
+    }
+    let json: Box<serde_json::value::RawValue> = serde_json::from_str(&text).ok()?;
+    let json = RawJson::from_valid(json.get().to_owned().into());
+    json.names_members_once().then_some(json)
+}
+
+/// The name of the member that a JSON pointer of one step leads to.
+fn member(path: &str) -> Option<String> {
+    let step = path.strip_prefix('/')?;
+    if step.contains('/') {
+        return None;
+    }
+    let step: Cow<'_, str> = match step.contains('~') {
+        true => step.replace("~1", "/").replace("~0", "~").into(),
+        false => step.into(),
+    };
+    Some(step.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use shoal_protocol::RawJson;
+
+    use super::super::budget::Budget;
+    use super::super::checker::{Checker, Verdict};
+    use crate::config::ArgumentPolicy;
+
+    const BUDGET: Budget = Budget {
+        steps: 1_000_000,
+        stack: 1 << 20,
+        time: Duration::from_secs(60),
+    };
+
+    fn checker() -> Checker {
+        let schema = json!({
+            "type": "object", "additionalProperties": false, "required": ["count"],
+            "properties": {
+                "count": { "type": "integer", "maximum": 9_007_199_254_740_993_u64 },
+                "a/b~c": { "type": "array", "items": { "type": "string" } },
+                "maybe": { "anyOf": [{ "type": "array" }, { "type": "null" }] },
+                "deep": { "type": "object", "properties": { "n": { "type": "number" } } },
+                "text": { "type": "string", "maxLength": 3 },
+            },
+        });
+        Checker::of(&schema).unwrap()
+    }
+
+    #[test]
+    fn strings_and_members_of_the_client_are_forgiven_and_nothing_else() {
+        let check = |policy, text: &'static str| {
+            let verdict = checker().check(&RawJson::from_static(text), policy, BUDGET);
+            verdict.unwrap() == Verdict::Valid
+        };
+        for (text, forgiven) in [
+            (r#"{"count":"1"}"#, true),
+            (r#"{"count":"one"}"#, true),
+            (r#"{"count":1,"sessionId":"x","action":7}"#, true),
+            (r#"{"count":1,"maybe":"[1]","deep":{"n":"2"}}"#, true),
+            (r#"{"count":true}"#, false),
+            (r#"{"count":1.5}"#, false),
+            (r#"{"sessionId":"x"}"#, false),
+            (r#"{"count":"1","text":"long"}"#, false),
+            (r#"{"count":1,"text":5}"#, false),
+        ] {
+            assert_eq!(check(ArgumentPolicy::Pass, text), forgiven, "{text}");
+            assert_eq!(check(ArgumentPolicy::Coerce, text), forgiven, "{text}");
+            assert!(!check(ArgumentPolicy::Strict, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_fits_afterwards_and_is_spelled_as_before() {
+        let coerced = |text: &'static str| {
+            let coerced = checker().coerced(&RawJson::from_static(text), BUDGET);
+            coerced.map(|coerced| coerced.as_str().to_owned())
+        };
+        for (text, expected) in [
+            (
+                r#"{"count":"9007199254740993"}"#,
+                r#"{"count":9007199254740993}"#,
+            ),
+            (r#"{"count": "1.0", "n8n":{}}"#, r#"{"count":1.0}"#),
+            (
+                r#"{"count":1,"a/b~c":"[\"x\"]"}"#,
+                r#"{"count":1,"a/b~c":["x"]}"#,
+            ),
+            (
+                r#"{"count":1,"maybe":"null"}"#,
+                r#"{"count":1,"maybe":null}"#,
+            ),
+        ] {
+            assert_eq!(coerced(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in [
+            r#"{"count":1}"#,
+            r#"{"count":"one"}"#,
+            r#"{"count":"true"}"#,
+            r#"{"count":"1","text":"long"}"#,
+            r#"{"count":1,"deep":"{\"n\":1,\"n\":2}"}"#,
+            r#"{"count":1,"deep":{"n":"2"}}"#,
+        ] {
+            assert_eq!(coerced(text), None, "{text}");
+        }
+        let deep = format!(
+            r#"{{"count":1,"maybe":"{}{}"}}"#,
+            "[".repeat(40),
+            "]".repeat(40)
+        );
+        let deep = RawJson::from_valid(deep.into());
+        assert_eq!(checker().coerced(&deep, BUDGET), None);
+    }
+}
