@@ -1,4 +1,4 @@
-"""Oddities that may be worse through Shoal than directly, and why."""
+"""What may be worse through Shoal than directly, and why."""
 
 ACCEPTED: dict[str, str] = {
     "dies-of-elicitation": "a server that ends may have any reason to: Shoal starts it again as it is",
@@ -7,3 +7,22 @@ ACCEPTED: dict[str, str] = {
     "slow-start": "Shoal refuses calls as safe to repeat while a server takes longer than 5 s to start",
     "resources-silent": "Shoal waits 10 s for a list at a server's start, and refuses calls as safe to repeat until then",
 }
+"""By the oddity of a server."""
+
+ONE_TEXT = "two readers of the message could understand two things, and Shoal would check one and send the other (ADR 49)"
+REBINDING = "a browser whose name server lies about the host must not reach Shoal"
+
+ACCEPTED_OF_CLIENTS: dict[str, str] = {
+    "target-percent": "a proxy in front guards a path as it is written",
+    "body-http-1.0-no-host": REBINDING,
+    "host-foreign": REBINDING,
+    "origin-null": "a page without an origin is foreign until the operator lists `null`",
+    "envelope-member-twice": ONE_TEXT,
+    "arguments-member-twice": ONE_TEXT,
+    "arguments-lone-surrogate": ONE_TEXT,
+    "version-two": ONE_TEXT,
+    "id-long": "an id is kept as long as its request, so its length has a limit, 256 bytes",
+    "cursor-unknown": "the specification wants -32602; these servers have one page and do not read cursors",
+    "initialize-again": "what a session speaks is settled once: another answer would change that under calls that run",
+}
+"""By the row of a client."""

@@ -7,7 +7,8 @@ import { Readable } from 'node:stream';
 
 import { createMcpHandler, isLegacyRequest, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 
-/** @param factory gets what to call when a resource has changed, and gives a function that makes a server */
+/** @param factory gets what to call when a resource has changed, and gives a function that makes a server
+ *  @returns the server of Node.js */
 export function serveHttp(port, factory) {
     const modern = createMcpHandler((...context) => make(...context), { legacy: 'reject' });
     const make = factory((uri) => modern.notify.resourceUpdated(uri));
@@ -25,16 +26,22 @@ export function serveHttp(port, factory) {
         return transport.handleRequest(request);
     }
 
-    createServer(async (request, response) => {
+    return createServer((request, response) => {
+        answer(request, response).catch(() => response.headersSent || response.writeHead(500).end());
+    }).listen(port, '127.0.0.1');
+
+    async function answer(request, response) {
         const gone = new AbortController();
         response.on('close', () => gone.abort());
         const body = ['GET', 'HEAD'].includes(request.method) ? undefined : Readable.toWeb(request);
         const { method, headers } = request;
-        const asked = new Request(`http://127.0.0.1:${port}${request.url}`, { method, headers, body, duplex: 'half', signal: gone.signal });
-        const answer = await ((await isLegacyRequest(asked)) ? legacy(asked) : modern.fetch(asked));
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        const url = new URL(request.url, 'http://127.0.0.1');
+        if (url.pathname !== '/mcp') return response.writeHead(404).end();
+        const asked = new Request(url, { method, headers, body, duplex: 'half', signal: gone.signal });
+        const answered = await ((await isLegacyRequest(asked)) ? legacy(asked) : modern.fetch(asked));
+        response.writeHead(answered.status, Object.fromEntries(answered.headers));
         response.flushHeaders();
-        const reader = answer.body?.getReader();
+        const reader = answered.body?.getReader();
         gone.signal.addEventListener('abort', () => void reader?.cancel().catch(() => {}));
         for (;;) {
             const { done, value } = (await reader?.read()) ?? { done: true };
@@ -42,5 +49,5 @@ export function serveHttp(port, factory) {
             response.write(value);
         }
         response.end();
-    }).listen(port, '127.0.0.1');
+    }
 }

@@ -8,7 +8,7 @@ CLIENT_SECONDS=300
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
-        fastmcp | odd) echo python ;;
+        fastmcp | odd | odd-clients) echo python ;;
         java-*) echo java ;;
         rmcp) echo rust ;;
         *) echo node ;;
@@ -20,6 +20,9 @@ prepare() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
         odd) python_install python && npm_install "$INTEROP/typescript" ;;
+        odd-clients)
+            prepare odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
+            ;;
         go)
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
@@ -51,6 +54,7 @@ command_of() {
     case $1 in
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/client.py") ;;
         odd) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/oracle.py") ;;
+        odd-clients) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/clients.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;
         java-*)

@@ -195,6 +195,7 @@ suite_interop() {
     against_filesystem
     against_everything
     against_odd_servers
+    odd_clients
     eras
 }
 
@@ -209,6 +210,11 @@ against_demo() {
 # Each oddity of servers in the field, directly and through Shoal.
 against_odd_servers() {
     CLIENT_SECONDS=900 client "interop: odd servers" odd --shoal "$SHOAL"
+}
+
+# Each odd request of clients in the field, to the servers of the common SDKs and to Shoal.
+odd_clients() {
+    client "interop: odd clients" odd-clients --shoal "$SHOAL"
 }
 
 # The clients that can be told of tasks, against the fixtures whose calls become some.
