@@ -191,15 +191,14 @@ mod tests {
 
     #[test]
     fn an_integer_may_be_spelled_as_some_libraries_do() {
-        let of = |text| RequestId::from_json(&RawJson::from_static(text));
-        assert_eq!(of("7.0").unwrap(), id("7"));
-        assert_eq!(of("-70.00").unwrap(), id("-70"));
-        assert_eq!(of("7.0").unwrap().number_as_answered(), Some(7));
-        assert_eq!(of(r#""7""#).unwrap().number_as_answered(), Some(7));
-        assert_eq!(of("7").unwrap().number_as_answered(), Some(7));
-        assert_eq!(of(r#""a""#).unwrap().number_as_answered(), None);
+        assert_eq!(id("7.0"), id("7"));
+        assert_eq!(id("-70.00"), id("-70"));
+        assert_eq!(id("7.0").unwrap().number_as_answered(), Some(7));
+        assert_eq!(id(r#""7""#).unwrap().number_as_answered(), Some(7));
+        assert_eq!(id("7").unwrap().number_as_answered(), Some(7));
+        assert_eq!(id(r#""a""#).unwrap().number_as_answered(), None);
         for text in ["7.5", "7.01", "7e0", "7.0e1", "null", "{}"] {
-            assert!(of(text).is_err(), "{text}");
+            assert!(id(text).is_err(), "{text}");
         }
     }
 
