@@ -137,7 +137,7 @@ fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
     match session.session.as_str() {
         LIVE | CUT_OFF | TASK => Ok(()),
         "rejecting" => Err(GatewayError::Rejected(RpcError::invalid_request(
-            "batches are not allowed",
+            "the first request must be initialize",
         ))),
         "history-gone" => Err(GatewayError::HistoryGone("the stream has expired".into())),
         "overloaded" => Err(GatewayError::Overloaded {

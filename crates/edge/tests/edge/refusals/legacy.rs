@@ -63,7 +63,7 @@ pub(super) async fn sessions(page: &mut Page) {
         .await;
     for (what, session) in [
         (
-            "message that the session's revision does not allow",
+            "session that begins with another request",
             "rejecting",
         ),
         ("overloaded session", "overloaded"),
