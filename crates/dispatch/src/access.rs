@@ -173,6 +173,11 @@ impl Access {
         self.answer((TargetKind::Prompt, name, pool, None), catalog)
     }
 
+    /// Whether a method of an extension may be called.
+    pub(crate) fn method(&self, catalog: &Catalog, method: &str, pool: &str) -> bool {
+        self.answer((TargetKind::Method, method, pool, None), catalog)
+    }
+
     /// Whether a template may be completed.
     pub(crate) fn template(&self, catalog: &Catalog, template: &str, pool: &str) -> bool {
         self.answer(
@@ -306,6 +311,7 @@ impl Asked {
                     TargetKind::Prompt => attributes::GEN_AI_PROMPT_NAME,
                     TargetKind::Resource => attributes::MCP_RESOURCE_URI,
                     TargetKind::ResourceTemplate => keys::RESOURCE_TEMPLATE,
+                    TargetKind::Method => attributes::MCP_METHOD_NAME,
                 },
                 name,
             );

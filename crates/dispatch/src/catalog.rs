@@ -4,6 +4,7 @@ mod budget;
 mod checker;
 mod compiled;
 mod conflict;
+mod extensions;
 mod facts;
 mod fitting;
 #[cfg(fuzzing)]
@@ -36,12 +37,13 @@ pub(crate) use budget::Budget;
 pub(crate) use checker::Verdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
+use extensions::ExtensionPool;
 pub(crate) use keepers::{AgreedNames, Keepers, contested};
 use lists::List;
 pub(crate) use pages::Pages;
 use resource_filter::ResourceFilter;
 use resource_uri::ResourceUri;
-pub use rules::{PromptRules, ResourceRules, ToolHints, ToolRules};
+pub use rules::{MethodRules, PromptRules, ResourceRules, ToolHints, ToolRules};
 use template::UriTemplate;
 pub(crate) use tool::Tool;
 
@@ -80,6 +82,7 @@ pub(crate) struct Catalog {
     /// What pools' servers call themselves, for people.
     titles: HashMap<Arc<str>, String>,
     completes: bool,
+    extension_pools: Vec<ExtensionPool>,
     /// Whether a tool cannot be called without tasks.
     pub(crate) requires_tasks: bool,
     lists: Lists,
@@ -231,7 +234,7 @@ impl Catalog {
             Method::ResourcesRead => self.lists.resources.is_some(),
             Method::PromptsGet => self.lists.prompts.is_some(),
             Method::Complete => self.completes,
-            _ => false,
+            _ => method.may_be_of_extension() && !self.extension_pools.is_empty(),
         }
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use shoal_policy::RulesInForce;
 use shoal_ports::settings;
 
-use crate::catalog::{PromptRules, ResourceRules, ToolRules};
+use crate::catalog::{MethodRules, PromptRules, ResourceRules, ToolRules};
 
 settings! {
     /// Settings of the dispatcher; [`Config::default`] is a sensible server.
@@ -89,6 +89,8 @@ settings! {
         pub prompts: PromptRules = PromptRules::default(),
         /// Which of its resources are offered.
         pub resources: ResourceRules = ResourceRules::default(),
+        /// Which methods of its server's extensions are offered.
+        pub methods: MethodRules = MethodRules::default(),
         /// Which of the pool's tool calls are journaled.
         pub durability: DurabilityPolicy = DurabilityPolicy::default(),
         /// Tools, by the backend's name, that are safe to repeat whatever else is said.

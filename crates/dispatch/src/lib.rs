@@ -49,7 +49,9 @@ mod subscriptions;
 mod watch;
 mod worker_call;
 
-pub use catalog::{Conflict, Degraded, ItemKind, PromptRules, ResourceRules, ToolHints, ToolRules};
+pub use catalog::{
+    Conflict, Degraded, ItemKind, MethodRules, PromptRules, ResourceRules, ToolHints, ToolRules,
+};
 pub use config::{
     Affinity, ArgumentPolicy, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo,
 };

@@ -62,9 +62,12 @@ pub(crate) fn route(
         ));
     }
     let mut edit = Edit::of(params);
-    // No server offers tasks here: a request that asks for one is run as any other.
-    edit.remove_all(&["task"]);
-    if revision.era() == Era::Legacy {
+    let of_mcp = !method.may_be_of_extension();
+    if of_mcp {
+        // No server's tasks are offered here: a request that asks for one is run as any other.
+        edit.remove_all(&["task"]);
+    }
+    if of_mcp && revision.era() == Era::Legacy {
         // Rounds are a matter between Shoal and the backend there; a state that comes from a legacy
         // client was sealed by nobody.
         edit.remove_all(&["inputResponses", "requestState"]);
@@ -76,7 +79,8 @@ pub(crate) fn route(
         Method::ToolsCall => {
             let offered;
             (offered, asks, unchecked) = tool(view, access, arguments, &mut edit)?;
-            durability = durability_of(&view.settings, offered);
+            let safe = offered.tool.hints.safe_to_repeat();
+            durability = durability_of(&view.settings, &offered.pool, &offered.tool.name, safe);
             called = Some(Arc::clone(&offered.tool.name));
             offered.pool.clone()
         }
@@ -99,7 +103,12 @@ pub(crate) fn route(
             })?
             .clone()
         }
-        _ => completion(view, access, &mut edit)?,
+        Method::Complete => completion(view, access, &mut edit)?,
+        _ => {
+            let pool = extension(view, access, method.as_str(), &mut edit)?;
+            durability = durability_of(&view.settings, &pool, method.as_str(), false);
+            pool
+        }
     };
     let hold = view.settings.of(&pool).hold;
     let route = Route {
@@ -117,11 +126,11 @@ pub(crate) fn route(
     })
 }
 
-/// How a call of the tool must be carried; the most specific setting wins, and of two that clash the
-/// careful one.
-fn durability_of(settings: &PoolSettings, OfferedTool { pool, tool }: &OfferedTool) -> Durability {
+/// How a call of a tool, or of an extension's method, must be carried, if it is `safe` to repeat by what its server says; the most
+/// specific setting wins, and of two that clash the careful one.
+fn durability_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Durability {
     let config = settings.of(pool);
-    let listed = |names: &[String]| names.iter().any(|name| **name == *tool.name);
+    let listed = |names: &[String]| names.iter().any(|name| name == called);
     if listed(&config.journaled) {
         return Durability::Journaled;
     }
@@ -131,7 +140,7 @@ fn durability_of(settings: &PoolSettings, OfferedTool { pool, tool }: &OfferedTo
     match config.durability {
         DurabilityPolicy::Always => Durability::Journaled,
         DurabilityPolicy::Never => Durability::Repeatable,
-        DurabilityPolicy::Auto if tool.hints.safe_to_repeat() => Durability::Repeatable,
+        DurabilityPolicy::Auto if safe => Durability::Repeatable,
         DurabilityPolicy::Auto => Durability::Journaled,
     }
 }
@@ -195,6 +204,31 @@ fn prompt<'v>(
     let prompt = prompt.filter(|prompt| access.prompt(&view.catalog, name, &prompt.pool));
     let unknown = || RpcError::invalid_params(format!("unknown prompt: {name}"));
     prompt.ok_or_else(|| absent(view, access, unknown()))
+}
+
+/// The pool that has a method of an extension. A name that it offers a tool or prompt by is the backend's own from here on.
+fn extension(
+    view: &View,
+    access: &Access,
+    method: &str,
+    edit: &mut Edit,
+) -> Result<Arc<str>, RouteError> {
+    let member = |name: &str| edit.get(name).and_then(|value| value.string());
+    let (name, uri) = (member("name"), member("uri"));
+    let catalog = &view.catalog;
+    let pool = catalog.extension(method, name.as_deref(), uri.as_deref());
+    let pool = pool.filter(|pool| access.method(catalog, method, pool));
+    let pool = pool.ok_or_else(|| absent(view, access, RpcError::method_not_found(method)))?;
+    if let Some(name) = name {
+        let tool = catalog.tool(&name).filter(|tool| tool.pool == *pool);
+        let prompt = catalog.prompt(&name).filter(|prompt| prompt.pool == *pool);
+        match (tool, prompt) {
+            (Some(offered), _) => edit.rename(&name, &offered.tool.name),
+            (None, Some(prompt)) => edit.rename(&name, &prompt.name),
+            (None, None) => {}
+        }
+    }
+    Ok(pool.clone())
 }
 
 fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
@@ -330,7 +364,9 @@ mod tests {
     fn hints_decide_unless_the_configuration_does() {
         let of = |pool: &PoolConfig, tool: &OfferedTool| {
             let pools = BTreeMap::from([("a".to_owned(), pool.clone())]);
-            durability_of(&PoolSettings::new(pools), tool)
+            let OfferedTool { pool, tool } = tool;
+            let safe = tool.hints.safe_to_repeat();
+            durability_of(&PoolSettings::new(pools), pool, &tool.name, safe)
         };
         let (plain, safe) = (tool("t", false), tool("t", true));
         assert_eq!(of(&PoolConfig::default(), &plain), Journaled);

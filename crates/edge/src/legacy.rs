@@ -33,7 +33,7 @@ use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::{Visit, request_id};
-use crate::{answer, media, names, sse};
+use crate::{answer, extension, media, names, sse};
 
 /// Longer ones were never issued; they need not travel to the store to be unknown.
 const MAX_SESSION_ID: usize = 128;
@@ -266,6 +266,7 @@ async fn deliver(
     mut permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
+    let (body, told) = extension::carried(body);
     let whole = (form == AnswerForm::Json)
         .then(|| Whole::new(visit, session.clone(), matches!(body, Body::Batch(_))));
     let (handed, mut delivered, mut places) =
@@ -278,6 +279,9 @@ async fn deliver(
             places.answered(&text);
         }
         delivered = Delivered::Json(text);
+    }
+    if told {
+        delivered = Delivered::Accepted;
     }
     Ok(match delivered {
         Delivered::Accepted => {

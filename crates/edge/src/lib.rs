@@ -43,6 +43,7 @@ mod cut_off;
 mod edge;
 mod elsewhere;
 mod era;
+mod extension;
 mod gauges;
 mod header_check;
 mod held_places;

@@ -19,6 +19,7 @@ use self::check::supported_versions;
 
 use crate::answer;
 use crate::era::VersionHeader;
+use crate::extension;
 use crate::media::{self, AnswerForm};
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
@@ -41,8 +42,15 @@ pub(crate) async fn serve(
         }
         // The core protocol defines no notification to a server over HTTP (closing the stream cancels),
         // but clients post them, and nobody would read an error.
-        Body::Single(Message::Notification(_)) => {
-            check::notification_version(version, &meta)?;
+        Body::Single(Message::Notification(said)) => {
+            let revision = check::notification_version(version, &meta)?;
+            if let Some(request) = extension::as_request(said) {
+                let checked = check::of_notification(revision, &meta);
+                let caller = call::caller(visit, &meta, &checked);
+                // Its end is waited for, and the answer is nobody's.
+                let form = AnswerForm::Json;
+                call::serve(visit, meta, checked, caller, request, form, permit).await;
+            }
             Ok(answer::empty(StatusCode::ACCEPTED))
         }
         Body::Single(Message::Response(_)) => Err(refuse(

@@ -21,6 +21,8 @@ mod config_check;
 mod console;
 #[path = "e2e/descriptors.rs"]
 mod descriptors;
+#[path = "e2e/extensions.rs"]
+mod extensions;
 #[path = "e2e/granted.rs"]
 mod granted;
 #[path = "e2e/install.rs"]

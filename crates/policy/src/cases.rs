@@ -55,7 +55,7 @@ pub struct CaseSubject {
     pub client: Map<String, Value>,
 }
 
-/// What is asked for: one of the four.
+/// What is asked for: one of the five.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseTarget {
@@ -67,6 +67,8 @@ pub struct CaseTarget {
     pub resource: Option<String>,
     /// A resource template.
     pub resource_template: Option<String>,
+    /// A method of an extension.
+    pub method: Option<String>,
     /// The pool that has it.
     pub pool: String,
     /// What a tool says of itself, such as `readOnlyHint`.
@@ -122,6 +124,7 @@ impl Case {
             prompt,
             resource,
             resource_template,
+            method,
             ..
         } = &self.target;
         let mut named = [
@@ -129,12 +132,13 @@ impl Case {
             (TargetKind::Prompt, prompt),
             (TargetKind::Resource, resource),
             (TargetKind::ResourceTemplate, resource_template),
+            (TargetKind::Method, method),
         ]
         .into_iter()
         .filter_map(|(kind, name)| Some((kind, name.as_deref()?)));
         let (Some((kind, target)), None) = (named.next(), named.next()) else {
             return Err(format!(
-                "case {number}: target must have one of tool, prompt, resource and resource_template"
+                "case {number}: target must have one of tool, prompt, resource, resource_template and method"
             ));
         };
         let item = RawJson::of(&json!({ "annotations": self.target.annotations }));

@@ -64,7 +64,7 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub pools: Vec<String>,
-    /// Tools, by the names that clients use. A rule that names tools, prompts or resources applies to nothing else.
+    /// Tools, by the names that clients use. A rule that names tools, prompts, resources or methods applies to nothing else.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -85,6 +85,13 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub resources: Vec<String>,
+    /// Methods of extensions, such as `skills/*`. Only a rule that names them allows any.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "not_empty"
+    )]
+    pub methods: Vec<String>,
     /// What a tool says of itself, all of it. The rule applies to tools alone then.
     #[serde(
         default,

@@ -160,6 +160,10 @@ impl Policy {
             catalog: target.catalog,
             kind: target.kind,
             name: target.name,
+            pool: match target.kind {
+                TargetKind::Method => target.pool,
+                _ => "",
+            },
         };
         if let Some(decision) = self.decisions.get(&key) {
             return decision;
@@ -236,6 +240,8 @@ struct DecisionRef<'a> {
     catalog: u64,
     kind: TargetKind,
     name: &'a str,
+    /// Where several pools may have the same name.
+    pool: &'a str,
 }
 
 #[derive(Hash, PartialEq, Eq)]
@@ -244,6 +250,7 @@ struct DecisionKey {
     catalog: u64,
     kind: TargetKind,
     name: Box<str>,
+    pool: Box<str>,
 }
 
 impl DecisionRef<'_> {
@@ -253,6 +260,7 @@ impl DecisionRef<'_> {
             catalog: self.catalog,
             kind: self.kind,
             name: self.name.into(),
+            pool: self.pool.into(),
         }
     }
 }
@@ -261,6 +269,7 @@ impl Equivalent<DecisionKey> for DecisionRef<'_> {
     fn equivalent(&self, key: &DecisionKey) -> bool {
         (self.subject, self.catalog, self.kind) == (key.subject, key.catalog, key.kind)
             && *self.name == *key.name
+            && *self.pool == *key.pool
     }
 }
 
@@ -269,7 +278,7 @@ struct DecisionWeight;
 
 impl Weighter<DecisionKey, Decision> for DecisionWeight {
     fn weight(&self, key: &DecisionKey, _: &Decision) -> u64 {
-        key.name.len() as u64 + 96
+        key.name.len() as u64 + key.pool.len() as u64 + 112
     }
 }
 

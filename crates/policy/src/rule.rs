@@ -25,6 +25,7 @@ pub(crate) struct CompiledRule {
     tools: Patterns,
     prompts: Patterns,
     resources: Patterns,
+    methods: Patterns,
     hints: Vec<Hint>,
 }
 
@@ -47,6 +48,7 @@ impl CompiledRule {
             &rule.tools,
             &rule.prompts,
             &rule.resources,
+            &rule.methods,
         ];
         if lists.iter().any(|list| list.iter().any(String::is_empty)) {
             return Err(wrong("a list has an empty entry, which nothing matches"));
@@ -54,10 +56,11 @@ impl CompiledRule {
         if lists.iter().map(|list| list.len()).sum::<usize>() > MOST_ENTRIES {
             return Err(wrong("its lists have too many entries"));
         }
-        let names_others = !rule.prompts.is_empty() || !rule.resources.is_empty();
+        let others = [&rule.prompts, &rule.resources, &rule.methods];
+        let names_others = others.iter().any(|list| !list.is_empty());
         if rule.effect == Effect::Ask && names_others {
             return Err(wrong(
-                "effect = \"ask\" is for tools alone: nobody is asked before a prompt or a resource is read",
+                "effect = \"ask\" is for tools alone: nobody is asked before a prompt or a resource is read, or a method of an extension is called",
             ));
         }
         if !rule.hints.is_empty() && rule.tools.is_empty() && names_others {
@@ -87,6 +90,7 @@ impl CompiledRule {
             tools: Patterns::of(&rule.tools),
             prompts: Patterns::of(&rule.prompts),
             resources: uris,
+            methods: Patterns::of(&rule.methods),
             hints: rule.hints.clone(),
         })
     }
@@ -136,14 +140,16 @@ impl CompiledRule {
         if !self.pools.fit(target.pool) || (for_tools && !is_tool) {
             return false;
         }
-        let lists = [&self.tools, &self.prompts, &self.resources];
+        let lists = [&self.tools, &self.prompts, &self.resources, &self.methods];
         if lists.iter().all(|list| list.is_empty()) {
-            return true;
+            // Nobody knows what a method of an extension reads or does: no rule allows it that does not name it.
+            return target.kind != TargetKind::Method || self.effect == Effect::Deny;
         }
         let list = match target.kind {
             TargetKind::Tool => &self.tools,
             TargetKind::Prompt => &self.prompts,
             TargetKind::Resource | TargetKind::ResourceTemplate => &self.resources,
+            TargetKind::Method => &self.methods,
         };
         list.has(target.name)
     }

@@ -16,6 +16,8 @@ pub enum TargetKind {
     Resource,
     /// A resource template, as it is written.
     ResourceTemplate,
+    /// A method of an extension.
+    Method,
 }
 
 impl TargetKind {
@@ -26,6 +28,7 @@ impl TargetKind {
             Self::Prompt => "prompt",
             Self::Resource => "resource",
             Self::ResourceTemplate => "resource_template",
+            Self::Method => "method",
         }
     }
 }

@@ -112,9 +112,11 @@ impl Post {
     }
 }
 
-/// Whether a message has a tool run.
+/// Whether a message has a tool run, or a method of an extension, which may do anything.
 fn runs(message: &Message) -> bool {
-    matches!(message, Message::Request(request) if request.method == Method::ToolsCall)
+    let takes_effect =
+        |method: &Method| *method == Method::ToolsCall || method.may_be_of_extension();
+    matches!(message, Message::Request(request) if takes_effect(&request.method))
 }
 
 /// A session in the hands of a principal.

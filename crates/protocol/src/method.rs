@@ -134,7 +134,7 @@ impl Method {
             | Self::ResourcesUnsubscribe
             | Self::SetLevel => revision.era() == Era::Legacy,
             Self::Discover | Self::Listen => revision.era() == Era::Modern,
-            _ => false,
+            _ => self.may_be_of_extension(),
         }
     }
 
@@ -143,7 +143,17 @@ impl Method {
         matches!(
             self,
             Self::ToolsCall | Self::ResourcesRead | Self::PromptsGet | Self::Complete
-        )
+        ) || self.may_be_of_extension()
+    }
+
+    /// Whether an extension that a server declares may have it: MCP does not, and it is none of Shoal's own.
+    pub fn may_be_of_extension(&self) -> bool {
+        matches!(self, Self::Other(name) if !name.starts_with("shoal/"))
+    }
+
+    /// Whether it has no answer.
+    pub fn is_notification(&self) -> bool {
+        self.as_str().starts_with("notifications/")
     }
 
     /// Whether it may be answered with `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).

@@ -12,8 +12,8 @@ use shoal_protocol::{RawJson, RawObject};
 
 use super::lists::{Item, List};
 use super::{
-    Catalog, Conflict, Degraded, ItemKind, Keepers, Lists, OfferedPrompt, OfferedTool, Pool,
-    ResourceFilter, ResourceRules, Tool, facts,
+    Catalog, Conflict, Degraded, ExtensionPool, ItemKind, Keepers, Lists, OfferedPrompt,
+    OfferedTool, Pool, ResourceFilter, ResourceRules, Tool, facts,
 };
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
@@ -68,6 +68,7 @@ impl Catalog {
             completes: pools
                 .iter()
                 .any(|pool| pool.compiled.source.declares("completions")),
+            extension_pools: ExtensionPool::all(pools, settings),
             conflicts: merge.conflicts,
             degraded: merge.degraded,
             capabilities: facts::capabilities(pools),

@@ -58,6 +58,18 @@ settings! {
     }
 }
 
+settings! {
+    /// Which methods of the extensions that a pool's server declares are offered.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct MethodRules {
+        /// Methods that are offered; all if it is empty. `*` stands for any characters: `["skills/*"]`.
+        pub allow: Vec<String> = Vec::new(),
+        /// Methods that are not offered, whatever `allow` says.
+        pub deny: Vec<String> = Vec::new(),
+    }
+}
+
 /// Annotations of a tool; those that are not given stay as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table of hints")]
@@ -138,6 +150,12 @@ impl PromptRules {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());
         unused(patterns.chain(exact), names)
+    }
+}
+
+impl MethodRules {
+    pub(super) fn admits(&self, method: &str) -> bool {
+        admits(&self.allow, &self.deny, method)
     }
 }
 

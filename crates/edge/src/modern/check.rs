@@ -94,13 +94,23 @@ pub(super) fn arguments(
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
-) -> Result<(), Refusal> {
+) -> Result<Revision, Refusal> {
     if meta.protocol_version.is_none() {
-        return version.expect_known();
+        version.expect_known()?;
+        return Ok(Revision::LATEST);
     }
-    protocol_version(version, meta)
-        .map(drop)
-        .map_err(Refusal::Modern)
+    protocol_version(version, meta).map_err(Refusal::Modern)
+}
+
+/// What there is to know of a notification as of a request.
+pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked {
+    let nothing = RawJson::from_static("{}");
+    Checked {
+        revision,
+        capabilities: meta.client_capabilities.clone().unwrap_or(nothing),
+        log: LogFilter::Off,
+        tasks: false,
+    }
 }
 
 /// The revision that both the header and the body name.

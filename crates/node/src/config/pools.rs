@@ -5,8 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_dispatch::{
-    Affinity, ArgumentPolicy, DurabilityPolicy as Durability, PoolConfig as Dispatched,
-    PromptRules, ResourceRules, ToolRules,
+    Affinity, ArgumentPolicy, DurabilityPolicy as Durability, MethodRules,
+    PoolConfig as Dispatched, PromptRules, ResourceRules, ToolRules,
 };
 use shoal_ports::settings;
 use shoal_worker::{HttpConfig, OpenApiConfig, PoolConfig as Run, StdioConfig};
@@ -49,11 +49,13 @@ settings! {
         pub prompts: PromptRules = PromptRules::default(),
         /// Which resources are offered.
         pub resources: ResourceRules = ResourceRules::default(),
+        /// Which methods of its server's extensions are offered ([backends](backends.md#extensions)).
+        pub methods: MethodRules = MethodRules::default(),
         /// Which tool calls are journaled, so that Shoal never executes them twice.
         pub durability: Durability = Durability::default(),
-        /// Tools, by the backend's name, that are safe to repeat whatever `durability` says.
+        /// Tools, by the backend's name, and methods of extensions that are safe to repeat whatever `durability` says.
         pub repeatable: Vec<String> = Vec::new(),
-        /// Tools, by the backend's name, that are never repeated whatever else is said.
+        /// Tools, by the backend's name, and methods of extensions that are never repeated whatever else is said.
         pub journaled: Vec<String> = Vec::new(),
         /// How long a call that must not run twice is held before it is journaled, in place of `streams.hold`
         /// ([backends](backends.md#the-hold)).
@@ -158,6 +160,7 @@ impl Pool {
             tools: self.tools.clone(),
             prompts: self.prompts.clone(),
             resources: self.resources.clone(),
+            methods: self.methods.clone(),
             durability: self.durability,
             repeatable: self.repeatable.clone(),
             journaled: self.journaled.clone(),

@@ -398,3 +398,32 @@ fn what_was_read_of_a_grant_is_read_anew_for_others_and_for_other_rules() {
         "found by what it is"
     );
 }
+
+#[test]
+fn only_a_rule_that_names_methods_allows_one_and_any_rule_denies_it() {
+    let method = |pool| Target {
+        pool,
+        ..target(TargetKind::Method, "skills/list")
+    };
+    let all = "[[rules]]\nname = 'all'\neffect = 'allow'\n";
+    let skills =
+        "[[rules]]\nname = 'skills'\neffect = 'allow'\nmethods = ['skills/*']\npools = ['p']\n";
+    let guests = "[[rules]]\nname = 'guests'\neffect = 'deny'\nprincipals = ['guest']\n";
+    assert!(decided(&policy(""), &by("ann"), &method("p")).0);
+    assert_eq!(
+        decided(&policy(all), &by("ann"), &method("p")),
+        (false, None)
+    );
+    let rules = policy(&[all, skills, guests].concat());
+    assert_eq!(
+        decided(&rules, &by("ann"), &method("p")),
+        (true, Some("skills".into()))
+    );
+    // The same method of another pool is another one.
+    assert_eq!(decided(&rules, &by("ann"), &method("q")), (false, None));
+    assert_eq!(
+        decided(&rules, &by("guest"), &method("p")),
+        (false, Some("guests".into()))
+    );
+    assert!(decided(&rules, &by("ann"), &tool("t")).0);
+}

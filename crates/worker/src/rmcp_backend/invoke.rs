@@ -2,9 +2,9 @@
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, GetPromptRequestParams,
-    GetPromptResponse, ReadResourceRequestParams, ReadResourceResponse, RequestId,
-    RequestParamsMeta, ResultType,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CustomRequest,
+    GetPromptRequestParams, GetPromptResponse, ReadResourceRequestParams, ReadResourceResponse,
+    RequestId, RequestParamsMeta, ResultType,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde::Serialize;
@@ -80,6 +80,14 @@ pub(super) async fn invoke<H: ServerHandler>(
             let completed = handler.complete(params, ctx).await;
             raw(&completed.map_err(wire::rpc_error)?, call)
         }
+        Method::Other(ref name) => {
+            let ctx = equip(call, context, ctx);
+            let params = call.params.as_ref().map(RawJson::read).transpose();
+            let params = params.map_err(|error| invalid(&error))?;
+            let request = CustomRequest::new(&**name, params);
+            let answered = handler.on_custom_request(request, ctx).await;
+            raw(&answered.map_err(wire::rpc_error)?, call)
+        }
         ref other => Err(RpcError::method_not_found(other.as_str())),
     }
 }
@@ -100,15 +108,25 @@ fn prepare<P: DeserializeOwned + RequestParamsMeta>(
 ) -> Result<(P, RequestContext<RoleServer>), RpcError> {
     let params = call.params.as_ref();
     let params = params.ok_or_else(|| RpcError::invalid_params("the request has no params"))?;
-    let mut params: P = params
-        .read()
-        .map_err(|error| RpcError::invalid_params(format!("the params are invalid: {error}")))?;
+    let mut params: P = params.read().map_err(|error| invalid(&error))?;
     ctx.meta = params.meta_mut().take().unwrap_or_default();
+    Ok((params, equip(call, context, ctx)))
+}
+
+fn equip(
+    call: &Call,
+    context: &CallContext,
+    mut ctx: RequestContext<RoleServer>,
+) -> RequestContext<RoleServer> {
     ctx.ct = context.cancelled().clone();
     // For tools that want to know for whom they work, and keep something for them.
     ctx.extensions.insert(CallInfo::of(call));
     ctx.extensions.insert(context.session_state());
-    Ok((params, ctx))
+    ctx
+}
+
+fn invalid(error: &impl std::fmt::Display) -> RpcError {
+    RpcError::invalid_params(format!("the params are invalid: {error}"))
 }
 
 /// Leaves out what rmcp says of every result, for callers to whom it says nothing: somebody would have to take the text

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{Caller, ClientInfo};
+use shoal_protocol::task::TASKS;
 use shoal_protocol::{RawJson, RawObject};
 
 const CLIENT_INFO: &str = concat!(
@@ -10,6 +11,11 @@ const CLIENT_INFO: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     r#""}"#
 );
+
+/// The extensions of clients that a shared server is told of. Apps: a server must answer in text as well, so a client without it
+/// loses nothing, and a server that is not told offers nobody its pages.
+const SHARED_EXTENSIONS: &str =
+    r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
 /// For whom a connection is, and so what it is told of its client.
 #[derive(Clone, Debug)]
@@ -46,6 +52,7 @@ impl Binding {
         if may_ask_for_roots {
             capabilities.set("roots", RawJson::from_static("{}"));
         }
+        capabilities.set("extensions", RawJson::from_static(SHARED_EXTENSIONS));
         Self::Shared {
             capabilities: capabilities.to_json(),
             shares_roots,
@@ -53,10 +60,21 @@ impl Binding {
         }
     }
 
-    /// The same for the callers of one principal, of whom this is one.
+    /// The same for the callers of one principal, of whom this is one: all have its extensions.
     pub(crate) fn for_principal_of(&self, opener: &Arc<Caller>) -> Self {
         let mut own = self.clone();
-        if let Self::Shared { caller, .. } = &mut own {
+        if let Self::Shared {
+            caller,
+            capabilities,
+            ..
+        } = &mut own
+        {
+            let mut declared = RawObject::of(capabilities).unwrap_or_default();
+            declared.remove("extensions");
+            if let Some(extensions) = extensions_of(opener) {
+                declared.set("extensions", extensions);
+            }
+            *capabilities = declared.to_json();
             *caller = Some(opener.clone());
         }
         own
@@ -70,6 +88,9 @@ impl Binding {
             if let Some(capability) = declared.get(name) {
                 capabilities.set(name, capability);
             }
+        }
+        if let Some(extensions) = extensions_of(caller) {
+            capabilities.set("extensions", extensions);
         }
         // Without `listChanged`: Shoal does not tell servers of changed roots.
         if declared.has("roots") {
@@ -109,4 +130,11 @@ impl Binding {
             _ => RawJson::from_static(CLIENT_INFO),
         }
     }
+}
+
+/// The extensions that a caller's client has declared, but for tasks, which are Shoal's business; `None` if there is none.
+pub(crate) fn extensions_of(caller: &Caller) -> Option<RawJson> {
+    let mut declared = RawObject::of(&caller.capabilities.member("extensions")?)?;
+    declared.remove(TASKS);
+    (!declared.is_empty()).then(|| declared.to_json())
 }

@@ -60,6 +60,9 @@ pub(crate) async fn carry(
     context: &CallContext,
     share: Option<&dyn ConnectionShare>,
 ) -> Result<CallOutcome, NeverWritten> {
+    if call.method.is_notification() {
+        return Ok(tell(link, call, context).await);
+    }
     let (sender, inbox) = mpsc::channel(INBOX);
     let pending = PendingCall {
         inbox: sender,
@@ -83,6 +86,18 @@ pub(crate) async fn carry(
         biased;
         outcome = answered => settle(outcome, call),
         () = context.cancelled().cancelled() => Ok(cancelled(&mut handle)),
+    }
+}
+
+/// Passes a notification on, which has no answer.
+async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
+    let params = params::for_server(call, link.greeting().era, 0);
+    tokio::select! {
+        biased;
+        () = link.notify(call.method.clone(), params.as_ref()) => {
+            CallOutcome::Result(RawJson::from_static("{}"))
+        }
+        () = context.cancelled().cancelled() => CallOutcome::Failed(CallFailure::Cancelled),
     }
 }
 

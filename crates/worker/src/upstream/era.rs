@@ -116,8 +116,12 @@ impl Form {
         };
         let mut plain = RawObject::default();
         for (name, _) in declared.iter() {
-            if self == Self::Memberless || self == Self::WithoutElicitation && name != "elicitation"
-            {
+            let is_known = match self {
+                Self::Newest | Self::Bare => false,
+                Self::Memberless => true,
+                Self::WithoutElicitation => name != "elicitation",
+            };
+            if is_known && name != "extensions" {
                 plain.set(&name, nothing.clone());
             }
         }

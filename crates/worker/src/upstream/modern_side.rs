@@ -12,12 +12,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability};
-use shoal_protocol::{ClientCapability, Era, Method, RawObject, code, declares};
+use shoal_protocol::task::TASKS;
+use shoal_protocol::{ClientCapability, Era, Method, RawJson, RawObject, Revision, code, declares};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
+use super::error::RequestError;
 use super::launcher::Launcher;
+use super::link::Link;
 use super::restart_delay::RestartDelay;
 use super::settings::EraChoice;
 
@@ -37,12 +40,16 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// What asks by its result, by method and name.
+    /// What asks by its result, by method and name, and methods of extensions that exist here alone.
     asking: HashSet<(Method, String)>,
     /// Whether a connection of it has ever run.
     seen: bool,
     /// Whether the server turned out not to be modern at all.
     absent: bool,
+    /// Whether a process of its was asked for this era.
+    was_asked: bool,
+    /// The extensions that it declares in this era, and not in the other.
+    extensions: Option<RawObject>,
 }
 
 struct ModernConnection {
@@ -70,7 +77,15 @@ impl ModernSide {
     /// Whether a call belongs here from the beginning: a later round of what began here, perhaps on
     /// another worker, or a call of what is known to ask by its result.
     pub(crate) fn takes(&self, call: &Call) -> bool {
-        if !self.is_there() || !call.method.may_require_input() {
+        if !self.is_there() {
+            return false;
+        }
+        if call.method.may_be_of_extension() {
+            let subject = subject(call);
+            let support = self.support.lock();
+            return subject.is_some_and(|subject| support.asking.contains(&subject));
+        }
+        if !call.method.may_require_input() {
             return false;
         }
         let Some(params) = call.params.as_ref().and_then(RawObject::of) else {
@@ -92,6 +107,11 @@ impl ModernSide {
         let CallOutcome::Error(error) = outcome else {
             return false;
         };
+        if call.method.may_be_of_extension() {
+            // That it does not know the method says that nothing was executed.
+            let has_more = || self.support.lock().extensions.is_some();
+            return error.code == code::METHOD_NOT_FOUND && has_more() && self.is_there();
+        }
         let message = error.message.to_lowercase();
         let names_it = NAMED.iter().any(|name| message.contains(name));
         let generic = error.code == code::INTERNAL_ERROR && error.message == INVALID_RESULT;
@@ -123,6 +143,56 @@ impl ModernSide {
         {
             support.asking.insert(subject);
         }
+    }
+
+    /// Whether the server of a legacy connection may have extensions in the modern era alone. A process speaks one era: to start a
+    /// second one in vain may take from the first what only one can have, so the first one is asked, once.
+    pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
+        if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
+            return false;
+        }
+        if !self.launcher.transport.has_servers_of_their_own() {
+            return true;
+        }
+        let was_asked = std::mem::replace(&mut self.support.lock().was_asked, true);
+        !was_asked && is_of_both_eras(lead).await
+    }
+
+    /// Whether a process was asked that.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.support.lock().was_asked
+    }
+
+    /// Finds out which extensions the server has in the modern era alone. Returns whether there are any.
+    pub(crate) async fn learn(&self, lead: &Link) -> bool {
+        let Ok(connection) = self.launcher.launch_modern().await else {
+            return false;
+        };
+        let declared = extensions(&connection.link.greeting().capabilities);
+        connection.shutdown().await;
+        let known = extensions(&lead.greeting().capabilities).unwrap_or_default();
+        let more = declared.filter(|declared| declared.iter().any(|(name, _)| !known.has(&name)));
+        let mut support = self.support.lock();
+        support.seen = true;
+        support.extensions = more;
+        support.extensions.is_some()
+    }
+
+    /// What a server is capable of by its legacy word, with the extensions that it has in the modern era alone.
+    pub(crate) fn extended(&self, capabilities: &RawJson) -> RawJson {
+        let support = self.support.lock();
+        let Some(more) = &support.extensions else {
+            return capabilities.clone();
+        };
+        let mut all = extensions(capabilities).unwrap_or_default();
+        for (name, settings) in more.iter() {
+            if !all.has(&name) {
+                all.set(&name, settings);
+            }
+        }
+        let mut declared = RawObject::of(capabilities).unwrap_or_default();
+        declared.set("extensions", all.to_json());
+        declared.to_json()
     }
 
     /// The connection, opened if there is none.
@@ -201,7 +271,31 @@ fn can_answer(call: &Call) -> bool {
 
 /// What a call is about.
 fn subject(call: &Call) -> Option<(Method, String)> {
+    if call.method.may_be_of_extension() {
+        return Some((call.method.clone(), String::new()));
+    }
     let params = call.params.as_ref().and_then(RawObject::of)?;
     let name = params.get("name")?.string()?;
     Some((call.method.clone(), name))
+}
+
+/// The extensions that a server declares, but for tasks: those are followed over any connection.
+fn extensions(capabilities: &RawJson) -> Option<RawObject> {
+    let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
+    declared.remove(TASKS);
+    Some(declared)
+}
+
+/// Whether a server that was opened as a legacy one speaks of the modern era: SDKs that know both refuse its opening here by
+/// its name.
+async fn is_of_both_eras(lead: &Arc<Link>) -> bool {
+    let params = lead.with_own_meta(RawObject::default());
+    match lead.request(Method::Discover, Some(params)).await {
+        Ok(_) => true,
+        Err(RequestError::Rpc(error)) => {
+            error.code == code::UNSUPPORTED_VERSION
+                || error.message.contains(Revision::LATEST.as_str())
+        }
+        Err(_) => false,
+    }
 }

@@ -49,7 +49,7 @@ pub(crate) fn for_server(call: &Call, era: Era, token: u64) -> Option<RawJson> {
             for name in MODERN_META {
                 drop_all(&mut meta, name);
             }
-            if let Some(params) = &mut params {
+            if let Some(params) = params.as_mut().filter(|_| !call.method.may_be_of_extension()) {
                 for name in MODERN_PARAMS {
                     drop_all(params, name);
                 }

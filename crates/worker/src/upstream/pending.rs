@@ -69,7 +69,7 @@ impl PendingCall {
 
 /// Something that a server sent during a call.
 pub(crate) enum CallMessage {
-    /// Progress or a log message.
+    /// Progress, a log message, or a notification of an extension.
     Notify(Method, Option<RawJson>),
     /// A question to the caller.
     Ask(ServerRequest),
@@ -317,10 +317,15 @@ impl PendingRequests {
         }
     }
 
-    /// Hands a log message to the call that it must be about. Returns whether there is one.
-    pub(crate) fn log(&self, params: Option<RawJson>, association: Association) -> bool {
+    /// Hands a notification to the call that it must be about. Returns whether there is one.
+    pub(crate) fn tell(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+        association: Association,
+    ) -> bool {
         let state = self.state.lock();
-        let message = CallMessage::Notify(Method::LogMessage, params);
+        let message = CallMessage::Notify(method, params);
         let call = state.associated(association);
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }

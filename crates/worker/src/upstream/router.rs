@@ -95,24 +95,42 @@ impl Link {
         match method {
             Method::Progress => self.take_progress(params, origin),
             Method::LogMessage => {
-                let association = match (origin, self.binding(), self.greeting().era) {
-                    (Origin::Request(id), _, _) => Association::Call(id),
-                    (_, Binding::Session { .. }, _) => Association::NewestCall,
-                    (_, Binding::Shared { .. }, Era::Legacy) => Association::OnlyCall,
-                    (_, Binding::Shared { .. }, Era::Modern) => Association::OnlyListener,
+                let association = match self.greeting().era {
+                    Era::Legacy => Association::OnlyCall,
+                    Era::Modern => Association::OnlyListener,
                 };
-                if !self.pending.log(params, association) {
-                    tracing::debug!(target: "shoal::upstream", server = self.name(), "a log message belongs to no call");
-                }
+                self.tell_call(method, params, origin, association);
             }
             Method::ToolsListChanged => self.list_changed(TOOLS),
             Method::ResourcesListChanged => self.list_changed(RESOURCES),
             Method::PromptsListChanged => self.list_changed(PROMPTS),
             Method::ResourceUpdated => self.subscriptions.report(params.as_ref()),
             Method::Cancelled => self.take_cancellation(params, origin),
+            method if method.may_be_of_extension() => {
+                self.tell_call(method, params, origin, Association::OnlyCall);
+            }
             other => {
                 tracing::debug!(target: "shoal::upstream", server = self.name(), method = %other, "notification ignored");
             }
+        }
+    }
+
+    /// Hands a notification to the call that it is about: `shared` says which, where nothing else does.
+    fn tell_call(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+        origin: Origin,
+        shared: Association,
+    ) {
+        let association = match (origin, self.binding()) {
+            (Origin::Request(id), _) => Association::Call(id),
+            (_, Binding::Session { .. }) => Association::NewestCall,
+            (_, Binding::Shared { .. }) => shared,
+        };
+        let named = method.clone();
+        if !self.pending.tell(method, params, association) {
+            tracing::debug!(target: "shoal::upstream", server = self.name(), method = %named, "a notification belongs to no call");
         }
     }
 

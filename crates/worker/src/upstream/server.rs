@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated};
-use shoal_protocol::{Era, Method, RpcError};
+use shoal_protocol::{Era, Method, RpcError, code};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
@@ -22,7 +22,7 @@ use crate::{BackendState, CallContext};
 pub(crate) struct Server {
     /// Opens its connections.
     pub(crate) launcher: Arc<Launcher>,
-    modern_side: ModernSide,
+    modern_side: Arc<ModernSide>,
     state: watch::Receiver<BackendState>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -37,9 +37,10 @@ impl Server {
             catalog: None,
             detail: Some("starting".to_owned()),
         });
-        let supervisor = Supervisor::new(launcher.clone(), lead, sender);
+        let modern_side = Arc::new(ModernSide::new(launcher.clone()));
+        let supervisor = Supervisor::new(launcher.clone(), modern_side.clone(), lead, sender);
         Self {
-            modern_side: ModernSide::new(launcher.clone()),
+            modern_side,
             launcher,
             state,
             supervisor: Mutex::new(Some(tokio::spawn(supervisor.run()))),
@@ -97,7 +98,9 @@ impl Server {
         if self.modern_side.is_wanted_by(call, &outcome)
             && let Ok(answered) = self.run_modern(call, context).await
         {
-            self.modern_side.remember(call);
+            if !is_unknown_method(&answered) {
+                self.modern_side.remember(call);
+            }
             return Ok(answered);
         }
         Ok(outcome)
@@ -157,4 +160,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.launcher.closing.cancel();
     }
+}
+
+fn is_unknown_method(outcome: &CallOutcome) -> bool {
+    matches!(outcome, CallOutcome::Error(error) if error.code == code::METHOD_NOT_FOUND)
 }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::binding::Binding;
+use super::binding::{Binding, extensions_of};
 use super::connection::Connection;
 use super::error::StartError;
 use super::launcher::Launcher;
@@ -30,24 +30,29 @@ const REFUSED: Duration = Duration::from_secs(1);
 pub(crate) enum SessionOwner {
     /// A legacy session's.
     Session(SessionId),
-    /// A principal's: all its callers share it that bring the same headers.
+    /// A principal's: all its callers share it that bring the same headers, and whose clients declare the same extensions.
     Principal(Principal, [u8; 32]),
     /// A call's, whose caller has no session.
     Call(CallId),
 }
 
 impl SessionOwner {
-    /// The principal of this caller, with the headers that are passed on. They are not kept, but what tells them from
-    /// others.
+    /// The principal of this caller, with the headers that are passed on and the extensions that the server is told of. They
+    /// are not kept, but what tells them from others.
     pub(crate) fn principal_of(caller: &Caller) -> Self {
-        let mut headers = Sha256::new();
+        let mut told = Sha256::new();
+        let mut add = |part: &[u8]| {
+            told.update(part.len().to_le_bytes());
+            told.update(part);
+        };
         for (name, value) in caller.headers.iter() {
-            for part in [name.as_bytes(), &**value] {
-                headers.update(part.len().to_le_bytes());
-                headers.update(part);
-            }
+            add(name.as_bytes());
+            add(value);
         }
-        Self::Principal(caller.principal.clone(), headers.finalize().into())
+        if let Some(extensions) = extensions_of(caller) {
+            add(extensions.as_bytes());
+        }
+        Self::Principal(caller.principal.clone(), told.finalize().into())
     }
 }
 

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use shoal_ports::PoolCatalog;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::connection::Connection;
 use super::error::{RequestError, StartError};
@@ -17,11 +17,15 @@ use super::launcher::Launcher;
 use super::link::Link;
 use super::list_pace::ListPace;
 use super::lists::{List, Lists, Which};
+use super::modern_side::ModernSide;
 use super::restart_delay::RestartDelay;
 use crate::BackendState;
 
 /// How long a server that has told its tools is waited for to tell its other lists, before it takes calls without them.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a server that was asked for its other era is waited for, before it takes calls.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Who is told of the lead connection.
 pub(crate) trait Lead: Send + Sync + 'static {
@@ -39,6 +43,7 @@ pub(crate) trait Lead: Send + Sync + 'static {
 /// Runs the lead connection: the one whose lists are the catalog.
 pub(crate) struct Supervisor {
     launcher: Arc<Launcher>,
+    modern_side: Arc<ModernSide>,
     lead: Box<dyn Lead>,
     state: watch::Sender<BackendState>,
     /// What was read last; the generations survive restarts.
@@ -79,11 +84,13 @@ impl Supervisor {
     /// Publishes to `state`.
     pub(crate) fn new(
         launcher: Arc<Launcher>,
+        modern_side: Arc<ModernSide>,
         lead: impl Lead,
         state: watch::Sender<BackendState>,
     ) -> Self {
         Self {
             launcher,
+            modern_side,
             lead: Box::new(lead),
             state,
             catalog: None,
@@ -188,6 +195,15 @@ impl Supervisor {
                 }
             }
         }
+        let modern_side = self.modern_side.clone();
+        let was_asked = modern_side.was_asked();
+        let mut has_more = Box::pin(modern_side.may_have_more(link));
+        let early = timeout(SOON, &mut has_more).await;
+        if !was_asked && modern_side.was_asked() && link.pending.ended().is_some() {
+            // It may have died of the question, which is not put again.
+            connection.shutdown().await;
+            return End::Retired;
+        }
         if let Some(end) = self.of_no_use(&connection, &lists).await {
             return end;
         }
@@ -195,6 +211,15 @@ impl Supervisor {
         pace.was_read(true, lists.missing());
         self.lead.joins(&connection);
         let over = connection.over();
+        let learning = async {
+            let more = match early {
+                Ok(more) => more,
+                Err(_) => has_more.await,
+            };
+            more && modern_side.learn(link).await
+        };
+        tokio::pin!(learning);
+        let mut learns = true;
         loop {
             tokio::select! {
                 () = over.cancelled() => return self.ended(&connection),
@@ -204,6 +229,12 @@ impl Supervisor {
                     if answers.is_empty() && connection.is_alive() {
                         let changed = self.publish(link, &mut lists);
                         pace.was_read(changed, lists.missing());
+                    }
+                }
+                more = &mut learning, if learns => {
+                    learns = false;
+                    if more && answers.is_empty() {
+                        self.publish(link, &mut lists);
                     }
                 }
                 which = pace.due(), if answers.is_empty() => answers = lists.ask(link, which),
@@ -246,6 +277,7 @@ impl Supervisor {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;
         self.launcher.transport.learn(&catalog.tools);
+        catalog.capabilities.0 = self.modern_side.extended(&catalog.capabilities.0);
         catalog.headers.clone_from(&self.launcher.settings.headers);
         let mut changed = true;
         if let Some(old) = &self.catalog {
