@@ -94,6 +94,14 @@ export const everything = ownProcess => ({
         expect(text.includes(peer.roots[0]), `odd text ${text}`);
     },
 
+    async task(session, peer) {
+        // Its server runs it as a task alone, which takes four seconds.
+        if (ownProcess) throw new Skip('shown with shared processes');
+        peer.formAnswer = { action: 'accept', content: { interpretation: 'technical' } };
+        const text = await session.text('simulate-research-query', { topic: 'shoals', ambiguous: true });
+        expect(text.includes('# Research Report: shoals (technical)'), `odd text ${text}`);
+    },
+
     async list_resources(session) {
         expect((await session.listResources()).length > 0, 'no resources');
     },

@@ -53,6 +53,8 @@ mod reload;
 mod remote;
 #[path = "e2e/serve.rs"]
 mod serve;
+#[path = "e2e/server_tasks.rs"]
+mod server_tasks;
 #[path = "e2e/shutdown.rs"]
 mod shutdown;
 #[path = "e2e/sse_bytes.rs"]

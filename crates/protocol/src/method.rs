@@ -101,6 +101,8 @@ methods! {
     SubscriptionsAcknowledged = "notifications/subscriptions/acknowledged",
     /// `notifications/tasks` (the tasks extension)
     TaskChanged = "notifications/tasks",
+    /// `notifications/tasks/status` (2025-11-25)
+    TaskStatus = "notifications/tasks/status",
     /// `notifications/elicitation/complete` (2025-11-25)
     ElicitationComplete = "notifications/elicitation/complete",
 }

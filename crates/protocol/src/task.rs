@@ -22,7 +22,7 @@ pub fn declares_tasks(capabilities: &RawJson) -> bool {
         .is_some_and(|settings| settings.is_object())
 }
 
-/// `ServerCapabilities` that declare the extension as well.
+/// Capabilities of a side that speaks it as well.
 #[must_use]
 pub fn with_tasks(capabilities: &RawJson) -> RawJson {
     let mut declared = RawObject::of(capabilities).unwrap_or_default();
@@ -35,6 +35,23 @@ pub fn with_tasks(capabilities: &RawJson) -> RawJson {
         None => RawJson::from_static(DECLARED),
     };
     declared.set("extensions", extensions);
+    declared.to_json()
+}
+
+/// Capabilities of a side that does not speak it.
+#[must_use]
+pub fn without_tasks(capabilities: &RawJson) -> RawJson {
+    let mut declared = RawObject::of(capabilities).unwrap_or_default();
+    let extensions = declared.get("extensions");
+    let Some(mut others) = extensions.as_ref().and_then(RawObject::of) else {
+        return capabilities.clone();
+    };
+    others.remove(TASKS);
+    if others.is_empty() {
+        declared.remove("extensions");
+    } else {
+        declared.set("extensions", others.to_json());
+    }
     declared.to_json()
 }
 

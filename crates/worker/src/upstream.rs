@@ -11,6 +11,7 @@
 //! | `outgoing`, `lines` | messages to and from the server, bounded |
 //! | `last_words` | what the server wrote for its operators before it failed |
 //! | `carry` | one call, from its queue to its outcome |
+//! | `server_task` | a task that a server makes of a call |
 //! | `sessions` | connections that belong to a session or a principal |
 //! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
 //! | `lists`, `list_pace`, `subscriptions` | what the server offers; when that is read again; what changes there |
@@ -35,6 +36,7 @@ mod pending;
 mod restart_delay;
 mod router;
 mod server;
+mod server_task;
 mod sessions;
 mod settings;
 mod subscriptions;

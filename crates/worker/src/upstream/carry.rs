@@ -17,6 +17,7 @@ use super::link::{Link, RequestHandle};
 use super::params;
 use super::pending::{CallMessage, PendingCall, RequestOutcome, ServerRequest};
 use super::router::answer;
+use super::server_task::{self, ServerTask};
 use crate::CallContext;
 
 /// Messages of one call that may wait for its client; progress beyond it is dropped.
@@ -76,22 +77,22 @@ pub(crate) async fn carry(
         Ok(handle) => handle,
         Err(reason) => return Err(NeverWritten(reason)),
     };
-    let params = params::for_server(call, link.greeting().era, handle.id());
+    let params = params::for_server(call, link.greeting(), handle.id());
+    let mut task = ServerTask::none(link, handle.id(), call);
     let answered = async {
-        let caller = Some(&call.caller);
-        handle.send(&call.method, params.as_ref(), caller).await;
-        until_answered(&mut handle, link, context, share, inbox).await
+        let run = server_task::run(&mut handle, link, (call, params), context, &mut task);
+        until_answered(run, link, context, share, inbox).await
     };
     tokio::select! {
         biased;
         outcome = answered => settle(outcome, call),
-        () = context.cancelled().cancelled() => Ok(cancelled(&mut handle)),
+        () = context.cancelled().cancelled() => Ok(cancelled(&mut handle, &mut task)),
     }
 }
 
 /// Passes a notification on, which has no answer.
 async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
-    let params = params::for_server(call, link.greeting().era, 0);
+    let params = params::for_server(call, link.greeting(), 0);
     tokio::select! {
         biased;
         () = link.notify(call.method.clone(), params.as_ref()) => {
@@ -102,8 +103,9 @@ async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
 }
 
 /// What a call that was given up leaves behind.
-fn cancelled(handle: &mut RequestHandle) -> CallOutcome {
-    if handle.abandon() {
+fn cancelled(handle: &mut RequestHandle, task: &mut ServerTask<'_>) -> CallOutcome {
+    let has_begun = task.abandon();
+    if handle.abandon() || has_begun {
         CallOutcome::Failed(CallFailure::Cancelled)
     } else {
         let reason = "it was cancelled before the server had read it";
@@ -164,7 +166,7 @@ fn outcome_unknown(reason: &str) -> CallOutcome {
 
 /// Passes messages on, in order, until the call is answered.
 async fn until_answered(
-    handle: &mut RequestHandle,
+    outcome: impl Future<Output = RequestOutcome>,
     link: &Link,
     context: &CallContext,
     share: Option<&dyn ConnectionShare>,
@@ -176,6 +178,7 @@ async fn until_answered(
         open: HashMap::new(),
     };
     let mut questions = FuturesUnordered::new();
+    let mut outcome = pin!(outcome);
     let outcome = loop {
         tokio::select! {
             biased;
@@ -196,7 +199,7 @@ async fn until_answered(
                     traffic.open.remove(&id);
                 }
             }
-            outcome = handle.outcome() => break outcome,
+            outcome = &mut outcome => break outcome,
         }
     };
     // What came before the answer reaches the client before the answer.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, shown};
+use shoal_protocol::task::declares_tasks;
 use shoal_protocol::{
     Era, Method, Outcome, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code,
 };
@@ -26,6 +27,8 @@ pub(crate) struct Greeting {
     pub(crate) capabilities: RawJson,
     /// Instructions for models.
     pub(crate) instructions: Option<String>,
+    /// Whether it makes tasks of calls of tools.
+    pub(crate) tasks: bool,
 }
 
 impl Greeting {
@@ -35,6 +38,7 @@ impl Greeting {
         server_info: None,
         capabilities: RawJson::from_static("{}"),
         instructions: None,
+        tasks: false,
     };
 
     /// Whether a capability is declared.
@@ -52,16 +56,27 @@ impl Greeting {
     }
 
     fn of(era: Era, result: &RawObject, server_info: Option<RawJson>) -> Self {
+        let capabilities = result
+            .get("capabilities")
+            .filter(RawJson::is_object)
+            .unwrap_or(RawJson::from_static("{}"));
         Self {
             era,
             server_info,
-            capabilities: result
-                .get("capabilities")
-                .filter(RawJson::is_object)
-                .unwrap_or(RawJson::from_static("{}")),
+            tasks: match era {
+                Era::Legacy => makes_tasks_of_calls(&capabilities).is_some(),
+                Era::Modern => declares_tasks(&capabilities),
+            },
+            capabilities,
             instructions: result.get("instructions").and_then(|text| text.string()),
         }
     }
+}
+
+/// What 2025-11-25 has for it.
+fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
+    let requests = capabilities.member("tasks")?.member("requests")?;
+    requests.member("tools")?.member("call")
 }
 
 /// How to open a connection.

@@ -15,6 +15,7 @@ use super::era::{self, Form, Greeting, Opening};
 use super::error::StartError;
 use super::last_words::LastWords;
 use super::link::Link;
+use super::server_task::TaskTools;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
 
@@ -58,6 +59,8 @@ pub(crate) struct Launcher {
     detected: Mutex<DetectedEra>,
     /// How often the connection whose lists are the catalog was opened anew.
     pub(crate) restarts: AtomicU64,
+    /// The tools that their server runs as tasks alone.
+    task_tools: Arc<TaskTools>,
     /// Those of the connection that failed last.
     last_words: Mutex<LastWords>,
 }
@@ -82,6 +85,7 @@ impl Launcher {
             closing: CancellationToken::new(),
             detected: Mutex::default(),
             restarts: AtomicU64::new(0),
+            task_tools: Arc::default(),
             last_words: Mutex::default(),
         }
     }
@@ -255,7 +259,9 @@ impl Launcher {
         let connection = (self.transport).open(binding.clone(), watched, &self.closing)?;
         let greeting = self.greet(&connection.link, opening).await;
         let greeting = greeting.inspect_err(|_| self.failed(&connection.link))?;
-        connection.link.set_greeting(greeting);
+        connection
+            .link
+            .set_greeting(greeting, self.task_tools.clone());
         if watches {
             tokio::spawn(subscriptions::keep(
                 connection.link.clone(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::Caller;
-use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError, code};
+use shoal_ports::{Call, Caller};
+use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, RequestId, RpcError, code};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -19,6 +19,7 @@ use super::last_words::LastWords;
 use super::outgoing::{OutgoingMessage, OutgoingRequest, WriteState};
 use super::params;
 use super::pending::{PendingCall, PendingRequests, RegisteredRequest, RequestOutcome};
+use super::server_task::TaskTools;
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
 
@@ -35,6 +36,7 @@ pub(crate) struct Link {
     queue: mpsc::Sender<OutgoingMessage>,
     binding: Binding,
     greeting: OnceLock<Greeting>,
+    task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
@@ -60,6 +62,7 @@ impl Link {
             queue,
             binding,
             greeting: OnceLock::new(),
+            task_tools: OnceLock::new(),
             changes: watch::Sender::new([0; 3]),
             subscribed: Mutex::default(),
             stateless: AtomicBool::new(false),
@@ -85,9 +88,38 @@ impl Link {
         self.greeting.get().unwrap_or(&NONE)
     }
 
-    /// Remembers what the server said of itself, once.
-    pub(crate) fn set_greeting(&self, greeting: Greeting) {
+    /// Remembers what the server said of itself, once, and where the names of its tools are that need tasks.
+    pub(crate) fn set_greeting(&self, greeting: Greeting, task_tools: Arc<TaskTools>) {
+        let _ = self.task_tools.set(task_tools);
         let _ = self.greeting.set(greeting);
+    }
+
+    /// Takes in the server's list of tools.
+    pub(crate) fn learn_task_tools(&self, tools: &mut [RawJson]) {
+        let greeting = self.greeting();
+        if let Some(known) = self.task_tools.get()
+            && greeting.tasks
+            && greeting.era == Era::Legacy
+        {
+            known.learn(tools);
+        }
+    }
+
+    /// Whether the server takes a call as a task alone.
+    pub(crate) fn runs_as_task(&self, call: &Call) -> bool {
+        let greeting = self.greeting();
+        if !greeting.tasks || greeting.era != Era::Legacy || call.method != Method::ToolsCall {
+            return false;
+        }
+        let Some(known) = self.task_tools.get().filter(|known| !known.is_empty()) else {
+            return false;
+        };
+        let name = call
+            .params
+            .as_ref()
+            .and_then(|params| params.member("name"));
+        let name = name.and_then(|name| name.string());
+        name.is_some_and(|name| known.has(&name))
     }
 
     /// The server remembers nothing from one request to the next (legacy): it has no use for answers to its own requests.
@@ -158,19 +190,31 @@ impl Link {
         self: &Arc<Self>,
         call: Option<PendingCall>,
     ) -> Result<RequestHandle, Arc<str>> {
+        Ok(self.handle(self.pending.register(call)?))
+    }
+
+    /// Registers a request of the same call as another one.
+    ///
+    /// # Errors
+    /// How the server ended, if it has.
+    pub(crate) fn register_for(self: &Arc<Self>, request: u64) -> Result<RequestHandle, Arc<str>> {
+        Ok(self.handle(self.pending.register_for(request)?))
+    }
+
+    fn handle(self: &Arc<Self>, registered: RegisteredRequest) -> RequestHandle {
         let RegisteredRequest {
             id,
             write_state,
             outcome,
-        } = self.pending.register(call)?;
-        Ok(RequestHandle {
+        } = registered;
+        RequestHandle {
             id,
             write_state,
             outcome,
             link: self.clone(),
             waits: None,
             told_when_dropped: true,
-        })
+        }
     }
 
     /// Sends a request of Shoal's own.
@@ -321,7 +365,20 @@ impl RequestHandle {
     /// Stops waiting. Returns whether the request had reached the server, which has been told.
     pub(crate) fn abandon(&mut self) -> bool {
         let reached = self.link.pending.abandon(self.id);
-        if reached && self.told_when_dropped {
+        if reached {
+            self.tell_cancelled();
+        }
+        reached
+    }
+
+    /// Takes the request back before it is written. Returns whether that was possible.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.write_state.withdraw()
+    }
+
+    /// Tells the server, once, that the answer is not needed. It may come all the same.
+    pub(crate) fn tell_cancelled(&mut self) {
+        if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(
                 r#"{{"requestId":{},"reason":"the caller no longer waits"}}"#,
                 self.id
@@ -329,7 +386,6 @@ impl RequestHandle {
             let params = RawJson::from_valid(params.into());
             self.link.clone().notify_later(Method::Cancelled, &params);
         }
-        reached
     }
 
     /// For the handshake, which must not be cancelled.

@@ -187,7 +187,10 @@ impl Lists {
         self.pending.0[at] = false;
         (self.missing[at], self.remarks[at]) = (None, None);
         match read {
-            Ok(pages) => {
+            Ok(mut pages) => {
+                if list == List::Tools {
+                    link.learn_task_tools(&mut pages.items);
+                }
                 self.remarks[at] = pages.remark;
                 self.catalog.ttl_ms[at] = pages.ttl;
                 list.set(&mut self.catalog, pages.items);

@@ -1,10 +1,13 @@
 //! Rewriting a call's parameters for the server that runs it.
 
 use shoal_ports::{Call, LogFilter};
+use shoal_protocol::task::{declares_tasks, with_tasks, without_tasks};
 use shoal_protocol::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, Era, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION, RawJson,
-    RawObject, Revision,
+    CLIENT_CAPABILITIES, CLIENT_INFO, Era, LOG_LEVEL, Method, PROGRESS_TOKEN, PROTOCOL_VERSION,
+    RawJson, RawObject, Revision,
 };
+
+use super::era::Greeting;
 
 const META: &str = "_meta";
 const TRACEPARENT: &str = "traceparent";
@@ -22,7 +25,7 @@ const MODERN_PARAMS: [&str; 2] = ["inputResponses", "requestState"];
 /// The parameters of a call as a server of this era gets them: everything that is not the
 /// server's business keeps its bytes. `token` replaces the caller's progress token, which may
 /// equal that of another caller.
-pub(crate) fn for_server(call: &Call, era: Era, token: u64) -> Option<RawJson> {
+pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<RawJson> {
     let mut params = call.params.as_ref().and_then(RawObject::of);
     let had_meta = params.as_ref().is_some_and(|params| params.has(META));
     let meta = params.as_ref().and_then(|params| last(params, META));
@@ -44,18 +47,24 @@ pub(crate) fn for_server(call: &Call, era: Era, token: u64) -> Option<RawJson> {
             None => drop_all(&mut meta, TRACESTATE),
         }
     }
-    match era {
+    match server.era {
         Era::Legacy => {
             for name in MODERN_META {
                 drop_all(&mut meta, name);
             }
-            if let Some(params) = params.as_mut().filter(|_| !call.method.may_be_of_extension()) {
+            if let Some(params) = params
+                .as_mut()
+                .filter(|_| !call.method.may_be_of_extension())
+            {
                 for name in MODERN_PARAMS {
                     drop_all(params, name);
                 }
             }
         }
-        Era::Modern => describe_caller(&mut meta, call),
+        Era::Modern => {
+            let tasks = server.tasks && call.method == Method::ToolsCall;
+            describe_caller(&mut meta, call, tasks);
+        }
     }
 
     if meta.is_empty() {
@@ -68,17 +77,35 @@ pub(crate) fn for_server(call: &Call, era: Era, token: u64) -> Option<RawJson> {
     params.map(|params| params.to_json())
 }
 
-fn describe_caller(meta: &mut RawObject, call: &Call) {
+/// The parameters of a request about a modern server's task, in the name of the call that it was made of.
+pub(crate) fn about_task(call: &Call, mut params: RawObject) -> RawJson {
+    let mut meta = RawObject::default();
+    describe_caller(&mut meta, call, true);
+    params.set(META, meta.to_json());
+    params.to_json()
+}
+
+fn describe_caller(meta: &mut RawObject, call: &Call, tasks: bool) {
     let version = RawJson::of(Revision::LATEST.as_str());
     put(meta, PROTOCOL_VERSION, version);
     match &call.caller.client_info {
         Some(info) => put(meta, CLIENT_INFO, info.as_json().clone()),
         None => drop_all(meta, CLIENT_INFO),
     }
-    put(meta, CLIENT_CAPABILITIES, call.caller.capabilities.clone());
+    let capabilities = with_or_without_tasks(&call.caller.capabilities, tasks);
+    put(meta, CLIENT_CAPABILITIES, capabilities);
     match call.log {
         LogFilter::AtLeast(level) => put(meta, LOG_LEVEL, RawJson::of(&level)),
         LogFilter::Off => drop_all(meta, LOG_LEVEL),
+    }
+}
+
+/// A client's capabilities for a server that makes tasks, which Shoal follows for every client, or for one that makes none.
+fn with_or_without_tasks(capabilities: &RawJson, tasks: bool) -> RawJson {
+    match (declares_tasks(capabilities), tasks) {
+        (false, true) => with_tasks(capabilities),
+        (true, false) => without_tasks(capabilities),
+        _ => capabilities.clone(),
     }
 }
 

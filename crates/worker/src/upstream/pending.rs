@@ -37,6 +37,8 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
+    /// The request that stands for the call, where this one is another of the same call.
+    of: Option<u64>,
 }
 
 /// A caller's request, as opposed to one of Shoal's own.
@@ -183,6 +185,22 @@ impl PendingRequests {
         &self,
         call: Option<PendingCall>,
     ) -> Result<RegisteredRequest, Arc<str>> {
+        self.enter(call, None)
+    }
+
+    /// Registers a request of the same call as `request`.
+    ///
+    /// # Errors
+    /// How the server ended, if it has.
+    pub(crate) fn register_for(&self, request: u64) -> Result<RegisteredRequest, Arc<str>> {
+        self.enter(None, Some(request))
+    }
+
+    fn enter(
+        &self,
+        call: Option<PendingCall>,
+        of: Option<u64>,
+    ) -> Result<RegisteredRequest, Arc<str>> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.ended {
             return Err(reason.clone());
@@ -202,6 +220,7 @@ impl PendingRequests {
             outcome: sender,
             write_state: write_state.clone(),
             call,
+            of,
         };
         state.open.insert(id, request);
         Ok(RegisteredRequest {
@@ -271,14 +290,37 @@ impl PendingRequests {
     /// Whether a request is a call that may be run again elsewhere.
     pub(crate) fn may_be_repeated(&self, id: u64) -> bool {
         let state = self.state.lock();
-        let call = state.open.get(&id).and_then(|open| open.call.as_ref());
+        let call = state.call_of(id);
         call.is_some_and(|call| call.repeatable.get())
     }
 
     /// Whether a request is a caller's.
     pub(crate) fn is_call(&self, id: u64) -> bool {
+        self.state.lock().call_of(id).is_some()
+    }
+
+    /// Whether what came this way may be about the call that `request` stands for.
+    pub(crate) fn is_of(&self, origin: Origin, request: u64) -> bool {
+        let Origin::Request(own) = origin else {
+            return false;
+        };
         let state = self.state.lock();
-        state.open.get(&id).is_some_and(|open| open.call.is_some())
+        state
+            .open
+            .get(&own)
+            .is_some_and(|own| own.of == Some(request))
+    }
+
+    /// What is left of a call at the server may ask until that is settled.
+    pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
+        let mut state = self.state.lock();
+        let session = session.filter(|_| state.owed.len() < MAX_OWED);
+        state.owed.insert(request, session);
+    }
+
+    /// Nothing is left of a call.
+    pub(crate) fn settle(&self, request: u64) {
+        self.state.lock().owed.remove(&request);
     }
 
     /// How the server ended, if it has.
@@ -368,9 +410,18 @@ impl PendingRequests {
 }
 
 impl State {
+    /// The call that a request belongs to.
+    fn call_of(&self, id: u64) -> Option<&PendingCall> {
+        let request = self.open.get(&id)?;
+        match request.of {
+            Some(of) => self.open.get(&of)?.call.as_ref(),
+            None => request.call.as_ref(),
+        }
+    }
+
     fn associated(&self, association: Association) -> Option<&PendingCall> {
         if let Association::Call(id) = association {
-            return self.open.get(&id)?.call.as_ref();
+            return self.call_of(id);
         }
         let mut calls = self.open.values().rev().filter_map(|f| f.call.as_ref());
         match association {

@@ -138,7 +138,8 @@ impl Link {
         let Some(params) = params else { return };
         let token = RawObject::of(&params).and_then(|params| params.get(PROGRESS_TOKEN));
         let id = token.and_then(|token| token.read().ok());
-        if let Some(id) = id.filter(|id| origin.may_tell_progress(*id)) {
+        let is_here = |id: &u64| origin.may_tell_progress(*id) || self.pending.is_of(origin, *id);
+        if let Some(id) = id.filter(is_here) {
             self.pending
                 .progress(id, |token| params::restore_token(&params, token));
         }

@@ -4,6 +4,7 @@ use shoal_ports::{Call, CallId, Caller, Durability, ForwardedHeaders, LogFilter,
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
 use super::{for_server, restore_token};
+use crate::upstream::era::Greeting;
 
 fn call(params: Option<&'static str>) -> Call {
     Call {
@@ -33,7 +34,11 @@ fn call(params: Option<&'static str>) -> Call {
 }
 
 fn rewritten(call: &Call, era: Era) -> String {
-    let params = for_server(call, era, 7);
+    let server = Greeting {
+        era,
+        ..Greeting::NONE
+    };
+    let params = for_server(call, &server, 7);
     params
         .map(|params| params.as_str().to_owned())
         .unwrap_or_default()

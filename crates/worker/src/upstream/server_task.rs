@@ -1,0 +1,148 @@
+//! A task that a server makes of a call. Shoal follows it to its end, so the call is one like any other to its client, for whom
+//! Shoal may make a task of its own.
+//!
+//! | server | begins | ends |
+//! |---|---|---|
+//! | 2025-11-25 | `tools/call` with `task`, for tools that need it | `tasks/result`, which also carries the server's questions |
+//! | 2026-07-28 | when the server answers `tools/call` with a task | `tasks/get` says so, which also brings the questions |
+
+mod cancelling;
+mod polling;
+mod tools;
+
+use std::sync::Arc;
+
+use shoal_ports::Call;
+use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject};
+
+pub(crate) use self::cancelling::ServerTask;
+pub(crate) use self::tools::TaskTools;
+use super::link::{Link, RequestHandle};
+use super::params;
+use super::pending::RequestOutcome;
+use crate::CallContext;
+
+/// What a server adds to the result of a task.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// Sends a call as its server takes it, and follows the task that may come of it.
+pub(crate) async fn run(
+    handle: &mut RequestHandle,
+    link: &Arc<Link>,
+    (call, params): (&Call, Option<RawJson>),
+    context: &CallContext,
+    task: &mut ServerTask<'_>,
+) -> RequestOutcome {
+    let caller = Some(&call.caller);
+    if link.runs_as_task(call) {
+        return follow(handle, link, (call, params), task).await;
+    }
+    handle.send(&call.method, params.as_ref(), caller).await;
+    let outcome = handle.outcome().await;
+    let greeting = link.greeting();
+    if greeting.era == Era::Modern && greeting.tasks && call.method == Method::ToolsCall {
+        return polling::follow(outcome, link, call, context, task).await;
+    }
+    outcome
+}
+
+/// The request of `handle` is the one that waits for the result: it stands for the call from the beginning, since the server may
+/// ask, or tell its progress, before it has told of the task.
+async fn follow(
+    handle: &mut RequestHandle,
+    link: &Arc<Link>,
+    (call, params): (&Call, Option<RawJson>),
+    task: &mut ServerTask<'_>,
+) -> RequestOutcome {
+    let caller = Some(&call.caller);
+    let mut params = params.as_ref().and_then(RawObject::of).unwrap_or_default();
+    params.set("task", RawJson::from_static("{}"));
+    let created = match link.register_for(handle.id()) {
+        Ok(creating) => task.create(creating, &params.to_json()).await,
+        Err(reason) => return not_written(reason),
+    };
+    let result = match created {
+        RequestOutcome::Answered(Outcome::Result(result)) => result,
+        other => return other,
+    };
+    let Some(id) = result.member("task").and_then(|task| task.member("taskId")) else {
+        // It ran the call at once.
+        return RequestOutcome::Answered(Outcome::Result(result));
+    };
+    task.runs(id.clone());
+    let mut asked = RawObject::default();
+    asked.set("taskId", id);
+    handle
+        .send(&Method::TasksResult, Some(&asked.to_json()), caller)
+        .await;
+    match handle.outcome().await {
+        RequestOutcome::Answered(outcome) => {
+            task.is_over();
+            RequestOutcome::Answered(match outcome {
+                Outcome::Result(result) => Outcome::Result(unrelated(result)),
+                error => error,
+            })
+        }
+        outcome @ (RequestOutcome::TooLarge | RequestOutcome::Unreadable(_)) => {
+            task.is_over();
+            outcome
+        }
+        // The task goes on, whatever has become of the request for its result.
+        RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
+            lost(failure.to_string().into())
+        }
+        RequestOutcome::Lost { reason, .. } => lost(reason),
+    }
+}
+
+/// Asks something of a task, in the name of the call that it was made of.
+async fn ask(
+    link: &Arc<Link>,
+    call: &Call,
+    (method, id): (Method, RawJson),
+    mut asked: RawObject,
+) -> RequestOutcome {
+    asked.set("taskId", id);
+    let asked = match link.greeting().era {
+        Era::Legacy => asked.to_json(),
+        Era::Modern => params::about_task(call, asked),
+    };
+    match link.register(None) {
+        Ok(mut handle) => {
+            let caller = Some(&call.caller);
+            handle.send(&method, Some(&asked), caller).await;
+            handle.outcome().await
+        }
+        Err(reason) => lost(reason),
+    }
+}
+
+fn not_written(reason: Arc<str>) -> RequestOutcome {
+    RequestOutcome::Lost {
+        written: false,
+        reason,
+    }
+}
+
+fn lost(reason: Arc<str>) -> RequestOutcome {
+    RequestOutcome::Lost {
+        written: true,
+        reason,
+    }
+}
+
+/// A result without the name of the server's task, which no client knows.
+fn unrelated(result: RawJson) -> RawJson {
+    let meta = result.member("_meta").and_then(|meta| RawObject::of(&meta));
+    let Some(mut meta) = meta.filter(|meta| meta.has(RELATED_TASK)) else {
+        return result;
+    };
+    meta.remove(RELATED_TASK);
+    let mut result = RawObject::of(&result).unwrap_or_default();
+    if meta.is_empty() {
+        result.remove("_meta");
+    } else {
+        result.set("_meta", meta.to_json());
+    }
+    result.to_json()
+}
