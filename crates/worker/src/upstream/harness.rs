@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -182,6 +183,12 @@ pub(crate) fn error(outcome: CallOutcome) -> RpcError {
     }
 }
 
+/// Whether a process runs. A zombie that nobody has reaped yet is over.
+pub(crate) fn is_running(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
 /// Waits until something holds.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -209,6 +216,7 @@ pub(crate) struct TestLine {
     notes: Mutex<Vec<(Method, Value)>>,
     /// A permit for each answer that may be given.
     answers: Semaphore,
+    waiting: AtomicUsize,
     cancelled: CancellationToken,
 }
 
@@ -280,6 +288,7 @@ impl Client {
                 asked: Mutex::default(),
                 notes: Mutex::default(),
                 answers: Semaphore::new(Semaphore::MAX_PERMITS),
+                waiting: AtomicUsize::new(0),
                 cancelled: CancellationToken::new(),
             }),
         }
@@ -299,6 +308,11 @@ impl Client {
     /// Cancels the client's calls.
     pub(crate) fn cancel(&self) {
         self.line.cancelled.cancel();
+    }
+
+    /// Whether a call of the client waits for what it needs to begin.
+    pub(crate) fn waits(&self) -> bool {
+        self.line.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// How many questions have arrived.
@@ -371,7 +385,9 @@ impl CallLine for TestLine {
         busy: &str,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         let waited = tokio::time::timeout(WAIT, ready).await;
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         waited.unwrap_or_else(|_| {
             Err(CallFailure::Overloaded {
                 reason: busy.to_owned(),

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{CallFailure, CallOutcome, SessionId};
+use shoal_ports::{CallFailure, SessionId};
 
-use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
+use super::harness::{
+    Client, TestBackend, eventually, failure, fixture, is_running, scratch, text,
+};
 use crate::{Isolation, StdioConfig};
 
 fn shared(processes: usize) -> StdioConfig {
@@ -202,25 +204,37 @@ async fn each_session_has_a_process_that_knows_its_client() {
 }
 
 #[tokio::test]
-async fn session_processes_are_bounded_and_end_when_idle() {
-    let running = TestBackend::start(per_session(&[], 1, Duration::from_millis(300))).await;
-    let (a, b) = (Client::named("a"), Client::named("b"));
+async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
+    let running = TestBackend::start(per_session(&[], 2, Duration::from_millis(300))).await;
+    let (busy, idle) = (Client::named("busy"), Client::named("idle"));
+    let pid = async |client: &Client| text(&running.call(client, "pid", json!({})).await);
     let file = scratch("idle");
+    let busy_pid = pid(&busy).await.to_string();
+    let hanging = running.spawn(&busy, "hang", json!({ "file": file.to_str() }));
+    running.call(&busy, "echo", json!({ "text": "it runs" })).await;
+    // This process is used later than the other one, so it would be the last to end.
+    let idle_pid = pid(&idle).await.to_string();
+    eventually("the idle process is over", || !is_running(&idle_pid)).await;
+    assert!(is_running(&busy_pid) && !hanging.is_finished());
+    busy.cancel();
+    assert_eq!(failure(hanging.await.unwrap()), CallFailure::Cancelled);
+    eventually("so is the other one", || !is_running(&busy_pid)).await;
+}
+
+#[tokio::test]
+async fn session_processes_are_bounded() {
+    let running = TestBackend::start(per_session(&[], 1, Duration::from_secs(60))).await;
+    let (a, b) = (Client::named("a"), Client::named("b"));
+    let file = scratch("bounded");
+    let a_pid = text(&running.call(&a, "pid", json!({})).await).to_string();
     let hanging = running.spawn(&a, "hang", json!({ "file": file.to_str() }));
-    tokio::time::sleep(Duration::from_millis(600)).await;
-    let outcome = running.call(&b, "pid", json!({})).await;
-    assert!(
-        matches!(failure(outcome), CallFailure::Overloaded { .. }),
-        "a call is no idleness"
-    );
+    running.call(&a, "echo", json!({ "text": "it runs" })).await;
+    let waiting = running.spawn(&b, "pid", json!({}));
+    eventually("it waits", || b.waits()).await;
+    assert!(!waiting.is_finished() && is_running(&a_pid));
     a.cancel();
     hanging.await.unwrap();
-    let mut refused = true;
-    while refused {
-        let outcome = running.call(&b, "pid", json!({})).await;
-        refused = matches!(outcome, CallOutcome::Failed(_));
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    assert_ne!(text(&waiting.await.unwrap()).to_string(), a_pid);
 }
 
 #[tokio::test]

@@ -6,17 +6,13 @@ use std::time::Duration;
 use serde_json::json;
 use shoal_ports::{CallFailure, Secret};
 
-use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
+use super::harness::{
+    Client, TestBackend, eventually, failure, fixture, is_running, scratch, text,
+};
 use crate::{Isolation, StdioBackend, StdioConfig};
 
 /// Longer than a call takes to its process.
 const SOON: Duration = Duration::from_millis(100);
-
-fn is_running(pid: &str) -> bool {
-    // A zombie that nobody has reaped yet is over.
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !status.is_empty() && !status.contains(") Z ")
-}
 
 fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap()
