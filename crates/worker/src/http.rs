@@ -255,7 +255,8 @@ impl Backend for HttpBackend {
             return ended;
         }
         let here = self.run_here(call, context);
-        self.server.run(call, context, here).await
+        let modern = self.server.run_modern(call, context);
+        self.server.run(call, here, modern).await
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

@@ -7,7 +7,7 @@
 //! | `config` | what an operator can say |
 //! | `child`, `family`, `process` | the operating system's side; all descendants; the tasks around a process and its end |
 //! | `writer` | messages to a process |
-//! | `placement`, `pool` | which shared process a call runs on |
+//! | `placement`, `demand`, `pool` | which shared process a call runs on; when there are more |
 //! | `crashes` | whose calls end processes |
 
 use std::sync::Arc;
@@ -19,16 +19,17 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::placement::Want;
-use self::pool::{Lease, ProcessPool};
+use self::pool::{Lease, PoolOpening, ProcessPool};
 use crate::upstream::{
-    Binding, Connection, Launcher, Server, SessionOwner, Sessions, StartError, Subscriptions,
-    Transport, carry,
+    Binding, Connection, Launcher, NeverWritten, Server, SessionOwner, Sessions, StartError,
+    Subscriptions, Transport, carry,
 };
 use crate::{Backend, BackendState, CallContext};
 
 mod child;
 mod config;
 mod crashes;
+mod demand;
 mod family;
 mod placement;
 mod pool;
@@ -65,6 +66,8 @@ pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
     pool: Arc<ProcessPool>,
+    /// Processes of a legacy server that were opened in the modern era.
+    modern: Arc<ProcessPool>,
     sessions: Option<Arc<Sessions>>,
 }
 
@@ -78,16 +81,19 @@ impl StdioBackend {
         let config = Arc::new(config);
         let settings = config.settings();
         let launcher = Arc::new(Launcher::new(settings, Command(config.clone())));
-        let pool = Arc::new(ProcessPool::new(
-            launcher.clone(),
-            config.shared_processes(),
-        ));
+        let opening = PoolOpening::BesideLead(launcher.settings.shared.clone());
+        let pool = ProcessPool::new(launcher.clone(), config.placement(), opening);
+        let pool = Arc::new(pool);
         let own = config.isolation == Isolation::Session;
+        let server = Server::start(launcher.clone(), pool.clone());
+        let opening = PoolOpening::Modern(server.modern_side.clone());
+        let modern = ProcessPool::new(launcher.clone(), config.modern_placement(), opening);
         Self {
-            sessions: own.then(|| Arc::new(Sessions::new(launcher.clone()))),
-            server: Server::start(launcher, pool.clone()),
+            sessions: own.then(|| Arc::new(Sessions::new(launcher))),
+            server,
             config,
             pool,
+            modern: Arc::new(modern),
         }
     }
 
@@ -111,43 +117,72 @@ impl StdioBackend {
 
     /// Runs a call in a process that lives: one that ended before the call was written to it never read it, and the call is
     /// placed again. The pauses of those whose calls end processes bound how often.
-    async fn run_here(
+    async fn run_in(
         &self,
+        pool: &Arc<ProcessPool>,
         call: &Call,
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         loop {
-            let (process, ended) = match self.own_process(call) {
-                Some((sessions, session)) => {
-                    let owner = SessionOwner::Session(session);
-                    let hold = sessions.hold(&owner, &call.caller, context).await?;
-                    let ended = carry(&hold.connection.link, call, context, None).await;
-                    (hold.connection.clone(), ended)
-                }
-                None => {
-                    let lease = self.lease(call, context).await?;
-                    let ended = carry(&lease.process.link, call, context, Some(&lease)).await;
-                    if let Ok(outcome) = &ended {
-                        self.pool.ended(&lease, outcome);
-                    }
-                    (lease.process.clone(), ended)
-                }
-            };
-            let never_written = match ended {
-                Ok(outcome) => return Ok(outcome),
-                Err(never_written) => never_written,
-            };
-            if self.server.launcher.closing.is_cancelled() {
-                return Err(never_written.into());
+            let lease = self.lease(pool, call, context).await?;
+            let ended = carry(&lease.process.link, call, context, Some(&lease)).await;
+            if let Ok(outcome) = &ended {
+                pool.ended(&lease, outcome);
             }
-            tokio::select! {
-                () = process.closes() => {}
-                () = context.cancelled().cancelled() => return Err(never_written.into()),
+            let process = lease.process.clone();
+            drop(lease);
+            match ended {
+                Ok(outcome) => return Ok(outcome),
+                Err(never_written) => self.may_go_on(&process, never_written, context).await?,
             }
         }
     }
 
-    async fn lease(&self, call: &Call, context: &CallContext) -> Result<Lease, CallFailure> {
+    /// The same in the process of the call's session.
+    async fn run_in_session(
+        &self,
+        (sessions, session): (&Arc<Sessions>, SessionId),
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, CallFailure> {
+        let owner = SessionOwner::Session(session);
+        loop {
+            let hold = sessions.hold(&owner, &call.caller, context).await?;
+            match carry(&hold.connection.link, call, context, None).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(never_written) => {
+                    self.may_go_on(&hold.connection, never_written, context)
+                        .await?;
+                }
+            }
+        }
+    }
+
+    /// Waits until a process that did not read a call takes no other.
+    ///
+    /// # Errors
+    /// The call does not go on in another one.
+    async fn may_go_on(
+        &self,
+        process: &Connection,
+        never_written: NeverWritten,
+        context: &CallContext,
+    ) -> Result<(), CallFailure> {
+        if self.server.launcher.closing.is_cancelled() {
+            return Err(never_written.into());
+        }
+        tokio::select! {
+            () = process.closes() => Ok(()),
+            () = context.cancelled().cancelled() => Err(never_written.into()),
+        }
+    }
+
+    async fn lease(
+        &self,
+        pool: &Arc<ProcessPool>,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<Lease, CallFailure> {
         let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
         let tool = tool.flatten().and_then(|name| name.string());
         let key = FailureKey::of(&call.caller, &call.method, tool.as_deref());
@@ -157,8 +192,9 @@ impl StdioBackend {
             may_share: true,
             principal: call.caller.principal.clone(),
             session: call.caller.session.clone(),
+            owner: (self.config.isolation == Isolation::Session).then_some(key),
         };
-        self.pool.lease(want, key, context).await
+        pool.lease(want, key, context).await
     }
 }
 
@@ -173,8 +209,14 @@ impl Backend for StdioBackend {
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
-        let here = self.run_here(call, context);
-        self.server.run(call, context, here).await
+        let here = async {
+            match self.own_process(call) {
+                Some(own) => self.run_in_session(own, call, context).await,
+                None => self.run_in(&self.pool, call, context).await,
+            }
+        };
+        let modern = self.run_in(&self.modern, call, context);
+        self.server.run(call, here, modern).await
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
@@ -217,7 +259,7 @@ impl Backend for StdioBackend {
             }
         };
         let processes = async {
-            tokio::join!(self.pool.close(), sessions);
+            tokio::join!(self.pool.close(), self.modern.close(), sessions);
         };
         self.server.shutdown(processes).await;
     }

@@ -44,12 +44,13 @@ mod supervisor;
 mod throttle;
 
 pub(crate) use self::binding::Binding;
-pub(crate) use self::carry::{ConnectionShare, OpenQuestion, carry};
+pub(crate) use self::carry::{ConnectionShare, NeverWritten, OpenQuestion, carry};
 pub(crate) use self::connection::Connection;
 pub(crate) use self::error::{RequestError, StartError};
 pub(crate) use self::launcher::{Launcher, Transport};
 pub use self::lines::{Line, Lines};
 pub(crate) use self::link::Link;
+pub(crate) use self::modern_side::ModernSide;
 #[cfg(test)]
 pub(crate) use self::outgoing::WriteState;
 pub(crate) use self::outgoing::{OutgoingMessage, OutgoingRequest, QUEUE};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use super::child::INHERITED;
+use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
 /// How the names of Shoal's own variables begin: its secrets are among them.
@@ -106,11 +107,21 @@ impl StdioConfig {
         })
     }
 
-    /// How many processes may serve callers that share.
-    pub(super) fn shared_processes(&self) -> usize {
+    /// How many processes may serve callers without a session of their own.
+    pub(super) fn placement(&self) -> Placement {
+        let most = self.most_processes().max(1);
         match self.isolation {
-            Isolation::Shared => self.most_processes().max(1),
-            Isolation::Session => SHARED_PROCESSES,
+            Isolation::Shared => Placement::new(most),
+            // Besides the lead, which takes no calls.
+            Isolation::Session => Placement::owned(most + 1, most.min(SHARED_PROCESSES)),
+        }
+    }
+
+    /// The same for the modern side of a legacy server, whose calls all share.
+    pub(super) fn modern_placement(&self) -> Placement {
+        match self.isolation {
+            Isolation::Shared => Placement::new(1),
+            Isolation::Session => Placement::owned(self.most_processes().max(1), 1),
         }
     }
 

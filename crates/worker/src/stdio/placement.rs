@@ -12,11 +12,19 @@
 //!
 //! A call that may end its process runs *apart*: only with calls of the same caller. For such calls there may be one more
 //! process, and one is always left to the others.
+//!
+//! Where callers have processes of their own, a process belongs to the *owner* whose call came to it first, and takes no
+//! others'. The lead takes no calls then. An owner has a few processes at most. When there is no room for another owner's,
+//! an idle one is given up: of whoever has most, the one that was used last the longest ago.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use shoal_ports::{FailureKey, Principal, SessionId};
 
+use tokio::time::Instant;
+
+use super::demand::Demands;
 use crate::upstream::Quarantine;
 
 /// Names a process.
@@ -40,6 +48,8 @@ pub(super) struct Want {
     pub(super) principal: Principal,
     /// Its session.
     pub(super) session: Option<SessionId>,
+    /// Whose process it must be, where callers have processes of their own.
+    pub(super) owner: Option<FailureKey>,
 }
 
 /// A process that takes calls.
@@ -48,6 +58,10 @@ struct ProcessSlot {
     id: SlotId,
     lead: bool,
     modern: bool,
+    /// Who has it, where callers have processes of their own.
+    owner: Option<FailureKey>,
+    /// When it was used last.
+    used: Instant,
     sharing: usize,
     /// Whose calls share it, if they are apart from others.
     apart: Option<FailureKey>,
@@ -72,6 +86,10 @@ pub(super) enum TooManyAsk {
 #[derive(Debug)]
 pub(super) struct Placement {
     limit: usize,
+    /// How many of these one owner may have.
+    of_owner: usize,
+    /// Places that are kept for the lead.
+    of_lead: usize,
     starting: usize,
     slots: Vec<ProcessSlot>,
     waiting: VecDeque<(WaiterId, Want)>,
@@ -91,12 +109,25 @@ pub(super) struct Plan {
 impl Placement {
     /// At most `limit` processes.
     pub(super) fn new(limit: usize) -> Self {
+        Self::owned(limit, limit)
+    }
+
+    /// At most `limit` processes, of which each owner has at most `of_owner`.
+    pub(super) fn owned(limit: usize, of_owner: usize) -> Self {
         Self {
             limit,
+            of_owner,
+            of_lead: 1,
             starting: 0,
             slots: Vec::new(),
             waiting: VecDeque::new(),
         }
+    }
+
+    /// The same without a lead.
+    pub(super) fn without_lead(mut self) -> Self {
+        self.of_lead = 0;
+        self
     }
 
     /// A process is ready. The lead is the one that is always kept running; its place is not given
@@ -106,6 +137,8 @@ impl Placement {
             id,
             lead,
             modern,
+            owner: None,
+            used: Instant::now(),
             sharing: 0,
             apart: None,
             taken: None,
@@ -149,11 +182,25 @@ impl Placement {
                 slot.sharing -= 1;
                 slot.apart = slot.apart.filter(|_| slot.sharing > 0);
             }
+            slot.used = Instant::now();
         }
     }
 
-    /// A call that is alone asks its client, until [`answered`](Self::answered). As many of one principal may as there may
-    /// be processes, and twice as many of all.
+    /// Gives up a process that its owner has not used for this long; it is retired by the next plan. How long it may be idle
+    /// yet, if it has an owner.
+    pub(super) fn give_up_idle(&mut self, id: SlotId, idle: Duration) -> Option<Duration> {
+        let slot = self.slots.iter_mut().find(|slot| slot.id == id)?;
+        slot.owner.as_ref()?;
+        if !slot.is_idle() {
+            return Some(idle);
+        }
+        let left = idle.saturating_sub(slot.used.elapsed());
+        slot.retiring |= left.is_zero();
+        Some(left)
+    }
+
+    /// A call that is alone asks its client, until [`answered`](Self::answered). As many of one principal may as it may have
+    /// processes, and twice as many of all as there may be.
     pub(super) fn ask(&mut self, id: SlotId) -> Result<(), TooManyAsk> {
         let Some(slot) = self.slots.iter().find(|slot| slot.id == id) else {
             return Ok(());
@@ -162,7 +209,7 @@ impl Placement {
             let asking = self.slots.iter().filter(|slot| slot.questions > 0);
             let own = asking.clone().filter(|other| other.taken == slot.taken);
             let (own, all) = (own.count(), asking.count());
-            if own >= self.limit {
+            if own >= self.of_owner {
                 return Err(TooManyAsk::OfPrincipal(own));
             }
             if all >= 2 * self.limit {
@@ -190,46 +237,83 @@ impl Placement {
         self.take_turns();
         let mut plan = Plan::default();
         let mut unplaced = Vec::new();
-        let (mut lonely, mut apart) = (0, Vec::new());
+        let mut demands = Demands::default();
         let others = self.slots.iter().filter(|slot| !slot.lead).count();
         let asking = self.slots.iter().filter(|slot| slot.questions > 0).count();
         let most = self.limit + asking + usize::from(self.has_apart());
-        let room = most.saturating_sub(1 + others + self.starting);
+        let room = most.saturating_sub(self.of_lead + others + self.starting);
         for (waiter, mut want) in std::mem::take(&mut self.waiting) {
             if want.may_share {
                 want.apart = want.apart.filter(|key| self.has_room_apart(key, most));
             }
             // Processes that empty themselves for those who wait longer take nobody else.
-            let reserved = self.emptiest(lonely);
+            let reserved = self.emptiest(demands.lonely(&want.owner), &want.owner);
             if let Some(slot) = self.find(&want, &reserved, most) {
                 let alone = want.alone && !slot.modern;
                 slot.taken = alone.then_some(want.principal);
                 slot.sharing += usize::from(!alone);
                 slot.apart = want.apart.filter(|_| !alone);
+                slot.owner = want.owner;
                 plan.granted.push((waiter, slot.id, alone));
             } else {
-                match &want.apart {
-                    Some(key) if !want.alone => add_caller(&mut apart, key),
-                    _ => lonely += usize::from(want.alone),
-                }
+                demands.add(&want);
                 unplaced.push((waiter, want));
             }
         }
-        // One more process is enough for any number that share, and for all that one caller has apart.
-        let shares = |(_, want): &(WaiterId, Want)| !want.alone && want.apart.is_none();
-        let needed = lonely + apart.len() + usize::from(unplaced.iter().any(shares));
-        plan.start = room.min(needed.saturating_sub(self.starting));
+        let needed = demands.processes(|owner| self.room_of(owner));
+        let wanted = needed.saturating_sub(self.starting);
+        plan.start = room.min(wanted);
         self.starting += plan.start;
+        self.give_up_for_others(wanted - plan.start, &demands);
         let barred = unplaced
             .iter()
             .map(|(_, want)| want)
             .filter(|want| want.alone);
         self.retire_for(barred.skip(self.starting));
         self.waiting = unplaced.into();
-        self.retire_surplus((1 + others + self.starting).saturating_sub(most));
+        self.retire_surplus((self.of_lead + others + self.starting).saturating_sub(most));
         let done = |slot: &&ProcessSlot| slot.retiring && slot.is_idle();
         plan.retired = self.slots.iter().filter(done).map(|slot| slot.id).collect();
         plan
+    }
+
+    /// How many processes an owner may have besides those that it has.
+    fn room_of(&self, owner: &Option<FailureKey>) -> usize {
+        let Some(owner) = owner else {
+            return usize::MAX;
+        };
+        let own = self.slots.iter().filter(|slot| slot.is_of(owner));
+        let own = own.filter(|slot| slot.questions == 0 && !slot.retiring);
+        self.of_owner.saturating_sub(own.count())
+    }
+
+    /// Gives up so many idle processes of owners who have no call that waits.
+    fn give_up_for_others(&mut self, count: usize, demands: &Demands) {
+        let going = |slot: &&ProcessSlot| slot.owner.is_some() && slot.retiring;
+        for _ in self.slots.iter().filter(going).count()..count {
+            let mut owners = Vec::<(FailureKey, usize)>::new();
+            for owner in self.slots.iter().filter_map(|slot| slot.owner) {
+                match owners
+                    .iter_mut()
+                    .find(|(other, _)| other.is_of_caller_of(&owner))
+                {
+                    Some((_, count)) => *count += 1,
+                    None => owners.push((owner, 1)),
+                }
+            }
+            let spare = self.slots.iter_mut().filter_map(|slot| {
+                let owner = slot.owner?;
+                let (_, has) = owners
+                    .iter()
+                    .find(|(other, _)| other.is_of_caller_of(&owner))?;
+                let is_spare = slot.is_idle() && !slot.retiring && !demands.are_of(&owner);
+                is_spare.then_some((*has, std::cmp::Reverse(slot.used), slot))
+            });
+            match spare.max_by_key(|(has, used, _)| (*has, *used)) {
+                Some((_, _, slot)) => slot.retiring = true,
+                None => return,
+            }
+        }
     }
 
     /// Whether a call runs apart, or is to.
@@ -275,10 +359,18 @@ impl Placement {
     fn find(&mut self, want: &Want, reserved: &[SlotId], most: usize) -> Option<&mut ProcessSlot> {
         let has_room = |key: &FailureKey| self.has_room_apart(key, most);
         let is_open = want.apart.as_ref().is_none_or(has_room);
-        let fits =
-            |slot: &&mut ProcessSlot| slot.fits(want) && is_open && !reserved.contains(&slot.id);
+        let may_take_new = self.room_of(&want.owner) > 0;
+        let fits = |slot: &&mut ProcessSlot| {
+            let has_owner = slot.owner.is_some() == want.owner.is_some();
+            let is_there = slot.fits(want) && (has_owner || may_take_new);
+            is_there && is_open && !reserved.contains(&slot.id)
+        };
         let fitting = self.slots.iter_mut().filter(fits);
-        if want.alone {
+        if want.owner.is_some() {
+            // The owner's oldest, which knows most of what the owner did.
+            let taken = |slot: &&mut ProcessSlot| slot.sharing == 0 && !want.alone;
+            fitting.min_by_key(|slot| (slot.owner.is_none(), taken(slot), slot.id))
+        } else if want.alone {
             // The last one, so that the first is left for those who share.
             fitting.last()
         } else if want.apart.is_some() {
@@ -289,11 +381,14 @@ impl Placement {
         }
     }
 
-    fn emptiest(&self, count: usize) -> Vec<SlotId> {
+    fn emptiest(&self, count: usize, owner: &Option<FailureKey>) -> Vec<SlotId> {
         if count == 0 {
             return Vec::new();
         }
-        let emptying = |slot: &&ProcessSlot| slot.taken.is_none() && !slot.modern && !slot.retiring;
+        let emptying = |slot: &&ProcessSlot| {
+            let is_own = owner.as_ref().is_none_or(|owner| slot.is_of(owner));
+            is_own && slot.taken.is_none() && !slot.modern && !slot.retiring
+        };
         let mut slots: Vec<&ProcessSlot> = self.slots.iter().filter(emptying).collect();
         slots.sort_by_key(|slot| slot.sharing);
         slots.iter().take(count).map(|slot| slot.id).collect()
@@ -327,8 +422,16 @@ impl ProcessSlot {
         self.taken.is_none() && self.sharing == 0
     }
 
+    fn is_of(&self, owner: &FailureKey) -> bool {
+        self.owner.is_some_and(|own| own.is_of_caller_of(owner))
+    }
+
     fn fits(&self, want: &Want) -> bool {
-        if self.retiring {
+        let is_others = match &want.owner {
+            Some(owner) => self.lead || self.owner.is_some() && !self.is_of(owner),
+            None => self.owner.is_some(),
+        };
+        if self.retiring || is_others {
             return false;
         }
         if want.alone && !self.modern {
@@ -343,6 +446,9 @@ impl ProcessSlot {
     }
 
     fn bars(&self, want: &Want) -> bool {
+        if self.owner.is_some() && !want.owner.is_some_and(|owner| self.is_of(&owner)) {
+            return false;
+        }
         match &self.quarantine {
             Quarantine::None => false,
             Quarantine::AllBut(session) => want.session.as_ref() != Some(session),
@@ -352,7 +458,7 @@ impl ProcessSlot {
 }
 
 /// Counts callers once each.
-fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
+pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
     if !callers.iter().any(|other| other.is_of_caller_of(key)) {
         callers.push(*key);
     }

@@ -9,14 +9,15 @@ use parking_lot::Mutex;
 use shoal_ports::{CallFailure, CallOutcome, FailureKey};
 use shoal_protocol::{Era, RpcError, code};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::crashes::{Admission, Crashes, Occupants};
 use super::placement::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::CallContext;
 use crate::upstream::{
-    Connection, ConnectionShare, Launcher, Lead, OpenQuestion, Quarantine, RestartDelay,
-    SHORT_PAUSE,
+    Binding, Connection, ConnectionShare, Launcher, Lead, ModernSide, OpenQuestion, Quarantine,
+    RestartDelay, SHORT_PAUSE, StartError,
 };
 
 /// What a call is told that has waited for a process too long.
@@ -24,12 +25,24 @@ const BUSY: &str = "all processes of the server are busy";
 /// When a question that was refused may be put again, about.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The shared processes of a backend.
+/// How often a process is looked at that nobody uses, at most.
+const SHORTEST_IDLE: Duration = Duration::from_millis(10);
+
+/// The shared processes of a backend, opened in one way.
 pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
+    opening: PoolOpening,
     state: Mutex<State>,
     /// Tells that a call waits for a process.
     wanted: Notify,
+}
+
+/// How the processes of a pool are opened.
+pub(super) enum PoolOpening {
+    /// Like the lead, which the supervisor keeps running among them.
+    BesideLead(Binding),
+    /// In the modern era, beside a server that was opened as a legacy one.
+    Modern(Arc<ModernSide>),
 }
 
 struct State {
@@ -91,13 +104,17 @@ struct WaiterGuard<'a> {
 
 impl ProcessPool {
     /// No process yet.
-    pub(super) fn new(launcher: Arc<Launcher>, processes: usize) -> Self {
+    pub(super) fn new(launcher: Arc<Launcher>, placement: Placement, opening: PoolOpening) -> Self {
+        let (placement, down) = match opening {
+            PoolOpening::BesideLead(_) => (placement, Some(Down::stays("the server is starting"))),
+            PoolOpening::Modern(_) => (placement.without_lead(), None),
+        };
         let state = State {
-            placement: Placement::new(processes),
+            placement,
             processes: HashMap::new(),
             waiters: HashMap::new(),
             last_id: 0,
-            down: Some(Down::stays("the server is starting")),
+            down,
             restart_delay: RestartDelay::of(&launcher.settings),
             crashes: Crashes::new(
                 launcher.settings.restart_delay,
@@ -108,6 +125,7 @@ impl ProcessPool {
             state: Mutex::new(state),
             wanted: Notify::new(),
             launcher,
+            opening,
         }
     }
 
@@ -140,7 +158,8 @@ impl ProcessPool {
                 return Err(CallFailure::overloaded(reason, pause));
             }
         };
-        want.apart = apart.then_some(key);
+        // An owner's processes are apart from others' anyway.
+        want.apart = (apart && want.owner.is_none()).then_some(key);
         want.may_share = !certain;
         let (sender, mut granted) = oneshot::channel();
         let id = {
@@ -226,9 +245,22 @@ impl ProcessPool {
         self.proceed();
         let (pool, over) = (self.clone(), process.over());
         tokio::spawn(async move {
-            over.cancelled().await;
+            pool.attend(id, &over).await;
             pool.leave(id);
         });
+    }
+
+    /// Waits for the end of a process, and sees to it that one ends that its owner does not use.
+    async fn attend(self: &Arc<Self>, id: SlotId, over: &CancellationToken) {
+        let longest = self.launcher.settings.session_idle.max(SHORTEST_IDLE);
+        let mut wait = longest;
+        while timeout(wait, over.cancelled()).await.is_err() {
+            let left = self.state.lock().placement.give_up_idle(id, longest);
+            wait = left.filter(|left| !left.is_zero()).unwrap_or(longest);
+            if left == Some(Duration::ZERO) {
+                self.proceed();
+            }
+        }
     }
 
     fn leave(self: &Arc<Self>, id: SlotId) {
@@ -263,7 +295,11 @@ impl ProcessPool {
 
     async fn grow(self: Arc<Self>) {
         let began = Instant::now();
-        match self.launcher.launch(&self.launcher.settings.shared).await {
+        let opened = match &self.opening {
+            PoolOpening::BesideLead(binding) => self.launcher.launch(binding).await,
+            PoolOpening::Modern(side) => side.open().await,
+        };
+        match opened {
             Ok(process) => {
                 self.state.lock().placement.started();
                 self.join(&process, false);
@@ -271,9 +307,9 @@ impl ProcessPool {
             Err(error) => {
                 let stderr = self.launcher.stderr();
                 tracing::warn!(target: "shoal::stdio", %error, stderr, "another server process could not be started");
-                let pause = self.state.lock().restart_delay.after_failure(began);
+                let pause = self.state.lock().not_started(began, &error, &self.opening);
                 sleep(pause).await;
-                self.state.lock().placement.started();
+                self.state.lock().may_start(&self.opening);
                 self.proceed();
             }
         }
@@ -336,6 +372,31 @@ impl State {
     fn dismiss(&mut self) {
         for (id, _) in self.waiters.drain() {
             self.placement.forget(id);
+        }
+    }
+
+    /// A process could not be started: how long to wait before the next one.
+    fn not_started(
+        &mut self,
+        began: Instant,
+        error: &StartError,
+        opening: &PoolOpening,
+    ) -> Duration {
+        // Where there is a lead, it says so.
+        if matches!(opening, PoolOpening::Modern(_)) {
+            self.down = Some(Down::stays(&error.to_string()));
+            if self.unavailable().is_some() {
+                self.dismiss();
+            }
+        }
+        self.restart_delay.after_failure(began)
+    }
+
+    /// The pause after that is over.
+    fn may_start(&mut self, opening: &PoolOpening) {
+        self.placement.started();
+        if matches!(opening, PoolOpening::Modern(_)) {
+            self.down = None;
         }
     }
 

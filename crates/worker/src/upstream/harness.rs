@@ -24,6 +24,8 @@ use crate::backend::CallLine;
 use crate::{Backend, BackendState, CallContext, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than a call takes to its process.
+pub(crate) const SOON: Duration = Duration::from_millis(100);
 /// How long a call may wait for a process.
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -187,6 +189,14 @@ pub(crate) fn error(outcome: CallOutcome) -> RpcError {
 pub(crate) fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(pid: &Value, signal: &str) {
+    let sent = std::process::Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
 }
 
 /// Waits until something holds.

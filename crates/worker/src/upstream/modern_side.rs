@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::error::RequestError;
+use super::error::{RequestError, StartError};
 use super::launcher::Launcher;
 use super::link::Link;
 use super::restart_delay::RestartDelay;
@@ -31,7 +31,7 @@ const INVALID_RESULT: &str = "Handler returned an invalid result";
 /// What other SDKs say of this result in particular, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 
-/// The modern connection, opened when a call needs it.
+/// What is known of a server's modern side, and the connection to it where its callers share one.
 pub(crate) struct ModernSide {
     launcher: Arc<Launcher>,
     connection: tokio::sync::Mutex<ModernConnection>,
@@ -195,7 +195,21 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// The connection, opened if there is none.
+    /// Opens a modern connection, and remembers whether the server can have one.
+    ///
+    /// # Errors
+    /// It could not be opened.
+    pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
+        let opened = self.launcher.launch_modern().await;
+        let mut support = self.support.lock();
+        match &opened {
+            Ok(_) => support.seen = true,
+            Err(error) => support.absent = !support.seen && error.may_come_of_opening(),
+        }
+        opened
+    }
+
+    /// The connection that all callers share, opened if there is none.
     ///
     /// # Errors
     /// It could not be opened, and nothing was executed over it.
@@ -239,16 +253,12 @@ impl ModernSide {
                 "the server's modern connection failed and is opened again soon",
             ));
         }
-        match self.launcher.launch_modern().await {
+        match self.open().await {
             Ok(connection) => {
-                self.support.lock().seen = true;
                 running.connection = Some(connection.clone());
                 Ok(connection)
             }
             Err(error) => {
-                let mut support = self.support.lock();
-                support.absent = !support.seen && error.may_come_of_opening();
-                drop(support);
                 tracing::warn!(target: "shoal::upstream", %error, "a modern connection to the server could not be opened");
                 running.not_before = Instant::now() + running.restart_delay.after_failure(began);
                 Err(CallFailure::not_executed(error.to_string()))

@@ -22,7 +22,8 @@ use crate::{BackendState, CallContext};
 pub(crate) struct Server {
     /// Opens its connections.
     pub(crate) launcher: Arc<Launcher>,
-    modern_side: Arc<ModernSide>,
+    /// What is known of its modern side.
+    pub(crate) modern_side: Arc<ModernSide>,
     state: watch::Receiver<BackendState>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -67,36 +68,37 @@ impl Server {
         self.launcher.restarts.load(Ordering::Relaxed)
     }
 
-    /// Runs a call as `here` does, or over the modern connection where it belongs there.
+    /// Runs a call as `here` does, or as `modern` does where it belongs to the server's modern side.
     pub(crate) async fn run(
         &self,
         call: &Call,
-        context: &CallContext,
         here: impl Future<Output = Result<CallOutcome, CallFailure>> + Send,
+        modern: impl Future<Output = Result<CallOutcome, CallFailure>> + Send,
     ) -> CallOutcome {
-        let outcome = self.try_run(call, context, here).await;
+        let outcome = self.try_run(call, here, modern).await;
         outcome.unwrap_or_else(CallOutcome::Failed)
     }
 
     async fn try_run(
         &self,
         call: &Call,
-        context: &CallContext,
         here: impl Future<Output = Result<CallOutcome, CallFailure>> + Send,
+        modern: impl Future<Output = Result<CallOutcome, CallFailure>> + Send,
     ) -> Result<CallOutcome, CallFailure> {
         if self.launcher.closing.is_cancelled() {
             return Err(CallFailure::not_executed("the server is shutting down"));
         }
         if self.modern_side.takes(call) {
-            let answered = self.run_modern(call, context).await;
+            let answered = modern.await;
             // It takes nothing more if the server has just turned out to be legacy only.
             if answered.is_ok() || self.modern_side.takes(call) {
                 return answered;
             }
+            return here.await;
         }
         let outcome = here.await?;
         if self.modern_side.is_wanted_by(call, &outcome)
-            && let Ok(answered) = self.run_modern(call, context).await
+            && let Ok(answered) = modern.await
         {
             if !is_unknown_method(&answered) {
                 self.modern_side.remember(call);
@@ -106,7 +108,8 @@ impl Server {
         Ok(outcome)
     }
 
-    async fn run_modern(
+    /// Runs a call over the modern connection that all callers share.
+    pub(crate) async fn run_modern(
         &self,
         call: &Call,
         context: &CallContext,

@@ -1,5 +1,8 @@
+use std::time::Duration;
+
 use shoal_ports::{FailureKey, Principal, SessionId};
 use shoal_protocol::Method;
+use tokio::time::advance;
 
 use super::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::upstream::Quarantine;
@@ -16,6 +19,7 @@ fn shared() -> Want {
         may_share: false,
         principal: Principal::anonymous(),
         session: None,
+        owner: None,
     }
 }
 
@@ -26,6 +30,7 @@ fn alone(session: &str) -> Want {
         may_share: false,
         principal: Principal::new(session),
         session: Some(SessionId::new(session)),
+        owner: None,
     }
 }
 
@@ -257,4 +262,99 @@ fn a_suspect_without_a_process_apart_shares() {
         placement.wait(WaiterId(waiter), want);
     }
     assert_eq!(granted(&mut placement), [(3, A)]);
+}
+
+/// A caller's call.
+fn owned(name: &str, alone: bool) -> Want {
+    let mut want = self::alone(name);
+    want.alone = alone;
+    let client = Client::named(name);
+    want.owner = Some(FailureKey::of(
+        &client.caller,
+        &Method::ToolsCall,
+        Some("t"),
+    ));
+    want
+}
+
+#[test]
+fn an_owner_keeps_its_process_and_takes_no_others() {
+    let mut placement = Placement::owned(3, 2);
+    placement.join(A, true, false);
+    placement.wait(WaiterId(1), owned("x", false));
+    placement.wait(WaiterId(2), owned("x", false));
+    placement.wait(WaiterId(3), owned("y", false));
+    // One for each owner, although the lead is free.
+    assert_eq!(plan(&mut placement).start, 2);
+    for slot in [B, C] {
+        placement.started();
+        placement.join(slot, false, false);
+    }
+    assert_eq!(granted(&mut placement), [(1, B), (2, B), (3, C)]);
+    for slot in [B, B, C] {
+        placement.release(slot, false);
+    }
+    placement.wait(WaiterId(4), owned("y", false));
+    assert_eq!(granted(&mut placement), [(4, C)]);
+}
+
+#[test]
+fn an_owner_has_few_processes_and_others_get_theirs() {
+    let mut placement = Placement::owned(4, 2);
+    placement.join(A, true, false);
+    for waiter in 1..=5 {
+        placement.wait(WaiterId(waiter), owned("x", true));
+    }
+    assert_eq!(plan(&mut placement).start, 2);
+    for slot in [B, C] {
+        placement.started();
+        placement.join(slot, false, false);
+    }
+    assert_eq!(granted(&mut placement), [(1, B), (2, C)]);
+    placement.wait(WaiterId(6), owned("y", false));
+    assert_eq!(plan(&mut placement).start, 1);
+    placement.started();
+    placement.join(SlotId(4), false, false);
+    assert_eq!(granted(&mut placement), [(6, SlotId(4))]);
+}
+
+#[test]
+fn an_idle_process_is_given_up_for_an_owner_that_has_none() {
+    let mut placement = Placement::owned(3, 2);
+    placement.join(A, true, false);
+    placement.wait(WaiterId(1), owned("x", true));
+    placement.wait(WaiterId(2), owned("x", true));
+    assert_eq!(plan(&mut placement).start, 2);
+    for slot in [B, C] {
+        placement.started();
+        placement.join(slot, false, false);
+    }
+    assert_eq!(granted(&mut placement), [(1, B), (2, C)]);
+    placement.wait(WaiterId(3), owned("y", false));
+    let full = plan(&mut placement);
+    assert_eq!((full.start, full.retired), (0, vec![]), "none is idle");
+    placement.release(C, true);
+    assert_eq!(plan(&mut placement).retired, [C]);
+    placement.leave(C);
+    assert_eq!(plan(&mut placement).start, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owners_process_is_given_up_when_it_is_idle() {
+    let idle = Duration::from_secs(10);
+    let mut placement = Placement::owned(3, 2);
+    placement.join(A, true, false);
+    placement.join(B, false, false);
+    placement.wait(WaiterId(1), owned("x", false));
+    assert_eq!(granted(&mut placement), [(1, B)]);
+    advance(idle).await;
+    assert_eq!(placement.give_up_idle(B, idle), Some(idle), "it is used");
+    placement.release(B, false);
+    advance(idle / 2).await;
+    assert_eq!(placement.give_up_idle(B, idle), Some(idle / 2));
+    assert_eq!(plan(&mut placement).retired, []);
+    advance(idle).await;
+    placement.give_up_idle(B, idle);
+    assert_eq!(placement.give_up_idle(A, idle), None, "nobody has the lead");
+    assert_eq!(plan(&mut placement).retired, [B]);
 }

@@ -211,7 +211,9 @@ async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
     let file = scratch("idle");
     let busy_pid = pid(&busy).await.to_string();
     let hanging = running.spawn(&busy, "hang", json!({ "file": file.to_str() }));
-    running.call(&busy, "echo", json!({ "text": "it runs" })).await;
+    running
+        .call(&busy, "echo", json!({ "text": "it runs" }))
+        .await;
     // This process is used later than the other one, so it would be the last to end.
     let idle_pid = pid(&idle).await.to_string();
     eventually("the idle process is over", || !is_running(&idle_pid)).await;

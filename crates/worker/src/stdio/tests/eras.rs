@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{Call, CallOutcome, Durability, ResourceUpdated};
+use shoal_ports::{Call, CallFailure, CallOutcome, Durability, ResourceUpdated};
 use shoal_protocol::{Method, RawJson};
 
-use super::harness::{Client, Scratch, TestBackend, fixture, scratch, text};
+use super::harness::{Client, SOON, Scratch, TestBackend, failure, fixture, scratch, signal, text};
 use crate::{EraChoice, Isolation, StdioBackend, StdioConfig};
 
 #[tokio::test]
@@ -205,6 +205,59 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         // Tried once in the legacy way, and known from then on.
         let expected = ["legacy", &older, "modern", newer, newer, newer, newer];
         assert_eq!(traced(&trace), expected);
+    }
+}
+
+/// One whose calls run in the modern era.
+fn one_of_the_modern_side(name: &str) -> Client {
+    Client::modern(name, r#"{"elicitation":{}}"#)
+}
+
+#[tokio::test]
+async fn a_caller_that_ends_the_modern_process_keeps_nobody_else_from_it() {
+    let (mut config, _trace) = dual();
+    config.isolation = Isolation::Shared;
+    config.restart_delay = Duration::from_secs(10).into();
+    config.max_restart_delay = Duration::from_secs(60).into();
+    let running = TestBackend::start(config).await;
+    let [mallory, alice] = ["mallory", "alice"].map(one_of_the_modern_side);
+    for round in 0..4 {
+        let died = failure(running.call(&mallory, "die_required", json!({})).await);
+        match (&died, round) {
+            (CallFailure::OutcomeUnknown { .. }, 0) => {}
+            (CallFailure::Overloaded { retry_after, .. }, 1..) => {
+                assert!(*retry_after > Duration::from_secs(1), "{died:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        for client in [&alice, &mallory] {
+            text(&running.call(client, "pid_required", json!({})).await);
+        }
+    }
+}
+
+/// A process that reads nothing more has one call half written, and another one not at all.
+#[tokio::test]
+async fn a_call_that_the_modern_process_never_read_runs_in_another_one() {
+    for isolation in [Isolation::Shared, Isolation::Session] {
+        let (mut config, _trace) = dual();
+        config.isolation = isolation;
+        let running = TestBackend::start(config).await;
+        let client = one_of_the_modern_side("a");
+        let pid = text(&running.call(&client, "pid_required", json!({})).await);
+        signal(&pid, "-STOP");
+        let long = "x".repeat(1 << 20);
+        let half = running.spawn(&client, "pid_required", json!({ "pad": long }));
+        tokio::time::sleep(SOON).await;
+        let unread = running.spawn(&client, "pid_required", json!({}));
+        tokio::time::sleep(SOON).await;
+        signal(&pid, "-KILL");
+        let half = failure(half.await.unwrap());
+        assert!(
+            matches!(half, CallFailure::OutcomeUnknown { .. }),
+            "{half:?}"
+        );
+        assert_ne!(text(&unread.await.unwrap()), pid);
     }
 }
 

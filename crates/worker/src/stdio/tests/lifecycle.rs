@@ -7,12 +7,9 @@ use serde_json::json;
 use shoal_ports::{CallFailure, Secret};
 
 use super::harness::{
-    Client, TestBackend, eventually, failure, fixture, is_running, scratch, text,
+    Client, SOON, TestBackend, eventually, failure, fixture, is_running, scratch, signal, text,
 };
 use crate::{Isolation, StdioBackend, StdioConfig};
-
-/// Longer than a call takes to its process.
-const SOON: Duration = Duration::from_millis(100);
 
 fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap()
@@ -60,19 +57,13 @@ async fn a_call_that_its_process_never_read_runs_in_another_one() {
         let running = TestBackend::start(config).await;
         let client = Client::named("a");
         let pid = text(&running.call(&client, "pid", json!({})).await);
-        let signal = |signal: &str| {
-            let sent = std::process::Command::new("kill")
-                .args([signal, &pid.to_string()])
-                .status();
-            assert!(sent.unwrap().success());
-        };
-        signal("-STOP");
+        signal(&pid, "-STOP");
         let long = "x".repeat(1 << 20);
         let half = running.spawn(&client, "echo", json!({ "text": long }));
         tokio::time::sleep(SOON).await;
         let unread = running.spawn(&client, "pid", json!({}));
         tokio::time::sleep(SOON).await;
-        signal("-KILL");
+        signal(&pid, "-KILL");
         let half = failure(half.await.unwrap());
         assert!(
             matches!(half, CallFailure::OutcomeUnknown { .. }),

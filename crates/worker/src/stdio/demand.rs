@@ -1,0 +1,69 @@
+//! How many more processes the calls need that found none.
+
+use shoal_ports::FailureKey;
+
+use super::placement::{Want, add_caller};
+
+/// What calls that found no process need, by owner.
+#[derive(Default)]
+pub(super) struct Demands(Vec<Demand>);
+
+/// What one owner's calls need, or all calls where processes have no owners.
+struct Demand {
+    owner: Option<FailureKey>,
+    /// Calls that must be alone.
+    lonely: usize,
+    /// Callers whose calls run apart.
+    apart: Vec<FailureKey>,
+    /// Whether others wait too.
+    shares: bool,
+}
+
+impl Demands {
+    /// A call found no process.
+    pub(super) fn add(&mut self, want: &Want) {
+        let at = self.at(&want.owner).unwrap_or_else(|| {
+            self.0.push(Demand {
+                owner: want.owner,
+                lonely: 0,
+                apart: Vec::new(),
+                shares: false,
+            });
+            self.0.len() - 1
+        });
+        let demand = &mut self.0[at];
+        match &want.apart {
+            _ if want.alone => demand.lonely += 1,
+            Some(key) => add_caller(&mut demand.apart, key),
+            None => demand.shares = true,
+        }
+    }
+
+    /// How many calls of an owner must be alone.
+    pub(super) fn lonely(&self, owner: &Option<FailureKey>) -> usize {
+        self.at(owner).map_or(0, |at| self.0[at].lonely)
+    }
+
+    /// Whether an owner's calls are among them.
+    pub(super) fn are_of(&self, owner: &FailureKey) -> bool {
+        self.at(&Some(*owner)).is_some()
+    }
+
+    /// The processes that would do, where each owner has room for so many. One is enough for any number of calls that share,
+    /// and for all that one caller has apart.
+    pub(super) fn processes(&self, room: impl Fn(&Option<FailureKey>) -> usize) -> usize {
+        let needs = |demand: &Demand| {
+            let needed = demand.lonely + demand.apart.len() + usize::from(demand.shares);
+            needed.min(room(&demand.owner))
+        };
+        self.0.iter().map(needs).sum()
+    }
+
+    fn at(&self, owner: &Option<FailureKey>) -> Option<usize> {
+        let is_of = |demand: &Demand| match (&demand.owner, owner) {
+            (Some(one), Some(other)) => one.is_of_caller_of(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        self.0.iter().position(is_of)
+    }
+}
