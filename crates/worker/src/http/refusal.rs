@@ -42,7 +42,7 @@ pub(super) async fn read(answer: Response, refused: Refused) -> Refusal {
     if let Some(target) = redirect_target(&answer) {
         let told =
             format!("the server answers with a redirect to {target}: set url to it ({status})");
-        return Refusal::Outcome(error(RpcError::internal(told)));
+        return Refusal::Outcome(RequestOutcome::Rejected(RpcError::internal(told)));
     }
     let body = collect(answer, BODY).await.unwrap_or_default();
     judge(status, &headers, body, refused)
@@ -77,7 +77,8 @@ fn judge(
         return Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error)));
     }
     let retry_after = retry_after(headers);
-    let told = |what: &str| error(RpcError::internal(format!("{what} ({status})")));
+    let told =
+        |what: &str| RequestOutcome::Rejected(RpcError::internal(format!("{what} ({status})")));
     Refusal::Outcome(match status {
         StatusCode::TOO_MANY_REQUESTS => busy("takes no more requests", retry_after),
         StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
@@ -164,7 +165,9 @@ mod tests {
 
     fn message(refusal: Refusal) -> String {
         match refusal {
-            Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error))) => error.message,
+            Refusal::Outcome(
+                RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error),
+            ) => error.message,
             Refusal::Outcome(outcome) | Refusal::PerhapsForgotten(outcome) => panic!("{outcome:?}"),
             Refusal::Forgotten => panic!("forgotten"),
         }

@@ -8,7 +8,7 @@ use reqwest::{RequestBuilder, Url};
 use serde::Deserialize;
 use shoal_outbound::{Client, collect};
 use shoal_ports::{CallFailure, CallOutcome, Caller, shown};
-use shoal_protocol::{Outcome, RpcError};
+use shoal_protocol::RpcError;
 
 use super::tokens::{Token, Tokens};
 use super::{TokenExchangeConfig, check_url, read_secret};
@@ -219,7 +219,7 @@ impl From<NoToken> for CallOutcome {
 impl From<NoToken> for RequestOutcome {
     fn from(none: NoToken) -> Self {
         match none {
-            NoToken::Refused(why) => Self::Answered(Outcome::Error(RpcError::internal(why))),
+            NoToken::Refused(why) => Self::Rejected(RpcError::internal(why)),
             NoToken::Away(why) => Self::Refused(CallFailure::overloaded(why, AWAY)),
         }
     }

@@ -119,7 +119,9 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
             CallOutcome::Result(with_content(result))
         }
         RequestOutcome::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
-        RequestOutcome::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
+        RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
+            CallOutcome::Error(error)
+        }
         // The call has run, and its server is well: to run it again would end the same.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),

@@ -164,7 +164,8 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
     let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
     let mut refused = match early {
-        Ok(RequestOutcome::Answered(Outcome::Error(error))) => Some(error),
+        Ok(RequestOutcome::Answered(Outcome::Error(error))) => Some(StartError::Refused(error)),
+        Ok(RequestOutcome::Rejected(error)) => Some(StartError::Rejected(error)),
         Ok(answer) => return settle_legacy(link, answer).await,
         Err(_) => None,
     };
@@ -175,7 +176,11 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         // it answers `initialize` before it refuses the other.
         late = initialize.outcome(), if waits => match late {
             RequestOutcome::Answered(Outcome::Error(error)) => {
-                refused = Some(error);
+                refused = Some(StartError::Refused(error));
+                discover.outcome().await
+            }
+            RequestOutcome::Rejected(error) => {
+                refused = Some(StartError::Rejected(error));
                 discover.outcome().await
             }
             late => return settle_legacy(link, late).await,
@@ -184,7 +189,7 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
     };
     match (judge(answer), refused) {
         // Both are refused: what it says to the older one is about the server, not about the method.
-        (Err(StartError::NotModern), Some(refused)) => Err(StartError::Refused(refused)),
+        (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
         // The answer to `initialize` may still come.
         (Err(StartError::NotModern), None) if waits => {
             let late = initialize.outcome().await;
@@ -224,6 +229,7 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         RequestOutcome::Answered(Outcome::Error(error)) => return Err(StartError::Refused(error)),
+        RequestOutcome::Rejected(error) => return Err(StartError::Rejected(error)),
         RequestOutcome::TooLarge | RequestOutcome::Unreadable(_) => {
             return Err(StartError::Malformed);
         }
@@ -261,6 +267,7 @@ fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         RequestOutcome::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
+        RequestOutcome::Rejected(error) => return Err(StartError::Rejected(error)),
         RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
             return Err(busy(&failure));

@@ -46,6 +46,9 @@ pub(crate) enum StartError {
     /// It answered the handshake with an error.
     #[error("it refused the handshake: {0}")]
     Refused(RpcError),
+    /// It did not take the handshake at all, whatever that says: it wants other credentials, say.
+    #[error("it refused the handshake: {0}")]
+    Rejected(RpcError),
     /// It answered the handshake with something else.
     #[error("it answered the handshake with something that is not a result")]
     Malformed,
@@ -74,6 +77,7 @@ impl StartError {
                 | Self::NotModern
                 | Self::Malformed
                 | Self::Refused(_)
+                | Self::Rejected(_)
         )
     }
 }

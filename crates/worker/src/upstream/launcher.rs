@@ -211,16 +211,27 @@ impl Launcher {
         let mut form = known_form;
         if opening != Opening::Modern
             && let Err(error) = &attempt
-            && error.may_come_of_form()
         {
-            for plainer in Self::plainer_forms(&detected) {
+            let ended = matches!(error, StartError::Ended { .. });
+            for plainer in self.plainer_forms(&detected, error) {
                 form = plainer;
-                let opening = Opening::Legacy(form);
-                if let Ok(connection) = self.attempt(binding, opening, watches).await {
+                let Ok(connection) = self.attempt(binding, Opening::Legacy(form), watches).await
+                else {
+                    continue;
+                };
+                attempt = Ok(connection);
+                // What ended may have had another reason, which is over.
+                if ended
+                    && let Ok(newest) = self
+                        .attempt(binding, Opening::Legacy(Form::Newest), watches)
+                        .await
+                {
+                    form = Form::Newest;
+                    attempt = Ok(newest);
+                } else {
                     tracing::info!(target: "shoal::upstream", ?form, "the server takes initialize only in a plainer form");
-                    attempt = Ok(connection);
-                    break;
                 }
+                break;
             }
         }
         if opening == Opening::Either(patience)
@@ -242,9 +253,18 @@ impl Launcher {
     }
 
     /// The forms of `initialize` to try after the newest one failed so: all of them at first, and later one for each failure.
-    fn plainer_forms(detected: &DetectedEra) -> Vec<Form> {
+    fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<Form> {
+        let ended = matches!(error, StartError::Ended { .. });
+        let may_help = match ended {
+            // A process may die of what it reads.
+            true => self.transport.has_servers_of_their_own(),
+            false => error.may_come_of_form(),
+        };
         match detected.failed_since {
+            _ if !may_help => Vec::new(),
             true => vec![detected.form.next_plainer()],
+            // Each takes another start, so the form that says the least is left for the next failure.
+            false if ended => vec![Form::Memberless, Form::WithoutElicitation],
             false => Form::PLAINER.to_vec(),
         }
     }

@@ -351,7 +351,9 @@ impl RequestHandle {
     pub(crate) async fn result(mut self) -> Result<RawJson, RequestError> {
         match self.outcome().await {
             RequestOutcome::Answered(Outcome::Result(result)) => Ok(result),
-            RequestOutcome::Answered(Outcome::Error(error)) => Err(RequestError::Rpc(error)),
+            RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
+                Err(RequestError::Rpc(error))
+            }
             RequestOutcome::TooLarge => Err(RequestError::TooLarge),
             RequestOutcome::Unreadable(why) => Err(RequestError::Unreadable(why)),
             RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, SessionId};
-use shoal_protocol::{Method, Outcome, RawJson, RequestId};
+use shoal_protocol::{Method, Outcome, RawJson, RequestId, RpcError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
@@ -95,6 +95,8 @@ pub(crate) struct ServerRequest {
 pub(crate) enum RequestOutcome {
     /// The server answered.
     Answered(Outcome),
+    /// What is in front of the server, or its transport, refused the request: this is not the server's own answer.
+    Rejected(RpcError),
     /// The server answered with a message that is too long.
     TooLarge,
     /// The server answered with something that is no message: why not.

@@ -284,7 +284,9 @@ impl Sessions {
         let reason = error.to_string();
         match error {
             // It lives, and may let other callers do what it refuses one: whoever is told of a failure counts it against it.
-            StartError::Refused(_) if !self.launcher.transport.has_servers_of_their_own() => {
+            StartError::Refused(_) | StartError::Rejected(_)
+                if !self.launcher.transport.has_servers_of_their_own() =>
+            {
                 CallFailure::overloaded(reason, REFUSED)
             }
             _ => CallFailure::not_executed(reason),

@@ -1,14 +1,19 @@
 //! Calls, of both eras and with both kinds of answers; what is said of refusals.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome, Durability, Secret};
 use shoal_protocol::{Method, code};
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
 use super::harness::{Client, TestBackend, error, failure, text};
 use super::server::{Server, started};
-use crate::{EraChoice, HttpIsolation};
+use crate::{EraChoice, HttpConfig, HttpIsolation};
 
 #[tokio::test]
 async fn every_kind_of_server_is_called() {
@@ -53,7 +58,7 @@ async fn the_era_can_be_chosen() {
     let mut config = server.config();
     config.era = EraChoice::Legacy;
     let backend = started(config);
-    let running = TestBackend(std::sync::Arc::new(backend));
+    let running = TestBackend(Arc::new(backend));
     let state = running.state_where(|state| {
         state
             .detail
@@ -295,4 +300,46 @@ async fn an_answer_has_a_limit_in_bytes() {
             .await;
         assert_eq!(text(&next), "well");
     }
+}
+
+/// A server that wants credentials, and what it was sent.
+async fn unauthorized() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let noted = seen.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = Vec::new();
+            while !request.ends_with(b"}") && stream.read_buf(&mut request).await.unwrap_or(0) > 0 {
+            }
+            noted
+                .lock()
+                .push(String::from_utf8_lossy(&request).into_owned());
+            let refused =
+                b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            let _ = stream.write_all(refused).await;
+        }
+    });
+    (url, seen)
+}
+
+#[tokio::test]
+async fn a_refusal_that_is_not_the_servers_own_is_not_answered_by_other_forms() {
+    let (url, seen) = unauthorized().await;
+    let config = HttpConfig {
+        restart_delay: Duration::from_secs(60).into(),
+        max_restart_delay: Duration::from_secs(60).into(),
+        ..HttpConfig::new(url)
+    };
+    let running = TestBackend(Arc::new(started(config)));
+    let told = |detail: &String| detail.contains("credentials");
+    running
+        .state_where(|state| state.detail.as_ref().is_some_and(told))
+        .await;
+    let seen = seen.lock();
+    let opened = seen
+        .iter()
+        .filter(|request| request.contains(r#""initialize""#));
+    assert_eq!(opened.count(), 1, "{seen:?}");
 }

@@ -164,7 +164,8 @@ async fn a_caller_that_ends_processes_beside_others_soon_ends_only_its_own() {
 #[tokio::test]
 async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
-    // Each of the first three attempts fails twice: with either opening, and with the modern one.
+    // The first attempt fails with either opening, the modern one and two plainer forms. The second one fails with either
+    // opening, is refused the modern one, is taken in a plainer form and then as it is.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "legacy.py",
@@ -176,7 +177,10 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
         .state_where(|state| state.detail.as_ref().is_some_and(told))
         .await;
     running.catalog_where(|_| true).await;
-    assert_eq!(read(&counter).len(), 7);
+    assert_eq!(read(&counter).len(), 8);
+    let known = text(&running.call(&Client::named("a"), "client", json!({})).await);
+    let elicitation = &known["client"]["capabilities"]["elicitation"];
+    assert_eq!(*elicitation, json!({ "form": {}, "url": {} }));
 }
 
 #[tokio::test]

@@ -136,9 +136,10 @@ async fn a_handshake_that_fails_is_put_more_plainly() {
         "refuses-elicitation-modes",
         "refuses-elicitation",
         "refuses-new-versions",
+        "dies-of-elicitation",
     ] {
         let mut config = odd(oddity);
-        // None of them needs a second start.
+        // None of them counts as broken.
         config.restart_delay = Duration::from_secs(300).into();
         config.max_restart_delay = Duration::from_secs(300).into();
         let running = TestBackend::start(config).await;
