@@ -3,8 +3,7 @@
 ACCEPTED: dict[str, str] = {
     "id-zero": "it answers every request with the id 0, so no client gets further than initialize",
     "tools-error": "Shoal finds the server of a call by the list of tools, which this server refuses",
-    "slow-start": "Shoal refuses calls as safe to repeat while a server takes longer than 5 s to start",
-    "resources-silent": "Shoal waits 10 s for a list at a server's start, and refuses calls as safe to repeat until then",
+    "slow-start": "a session's process starts with the session's first call, and not when its client connects",
 }
 """By the oddity of a server."""
 

@@ -12,7 +12,7 @@ use shoal_ports::{
 };
 use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::access::Access;
 use crate::audit;
@@ -21,6 +21,7 @@ use crate::checking::Check;
 use crate::dispatch::Dispatch;
 use crate::pools::{AffinityKey, View, Wanted};
 use crate::route::{Arguments, RouteError, Routed, route};
+use crate::settling::STARTS_WITHIN;
 use crate::shape::Typed;
 use crate::start::list;
 
@@ -41,6 +42,8 @@ enum Finding {
     Check(Check, Routed),
     /// A worker is to be waited for.
     Worker(Routed),
+    /// A server is being started, which may know what is called.
+    Start(CallFailure),
 }
 
 impl Dispatch {
@@ -59,9 +62,10 @@ impl Dispatch {
     pub(crate) fn plan_call(&self, access: &Access, call: Call) -> Planning {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
-            return match view.unsettled() {
-                None => at_once(Err(list(&view, access, &call))),
-                Some(_) => {
+            let waits = view.unsettled().is_some() || view.catalog.is_empty() && view.starts();
+            return match waits {
+                false => at_once(Err(list(&view, access, &call))),
+                true => {
                     let dispatch = self.clone();
                     later(async move { Err(dispatch.list_in_time(&call).await) })
                 }
@@ -87,7 +91,8 @@ impl Dispatch {
             finding => {
                 let dispatch = self.clone();
                 later(async move {
-                    let found = dispatch.find_in_time(&call, finding).await?;
+                    let access = dispatch.access(&call);
+                    let found = dispatch.find_in_time(access, &call, finding).await?;
                     Ok(found.into_plan(call))
                 })
             }
@@ -107,7 +112,7 @@ impl Dispatch {
             let params = call.params.as_ref().map(RawJson::index);
             self.find(&self.shared.view(), &access, call, params.as_ref())
         };
-        self.find_in_time(call, finding).await
+        self.find_in_time(access, call, finding).await
     }
 
     /// Another worker for a call, by the way that was found for it.
@@ -150,6 +155,7 @@ impl Dispatch {
         };
         match self.route(view, access, call, arguments, params) {
             Ok(routed) => self.placed(view, call, routed),
+            Err(RouteError::NotReady(failure)) if view.starts() => Finding::Start(failure),
             Err(refused) => {
                 tell_allowed(call, access.rule());
                 Finding::Done(Err(refuse(view, call, refused)))
@@ -178,10 +184,30 @@ impl Dispatch {
         Finding::Done(Ok(Found::of(routed, worker)))
     }
 
-    async fn find_in_time(&self, call: &Call, mut finding: Finding) -> Result<Found, CallOutcome> {
+    async fn find_in_time(
+        &self,
+        access: Access,
+        call: &Call,
+        mut finding: Finding,
+    ) -> Result<Found, CallOutcome> {
+        let until = call.deadline.min(Instant::now() + STARTS_WITHIN);
+        let mut changes = self.shared.changes();
         loop {
             finding = match finding {
                 Finding::Done(found) => return found,
+                Finding::Start(failure) => {
+                    let again = {
+                        let params = call.params.as_ref().map(RawJson::index);
+                        self.find(&self.shared.view(), &access, call, params.as_ref())
+                    };
+                    let still = matches!(again, Finding::Start(_));
+                    if still && timeout_at(until, changes.changed()).await.is_err() {
+                        tell_allowed(call, access.rule());
+                        let refused = RouteError::NotReady(failure);
+                        return Err(refuse(&self.shared.view(), call, refused));
+                    }
+                    again
+                }
                 Finding::Worker(routed) => return self.worker_in_time(call, routed).await,
                 Finding::Check(check, routed) => {
                     let checked = self.shared.checking.run(check, &call.caller.principal);
@@ -217,7 +243,7 @@ impl Dispatch {
                 }
             }
             // Either way it is looked at again.
-            let _ = tokio::time::timeout_at(until, changes.changed()).await;
+            let _ = timeout_at(until, changes.changed()).await;
         }
     }
 

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use shoal_ports::{Call, CallFailure, Caller, FailureKey, LedgerNumber, Worker, WorkerId};
+use shoal_ports::{
+    Announcement, Call, CallFailure, Caller, FailureKey, LedgerNumber, Worker, WorkerId,
+};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
 
@@ -256,6 +258,11 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
+    /// Whether a pool has not said yet what it offers since its server is being started: that may take minutes.
+    pub(crate) fn starts(&self) -> bool {
+        self.pools.values().any(PoolView::starts)
+    }
+
     /// The pools whose offers are known.
     pub(crate) fn known_pools(&self) -> impl Iterator<Item = &Arc<str>> {
         let known = self.pools.iter().filter(|(_, pool)| pool.announced);
@@ -279,6 +286,12 @@ impl PoolView {
     /// Whether there is nothing more to learn of it.
     fn is_settled(&self) -> bool {
         self.announced || self.removed
+    }
+
+    fn starts(&self) -> bool {
+        let starts =
+            |member: &Arc<Member>| member.detail.as_deref() == Some(Announcement::STARTING);
+        !self.is_settled() && self.waiting.iter().any(starts)
     }
 
     fn members(&self) -> impl Iterator<Item = &Arc<Member>> {

@@ -11,6 +11,9 @@ use crate::picture::{NOT_WHOLE, not_ready};
 /// How long a request waits for pools that are on their way.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a request waits for a server that is being started: shorter than the minute for which clients and proxies wait.
+pub(crate) const STARTS_WITHIN: Duration = Duration::from_secs(50);
+
 impl Dispatch {
     /// Waits until the lists hold every pool that can be known now, within
     /// [`settle_within`](crate::Config::settle_within). Cancellation safe.
@@ -34,24 +37,37 @@ impl Dispatch {
 
     /// As [`Dispatcher::settled_facts`](shoal_ports::Dispatcher::settled_facts) says.
     pub(crate) async fn facts_in_time(&self) -> Result<SettledFacts, CallFailure> {
-        let until = Instant::now() + PATIENCE;
-        self.settled_by(until).await?;
+        let lacks = self.anything_by(Instant::now() + STARTS_WITHIN).await?;
+        let facts = self.shared.facts.borrow().clone();
+        Ok(SettledFacts { facts, lacks })
+    }
+
+    /// Waits until the lists are settled and something is in them: an answer from an empty catalog is worse than a late one.
+    /// What they lack all the same.
+    ///
+    /// # Errors
+    /// `NotReady` if there is nothing by then.
+    pub(crate) async fn anything_by(
+        &self,
+        deadline: Instant,
+    ) -> Result<Option<CallFailure>, CallFailure> {
+        let began = Instant::now();
+        self.settled_by(deadline).await?;
         let mut changes = self.shared.changes();
         loop {
             let view = self.shared.view();
             let lacks = view.unannounced(self.shared.config.policies.is_some());
-            match lacks {
-                // An answer from an empty catalog is worse than a late one.
-                Some(why) if view.catalog.is_empty() => {
-                    let changed = timeout_at(until, changes.changed()).await;
-                    // Either way it is looked at again.
-                    let _ = changed.map_err(|_| why)?;
-                }
-                lacks => {
-                    let facts = self.shared.facts.borrow().clone();
-                    return Ok(SettledFacts { facts, lacks });
-                }
-            }
+            let Some(why) = lacks.clone().filter(|_| view.catalog.is_empty()) else {
+                return Ok(lacks);
+            };
+            let patience = match view.starts() {
+                true => STARTS_WITHIN,
+                false => PATIENCE,
+            };
+            let until = deadline.min(began + patience);
+            let changed = timeout_at(until, changes.changed()).await;
+            // Either way it is looked at again.
+            let _ = changed.map_err(|_| why)?;
         }
     }
 }

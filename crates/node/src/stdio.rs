@@ -121,12 +121,11 @@ pub async fn run(
         if let Some(node) = &node {
             begin(&stdio, node, &lines, patience).await?;
         }
-        pump(lines, &bridge, limit).await;
-        tracing::debug!("the client closed its end");
-        Ok(())
+        Ok(pump(lines, &bridge, limit, patience).await)
     };
+    let mut closed = None;
     let ended = tokio::select! {
-        ended = serving => ended,
+        ended = serving => ended.map(|at| closed = Some(at)),
         () = outbox.closed() => Ok(()),
         signal = signals.next() => {
             tracing::info!(signal, "ending; a second signal exits at once");
@@ -140,7 +139,8 @@ pub async fn run(
     } else {
         patience
     };
-    bridge.finish(patience).await;
+    let waited = closed.map_or(Duration::ZERO, |at: Instant| at.elapsed());
+    bridge.finish(patience.saturating_sub(waited)).await;
     if let Some(node) = node {
         shutdown::end_parts(node).await;
     }
@@ -151,14 +151,35 @@ pub async fn run(
     ended
 }
 
-/// Hands every line to the bridge, in order.
-async fn pump(mut lines: mpsc::Receiver<Line>, bridge: &Bridge, limit: usize) {
+/// Hands every line to the bridge, in order. Returns when the client closed its end: what it wrote before is given up after
+/// `patience`, since a server may still be starting.
+async fn pump(
+    mut lines: mpsc::Receiver<Line>,
+    bridge: &Bridge,
+    limit: usize,
+    patience: Duration,
+) -> Instant {
+    let mut closed = None;
     while let Some(line) = lines.recv().await {
-        match line {
-            Line::Whole(line) => bridge.take(line).await,
-            Line::TooLong(ends) => bridge.too_long(&ends, limit).await,
+        let taken = async {
+            match line {
+                Line::Whole(line) => bridge.take(line).await,
+                Line::TooLong(ends) => bridge.too_long(&ends, limit).await,
+            }
+        };
+        tokio::pin!(taken);
+        while tokio::time::timeout(LOOK, &mut taken).await.is_err() {
+            if !lines.is_closed() {
+                continue;
+            }
+            let at = *closed.get_or_insert_with(Instant::now);
+            if at.elapsed() >= patience {
+                return at;
+            }
         }
     }
+    tracing::debug!("the client closed its end");
+    closed.unwrap_or_else(Instant::now)
 }
 
 /// The way to the server, and the server itself where it is in this process.

@@ -169,7 +169,9 @@ pub struct Announcement {
 }
 
 impl Announcement {
-    /// The [detail](Self::detail) of a worker that finishes its calls and takes no more.
+    /// The [detail](Self::detail) of a worker whose backend is being started for the first time, and has not failed yet.
+    pub const STARTING: &str = "starting";
+    /// The same of a worker that finishes its calls and takes no more.
     pub const LEAVING: &str = "the worker is leaving";
     /// The same where its pool is not to be there any more: once all its workers say so, nobody waits for another one.
     pub const REMOVED: &str = "the pool was removed from the worker's configuration";

@@ -30,7 +30,7 @@ pub(crate) const UPDATES: usize = 16;
 
 /// A worker behind the trait; what it did can be read off it.
 pub(crate) struct FakeWorker {
-    announcement: watch::Sender<Announcement>,
+    pub(crate) announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
     tool: Tool,
     here: Option<Here>,

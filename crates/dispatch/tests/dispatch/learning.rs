@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::json;
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, RawObjectOrEmpty, WorkerId};
+use shoal_ports::{
+    Announcement, Call, CallFailure, CallOutcome, Dispatcher as _, RawObjectOrEmpty, WorkerId,
+};
 use shoal_protocol::{Method, RawJson, Revision};
 use tokio::time::Instant;
 
@@ -222,6 +226,53 @@ async fn an_empty_catalog_says_nothing_of_the_server() {
         };
         let (named, ()) = tokio::join!(names_prompts(&setting), late);
         assert!(named);
+    }
+}
+
+/// A worker whose server is being started, and what it offers then.
+fn being_started(pool: &str, detail: &str) -> (FakeWorker, Announcement) {
+    let worker = worker(pool, "t");
+    let ready = worker.announcement.borrow().clone();
+    worker.announcement.send_modify(|said| {
+        said.catalog = None;
+        said.detail = Some(detail.to_owned());
+    });
+    (worker, ready)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_being_started_is_waited_for() {
+    let ways: [fn(&Setting) -> BoxFuture<'_, bool>; 3] = [
+        |setting| async { setting.dispatch.settled_facts().await.is_ok() }.boxed(),
+        |setting| async { listed(setting).await == 1 }.boxed(),
+        |setting| {
+            let called = async |setting: &Setting| setting.outcome(legacy("t", json!({}))).await;
+            async move { matches!(called(setting).await, CallOutcome::Result(_)) }.boxed()
+        },
+    ];
+    for way in ways {
+        let setting = setting();
+        let (worker, ready) = being_started("a", Announcement::STARTING);
+        let worker = setting.add(worker);
+        let late = async {
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            worker.announcement.send_replace(ready);
+        };
+        let (found, ()) = tokio::join!(way(&setting), late);
+        assert!(found);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_start_is_not_waited_for_long() {
+    for (detail, longest) in [("cannot start: no", 6), (Announcement::STARTING, 51)] {
+        let setting = setting();
+        let (worker, _) = being_started("a", detail);
+        setting.add(worker);
+        let before = Instant::now();
+        let failure = setting.dispatch.settled_facts().await.unwrap_err();
+        assert_eq!(failure.to_rpc().code, 50_301, "{failure}");
+        assert!(before.elapsed() < Duration::from_secs(longest));
     }
 }
 

@@ -22,7 +22,7 @@ use super::subscriptions::{self, Subscriptions};
 /// How many times `start_timeout` a start may take that makes progress.
 const MOST_WAITS: u32 = 5;
 /// How often the log says that a server is still starting.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// What carries the messages of connections to one server.
 pub(crate) trait Transport: Send + Sync + 'static {

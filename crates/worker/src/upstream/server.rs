@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated};
+use shoal_ports::{Announcement, Call, CallFailure, CallOutcome, ResourceUpdated};
 use shoal_protocol::{Era, Method, RpcError, code};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -36,7 +36,7 @@ impl Server {
     pub(crate) fn start(launcher: Arc<Launcher>, lead: impl Lead) -> Self {
         let (sender, state) = watch::channel(BackendState {
             catalog: None,
-            detail: Some("starting".to_owned()),
+            detail: Some(Announcement::STARTING.to_owned()),
         });
         let modern_side = Arc::new(ModernSide::new(launcher.clone()));
         let supervisor = Supervisor::new(launcher.clone(), modern_side.clone(), lead, sender);

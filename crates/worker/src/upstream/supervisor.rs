@@ -22,7 +22,7 @@ use super::restart_delay::RestartDelay;
 use crate::BackendState;
 
 /// How long a server that has told its tools is waited for to tell its other lists, before it takes calls without them.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a server that was asked for its other era is waited for, before it takes calls.
 const SOON: Duration = Duration::from_secs(1);
