@@ -62,7 +62,7 @@ def over_stdio(command: list[str]) -> Callable[..., Any]:
 
     def start(cluster: Cluster, part: Part, variables: dict[str, str]) -> list[subprocess.Popen[bytes]]:
         backend = f"{{ stdio = {{ command = {json.dumps(command[0])}, args = {json.dumps(command[1:])}, "
-        backend += 'inherit = ["LEDGER", "GATE"] } }'
+        backend += 'inherit = ["LEDGER", "GATE"], isolation = "shared" } }'
         return [cluster.worker(f"{part.pool}-{number}", part.table(backend), variables) for number in range(2)]
 
     return start

@@ -81,7 +81,7 @@ over_pipes() {
 		command = "$INTEROP/known"
 		args = [${arguments#, }]
 		max_restart_delay = "$PAUSE"
-		$([[ $sdk == everything ]] && echo 'isolation = "session"' || echo 'share_roots = true')
+		$([[ $sdk == everything ]] || printf 'isolation = "shared"\nshare_roots = true')
 		[pools.asking]
 		queue_age = "$PATIENCE"
 	END

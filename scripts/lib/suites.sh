@@ -245,7 +245,7 @@ every_client() {
     done
 }
 
-# By default clients share its processes; the table of eras has it with a process for each session.
+# Clients share its processes here; the table of eras has it with a process for each session.
 against_everything() {
     local name="interop: server-everything" arguments
     ready "$name" servers || return 0
@@ -258,6 +258,7 @@ against_everything() {
 		command = "$INTEROP/known"
 		args = [${arguments#, }]
 		max_restart_delay = "$PAUSE"
+		isolation = "shared"
 		[pools.everything]
 		queue_age = "$PATIENCE"
 	END

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shoal_ports::{Announcement, Worker as _};
-use shoal_worker::{BackendState, StdioConfig, WorkerRuntime};
+use shoal_worker::{BackendState, Isolation, StdioConfig, WorkerRuntime};
 
 use crate::cli::Pools;
 use crate::config::{Backend, Settings};
@@ -134,6 +134,27 @@ async fn fails(typed: Typed, workers: &[Arc<WorkerRuntime>]) -> Failure {
         message.push_str(&line);
     }
     Failure::new(typed.code, message)
+}
+
+/// Says who shares the processes of stdio servers, for whoever reads it later: the page of backends tells a person at a terminal.
+pub(crate) fn tell_isolation(settings: &Settings) {
+    for (pool, backend) in settings
+        .pools
+        .iter()
+        .map(|(name, pool)| (name, &pool.backend))
+    {
+        match server(backend).map(|server| server.isolation) {
+            Some(Isolation::Session) => tracing::info!(
+                pool,
+                "each session has a server process of its own; calls without a session share with those of their principal"
+            ),
+            Some(Isolation::Shared) => tracing::info!(
+                pool,
+                "all callers share server processes, and what these remember"
+            ),
+            None => {}
+        }
+    }
 }
 
 /// Says which variables of Shoal's own environment no server gets although one may want them.

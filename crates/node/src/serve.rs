@@ -87,6 +87,9 @@ pub async fn run(
     }
     if settings.node.is(Role::Worker) {
         given::tell_withheld(&settings);
+        if !narrator.is_at_terminal() {
+            given::tell_isolation(&settings);
+        }
     }
 
     // Before anything is bound: what is wrong with a certificate is wrong with the configuration.

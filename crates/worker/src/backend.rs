@@ -93,6 +93,15 @@ pub struct CallContext {
     line: Arc<dyn CallLine>,
 }
 
+/// How long a call waits in its backend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience<'a> {
+    /// As long as for a place of its pool; what there is too little of.
+    OfPool(&'a str),
+    /// Until its own deadline.
+    OfCall,
+}
+
 /// What the runtime implements behind [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: StateDoor {
@@ -105,7 +114,7 @@ pub(crate) trait CallLine: StateDoor {
     async fn notify(&self, method: Method, params: Option<RawJson>);
     async fn wait(
         &self,
-        busy: &str,
+        patience: Patience<'_>,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure>;
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
@@ -131,14 +140,13 @@ impl CallContext {
     }
 
     /// Waits for what the call needs before it can begin, as it waits for a place of its pool: it has none meanwhile, counts
-    /// as queued, and is refused as overloaded once it has waited as long as it may. `busy` says what there is too little
-    /// of.
+    /// as queued, and is refused as overloaded once it has waited as long as it may.
     ///
     /// # Errors
     /// Those of `ready`; or the call has waited too long, or has ended.
     pub(crate) async fn wait<T: Send>(
         &self,
-        busy: &str,
+        patience: Patience<'_>,
         ready: impl Future<Output = Result<T, CallFailure>> + Send,
     ) -> Result<T, CallFailure> {
         let mut found = None;
@@ -146,7 +154,7 @@ impl CallContext {
             found = Some(ready.await?);
             Ok(())
         };
-        self.line.wait(busy, Box::pin(ready)).await?;
+        self.line.wait(patience, Box::pin(ready)).await?;
         Ok(found.expect("a wait that succeeds has waited to the end"))
     }
 

@@ -26,6 +26,7 @@ use self::channel::{Channel, Common};
 use self::endpoint::Endpoint;
 use self::presence::Presence;
 use self::tools::Tools;
+use crate::backend::Patience;
 use crate::http_client::{EqualServers, NoToken, Reachability};
 use crate::upstream::{
     Binding, Connection, Launcher, Link, QUEUE, Server, SessionOwner, Sessions, StartError,
@@ -153,7 +154,7 @@ impl HttpBackend {
                         }
                     }
                 };
-                context.wait(AWAY, back).await?;
+                context.wait(Patience::OfPool(AWAY), back).await?;
             } else if !was_forgotten || forgotten == FORGOTTEN {
                 return ended;
             }

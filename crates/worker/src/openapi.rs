@@ -26,6 +26,7 @@ use tokio::sync::{broadcast, watch};
 use self::api::Api;
 use self::monitor::{Monitor, OpenApiService};
 use self::security::{Credential, CredentialLocation};
+use crate::backend::Patience;
 use crate::http_client::{HttpClient, NoToken, Unanswered, send};
 use crate::{Backend, BackendState, CallContext};
 
@@ -125,7 +126,7 @@ impl OpenApiBackend {
                     }
                 }
             };
-            context.wait(AWAY, back).await?;
+            context.wait(Patience::OfPool(AWAY), back).await?;
         }
     }
 

@@ -51,9 +51,11 @@ pub use self::config::{Isolation, StdioConfig};
 ///   has confirmed the end of the call; if it is needed for them before that, it is replaced.
 /// * Roots are not offered to shared processes unless [`StdioConfig::share_roots`] says so.
 /// * With [`Isolation::Session`] a session's questions come from a process that only it uses, and go
-///   to its newest call.
+///   to its newest call. Calls without a session run in processes of their principal alone: roots are asked of its newest
+///   call, and whatever else is asked of a call that is alone there.
+/// * Roots that a server asks for at its start are asked of the first call, before the server gets it.
 ///
-/// A server that asks in the background, after the call is answered, is safe only in the latter.
+/// A server that asks in the background, after the call is answered, is safe only in a session's process.
 ///
 /// # Eras
 /// [`EraChoice`] says in which era a server that speaks both is spoken to.
@@ -81,7 +83,7 @@ impl StdioBackend {
         let config = Arc::new(config);
         let settings = config.settings();
         let launcher = Arc::new(Launcher::new(settings, Command(config.clone())));
-        let opening = PoolOpening::BesideLead(launcher.settings.shared.clone());
+        let opening = PoolOpening::BesideLead(config.binding(&launcher.settings.shared));
         let pool = ProcessPool::new(launcher.clone(), config.placement(), opening);
         let pool = Arc::new(pool);
         let own = config.isolation == Isolation::Session;
@@ -111,8 +113,10 @@ impl StdioBackend {
         let can_answer = can(ClientCapability::Sampling)
             || can(ClientCapability::ElicitationForm)
             || can(ClientCapability::ElicitationUrl);
+        // Those of an owner are no call's.
+        let asks_for_roots = config.share_roots && config.isolation == Isolation::Shared;
         call.method.may_require_input()
-            && (config.may_ask && can_answer || config.share_roots && can(ClientCapability::Roots))
+            && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
     }
 
     /// Runs a call in a process that lives: one that ended before the call was written to it never read it, and the call is

@@ -37,7 +37,8 @@ settings! {
         pub asking: usize = Run::default().asking,
         /// The same for one principal.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait for a place, or for a process of its server, before it is refused. A call is
+        /// How long a call may wait for a place, or for a server that is away, before it is refused. For a process of a stdio
+        /// server, it waits until its own deadline. A call is
         /// refused at once if, at the present pace, it would not get its place within three quarters of this time.
         pub queue_age: Period = Run::default().queue_age.into(),
         /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.

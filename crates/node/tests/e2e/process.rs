@@ -12,6 +12,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
+/// Has all sessions share the process of the server that is typed.
+pub(crate) const SHARED: (&str, &str) = ("SHOAL_POOLS__STDIO__BACKEND__STDIO__ISOLATION", "shared");
 /// Longer than anything here takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 

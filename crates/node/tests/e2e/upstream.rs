@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use crate::client::{Session, call, modern_call, post_modern, request, response, text};
-use crate::process::{SOON, Server, shoal};
+use crate::process::{SHARED, SOON, Server, shoal};
 use crate::reload::setting::{ConfigFile, Seen, until};
 use crate::serve::FIXTURE;
 
@@ -152,7 +152,10 @@ struct Pair {
 impl Pair {
     async fn with_a_call(of: &str, more: &str) -> Self {
         let serve = ["--", "python3", "-u", FIXTURE];
-        let servers = [Server::start(&serve).await, Server::start(&serve).await];
+        let servers = [
+            Server::start_with(&serve, &[SHARED]).await,
+            Server::start_with(&serve, &[SHARED]).await,
+        ];
         let mut processes = Vec::new();
         for server in &servers {
             processes.push(Seen::of(server).await.call("process", "").await);

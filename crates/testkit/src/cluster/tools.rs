@@ -88,6 +88,7 @@ fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
              [pools.{name}.backend.stdio]\n\
              command = {program}\n\
              env = {{ CHAOS_LEDGER = {ledger} }}\n\
+             isolation = \"shared\"\n\
              {more}\n"
         )
     };

@@ -57,7 +57,7 @@ impl Server {
         };
         let pools = format!(
             "[pools.demo]\nbackend = \"demo\"\n\n\
-             [pools.schema]\nbackend = {{ stdio = {{ {} }} }}\n\n\
+             [pools.schema]\nbackend = {{ stdio = {{ {}, isolation = \"shared\" }} }}\n\n\
              [pools.own]\nbackend = {{ stdio = {{ {}, isolation = \"session\", processes = 4 }} }}\n",
             stdio(""),
             stdio("own_"),

@@ -11,7 +11,7 @@ use shoal_protocol::{ClientCapability, LogLevel, Method, Outcome, RawJson, RpcEr
 use tokio_util::sync::CancellationToken;
 
 use super::record::{CallRecord, Offered};
-use crate::backend::CallLine;
+use crate::backend::{CallLine, Patience};
 
 /// How long a tool waits for a reader that is behind before it goes on without it. Longer than a
 /// reader's hiccup, shorter than what a user takes for a stuck tool.
@@ -47,13 +47,17 @@ impl CallLine for CallRecord {
 
     async fn wait(
         &self,
-        busy: &str,
+        patience: Patience<'_>,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure> {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
         // The call's deadline is seen to by whoever runs it.
+        let Patience::OfPool(busy) = patience else {
+            ready.await?;
+            return waits.over().await;
+        };
         match tokio::time::timeout_at(self.admitted + pool.queue_age, ready).await {
             Ok(ready) => {
                 ready?;

@@ -38,10 +38,10 @@ settings! {
         /// The directory that it starts in; Shoal's own if unset.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// Who shares a process.
-        pub isolation: Isolation = Isolation::Shared,
+        /// Who shares a process ([backends](backends.md#who-shares-a-process)).
+        pub isolation: Isolation = Isolation::Session,
         /// Processes at most. Those of calls that wait for their clients' answers do not count
-        /// ([backends](backends.md#how-many-processes)). Unset: 4 shared ones, or 64 for sessions.
+        /// ([backends](backends.md#how-many-processes)). Unset: 64 for sessions, or 4 shared ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
         /// A session's own process ends after this time without a call. If there are as many processes as allowed, it
@@ -51,8 +51,8 @@ settings! {
         /// share processes. If on, each call of a client that can be asked has a process to itself
         /// ([why](backends.md#one-call-in-a-process)). Turn it off for a server that never asks.
         pub may_ask: bool = true,
-        /// Lets shared processes of a legacy server ask for `roots`. Only for servers that ask anew within
-        /// each call: others keep the roots of one client for everybody.
+        /// Lets processes that all callers share ask for `roots` (`isolation = "shared"`). Only for servers of the legacy era that
+        /// ask anew within each call: others keep the roots of one client for everybody.
         pub share_roots: bool = false,
         /// In which era the server is spoken to: `"auto"`, `"legacy"` (2025-11-25 and before) or `"modern"`
         /// (2026-07-28). `"auto"` is legacy where the server can be, since a server's requests to clients exist
@@ -82,12 +82,13 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
+    /// Nobody shares with others: each legacy session has a process of its own, and the calls without a session of one principal
+    /// have a few.
+    #[default]
+    Session,
     // Calls whose client can be asked something run alone in theirs, see `StdioBackend`.
     /// All callers share a few processes; more than one is started only when calls would wait.
-    #[default]
     Shared,
-    /// Each legacy session has a process of its own; callers without a session share.
-    Session,
 }
 
 impl StdioConfig {
@@ -105,6 +106,14 @@ impl StdioConfig {
             Isolation::Shared => SHARED_PROCESSES,
             Isolation::Session => SESSION_PROCESSES,
         })
+    }
+
+    /// For whom a process is that is no session's, beside the lead that is for everybody.
+    pub(super) fn binding(&self, shared: &Binding) -> Binding {
+        match self.isolation {
+            Isolation::Shared => shared.clone(),
+            Isolation::Session => shared.of_an_owner(),
+        }
     }
 
     /// How many processes may serve callers without a session of their own.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::crashes::{Admission, Crashes, Occupants};
 use super::placement::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::CallContext;
+use crate::backend::Patience;
 use crate::upstream::{
     Binding, Connection, ConnectionShare, Launcher, Lead, ModernSide, OpenQuestion, Quarantine,
     RestartDelay, SHORT_PAUSE, StartError,
@@ -149,7 +150,7 @@ impl ProcessPool {
                     sleep(pause).await;
                     Ok(())
                 };
-                context.wait(BUSY, paused).await?;
+                context.wait(Patience::OfPool(BUSY), paused).await?;
                 (true, true)
             }
             Admission::Later(pause, ended) => {
@@ -196,7 +197,7 @@ impl ProcessPool {
                 }
             }
         };
-        context.wait(BUSY, granted).await
+        context.wait(Patience::OfCall, granted).await
     }
 
     /// A running process, to ask it for something that is nobody's call.

@@ -24,8 +24,8 @@ pub(crate) enum Binding {
     Shared {
         /// What it is told that its client can do.
         capabilities: RawJson,
-        /// Whether it is given roots.
-        shares_roots: bool,
+        /// Whose roots it is given.
+        roots: Roots,
         /// One of the principal whose callers alone share it.
         caller: Option<Arc<Caller>>,
     },
@@ -38,6 +38,17 @@ pub(crate) enum Binding {
         /// Who opened it.
         caller: Arc<Caller>,
     },
+}
+
+/// Whose roots a connection is given that callers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// Nobody's.
+    None,
+    /// Those of the client whose call runs there alone.
+    OfTheCall,
+    /// Those of whoever calls, since all callers are one; also when the server asks before the first call.
+    OfTheOwner,
 }
 
 impl Binding {
@@ -55,9 +66,31 @@ impl Binding {
         capabilities.set("extensions", RawJson::from_static(SHARED_EXTENSIONS));
         Self::Shared {
             capabilities: capabilities.to_json(),
-            shares_roots,
+            roots: match shares_roots {
+                true => Roots::OfTheCall,
+                false => Roots::None,
+            },
             caller: None,
         }
+    }
+
+    /// The same for callers who share nothing with others.
+    pub(crate) fn of_an_owner(&self) -> Self {
+        let mut own = self.clone();
+        if let Self::Shared { roots, .. } = &mut own {
+            *roots = Roots::OfTheOwner;
+        }
+        own
+    }
+
+    /// Whether the server may ask for roots when there is no call yet.
+    pub(crate) fn gives_roots_early(&self) -> bool {
+        let (Self::Shared { capabilities, .. } | Self::Session { capabilities, .. }) = self;
+        let is_owned = match self {
+            Self::Shared { roots, .. } => *roots == Roots::OfTheOwner,
+            Self::Session { .. } => true,
+        };
+        is_owned && capabilities.member("roots").is_some()
     }
 
     /// The same for the callers of one principal, of whom this is one: all have its extensions.

@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
-use futures::future::{AbortHandle, AbortRegistration, Abortable};
+use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures::stream::FuturesUnordered;
-use futures::{StreamExt, poll};
+use futures::{FutureExt as _, StreamExt as _, poll};
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability, LogFilter};
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::link::{Link, RequestHandle};
 use super::params;
@@ -22,6 +24,9 @@ use crate::CallContext;
 
 /// Messages of one call that may wait for its client; progress beyond it is dropped.
 const INBOX: usize = 64;
+
+/// How long a client may take to tell its roots before the call that the server asked ahead of goes on without them.
+const ROOTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A call's share of a connection.
 pub(crate) trait ConnectionShare: Send + Sync {
@@ -80,8 +85,12 @@ pub(crate) async fn carry(
     let params = params::for_server(call, link.greeting(), handle.id());
     let mut task = ServerTask::none(link, handle.id(), call);
     let answered = async {
+        let mut traffic = Traffic::new(link, context, share, inbox);
+        if let Some(ended) = traffic.answer_early(&mut handle).await {
+            return ended;
+        }
         let run = server_task::run(&mut handle, link, (call, params), context, &mut task);
-        until_answered(run, link, context, share, inbox).await
+        traffic.until_answered(run).await
     };
     tokio::select! {
         biased;
@@ -166,55 +175,6 @@ fn outcome_unknown(reason: &str) -> CallOutcome {
     CallOutcome::Failed(CallFailure::OutcomeUnknown { reason })
 }
 
-/// Passes messages on, in order, until the call is answered.
-async fn until_answered(
-    outcome: impl Future<Output = RequestOutcome>,
-    link: &Link,
-    context: &CallContext,
-    share: Option<&dyn ConnectionShare>,
-    inbox: mpsc::Receiver<CallMessage>,
-) -> RequestOutcome {
-    let mut traffic = Traffic {
-        link,
-        inbox,
-        open: HashMap::new(),
-    };
-    let mut questions = FuturesUnordered::new();
-    let mut outcome = pin!(outcome);
-    let outcome = loop {
-        tokio::select! {
-            biased;
-            Some(message) = traffic.inbox.recv() => match message {
-                CallMessage::Notify(method, params) => context.notify(method, params).await,
-                CallMessage::Ask(question) => {
-                    let abortable = traffic.open(&question);
-                    questions.push(Abortable::new(put(question, link, context, share), abortable));
-                }
-                CallMessage::Withdraw(id) => {
-                    if let Some((abort, _)) = traffic.open.remove(&id) {
-                        abort.abort();
-                    }
-                }
-            },
-            Some(answered) = questions.next() => {
-                if let Ok(id) = answered {
-                    traffic.open.remove(&id);
-                }
-            }
-            outcome = &mut outcome => break outcome,
-        }
-    };
-    // What came before the answer reaches the client before the answer.
-    while let Ok(message) = traffic.inbox.try_recv() {
-        match message {
-            CallMessage::Notify(method, params) => context.notify(method, params).await,
-            CallMessage::Ask(question) => link.return_question(question),
-            CallMessage::Withdraw(id) => drop(traffic.open.remove(&id)),
-        }
-    }
-    outcome
-}
-
 async fn put(
     question: ServerRequest,
     link: &Link,
@@ -242,17 +202,111 @@ async fn put(
 
 /// Messages of one call. However the call ends, no question of the server stays without an answer.
 struct Traffic<'a> {
-    link: &'a Link,
+    link: &'a Arc<Link>,
+    context: &'a CallContext,
+    share: Option<&'a dyn ConnectionShare>,
     inbox: mpsc::Receiver<CallMessage>,
+    questions: FuturesUnordered<Abortable<BoxFuture<'a, RequestId>>>,
     open: HashMap<RequestId, (AbortHandle, ServerRequest)>,
 }
 
-impl Traffic<'_> {
-    fn open(&mut self, question: &ServerRequest) -> AbortRegistration {
-        let (abort, registration) = AbortHandle::new_pair();
-        let entry = (abort, question.clone());
-        self.open.insert(question.id.clone(), entry);
-        registration
+impl<'a> Traffic<'a> {
+    fn new(
+        link: &'a Arc<Link>,
+        context: &'a CallContext,
+        share: Option<&'a dyn ConnectionShare>,
+        inbox: mpsc::Receiver<CallMessage>,
+    ) -> Self {
+        Self {
+            link,
+            context,
+            share,
+            inbox,
+            questions: FuturesUnordered::new(),
+            open: HashMap::new(),
+        }
+    }
+
+    /// Has the client answer what the server asked about its roots before there was a call: the call may need them.
+    /// Returns how the call ended, if it did.
+    async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
+        if !self.link.binding().gives_roots_early() {
+            return None;
+        }
+        while let Ok(message) = self.inbox.try_recv() {
+            self.take(message).await;
+        }
+        if !self.asks_for_roots() {
+            return None;
+        }
+        let answered = async {
+            while self.asks_for_roots() {
+                tokio::select! {
+                    biased;
+                    Some(answered) = self.questions.next() => self.answered(answered),
+                    ended = handle.outcome() => return Some(ended),
+                }
+            }
+            self.link.takes_in_roots().await;
+            None
+        };
+        // Without an answer the call goes on without roots.
+        timeout(ROOTS_WITHIN, answered).await.ok().flatten()
+    }
+
+    /// Passes messages on, in order, until the call is answered.
+    async fn until_answered(
+        &mut self,
+        outcome: impl Future<Output = RequestOutcome>,
+    ) -> RequestOutcome {
+        let mut outcome = pin!(outcome);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                Some(message) = self.inbox.recv() => self.take(message).await,
+                Some(answered) = self.questions.next() => self.answered(answered),
+                outcome = &mut outcome => break outcome,
+            }
+        };
+        // What came before the answer reaches the client before the answer.
+        while let Ok(message) = self.inbox.try_recv() {
+            match message {
+                CallMessage::Notify(method, params) => self.context.notify(method, params).await,
+                CallMessage::Ask(question) => self.link.return_question(question),
+                CallMessage::Withdraw(id) => drop(self.open.remove(&id)),
+            }
+        }
+        outcome
+    }
+
+    async fn take(&mut self, message: CallMessage) {
+        match message {
+            CallMessage::Notify(method, params) => self.context.notify(method, params).await,
+            CallMessage::Ask(question) => {
+                let (abort, registration) = AbortHandle::new_pair();
+                let entry = (abort, question.clone());
+                self.open.insert(question.id.clone(), entry);
+                let put = put(question, self.link, self.context, self.share);
+                self.questions
+                    .push(Abortable::new(put.boxed(), registration));
+            }
+            CallMessage::Withdraw(id) => {
+                if let Some((abort, _)) = self.open.remove(&id) {
+                    abort.abort();
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, answered: Result<RequestId, Aborted>) {
+        if let Ok(id) = answered {
+            self.open.remove(&id);
+        }
+    }
+
+    fn asks_for_roots(&self) -> bool {
+        let mut open = self.open.values();
+        open.any(|(_, question)| question.method == Method::RootsList)
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::CallLine;
-use crate::{Backend, BackendState, CallContext, StdioBackend, StdioConfig};
+use crate::backend::{CallLine, Patience};
+use crate::{Backend, BackendState, CallContext, Isolation, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than a call takes to its process.
@@ -37,6 +37,7 @@ pub(crate) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
     config
         .args
         .extend(flags.iter().map(|&flag| flag.to_owned()));
+    config.isolation = Isolation::Shared;
     config.probe_timeout = Duration::from_millis(1500).into();
     config.shutdown_grace = Duration::from_millis(500).into();
     config.restart_delay = Duration::from_millis(20).into();
@@ -392,18 +393,19 @@ impl CallLine for TestLine {
 
     async fn wait(
         &self,
-        busy: &str,
+        patience: Patience<'_>,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waited = tokio::time::timeout(WAIT, ready).await;
+        let waited = match patience {
+            Patience::OfCall => ready.await,
+            Patience::OfPool(busy) => {
+                let waited = tokio::time::timeout(WAIT, ready).await;
+                waited.unwrap_or_else(|_| Err(CallFailure::overloaded(busy, WAIT)))
+            }
+        };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        waited.unwrap_or_else(|_| {
-            Err(CallFailure::Overloaded {
-                reason: busy.to_owned(),
-                retry_after: WAIT,
-            })
-        })
+        waited
     }
 
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {

@@ -279,9 +279,13 @@ impl Launcher {
         let connection = (self.transport).open(binding.clone(), watched, &self.closing)?;
         let greeting = self.greet(&connection.link, opening).await;
         let greeting = greeting.inspect_err(|_| self.failed(&connection.link))?;
+        let is_legacy = greeting.era == Era::Legacy;
         connection
             .link
             .set_greeting(greeting, self.task_tools.clone());
+        if is_legacy && binding.gives_roots_early() {
+            connection.link.asks_for_roots().await;
+        }
         if watches {
             tokio::spawn(subscriptions::keep(
                 connection.link.clone(),

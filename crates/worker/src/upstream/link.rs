@@ -11,6 +11,7 @@ use shoal_ports::{Call, Caller};
 use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, RequestId, RpcError, code};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout};
 
 use super::binding::Binding;
 use super::era::Greeting;
@@ -22,6 +23,11 @@ use super::pending::{PendingCall, PendingRequests, RegisteredRequest, RequestOut
 use super::server_task::TaskTools;
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
+
+/// How long a server may take to answer a `ping` that it was sent to learn that it has read what came before.
+const REPLY: Duration = Duration::from_secs(1);
+/// How long a server may take to look at the directories that are its roots.
+const TAKES_IN: Duration = Duration::from_millis(100);
 
 /// The way to one server, alive or not: requests after its end are refused at once.
 pub(crate) struct Link {
@@ -241,9 +247,22 @@ impl Link {
             let opened = self.open(method, params).await;
             opened.map_err(RequestError::Ended)?.result().await
         };
-        tokio::time::timeout(self.request_timeout, answered)
+        timeout(self.request_timeout, answered)
             .await
             .unwrap_or(Err(RequestError::TimedOut))
+    }
+
+    /// Waits until the server has had the time to ask for roots: before its answer to a request, it says what it was to say
+    /// after the handshake.
+    pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
+        let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
+    }
+
+    /// Waits until the server has had the time to take in the roots that it was told. Servers do so beside other requests, and
+    /// say nothing when they have.
+    pub(crate) async fn takes_in_roots(self: &Arc<Self>) {
+        let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
+        sleep(TAKES_IN).await;
     }
 
     /// Sends a notification, waiting while the server does not read.

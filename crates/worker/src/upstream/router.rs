@@ -6,7 +6,7 @@ use shoal_protocol::{
     Request, RequestId, Response, RpcError, Spotted,
 };
 
-use super::binding::Binding;
+use super::binding::{Binding, Roots};
 use super::lines::Line;
 use super::link::Link;
 use super::params;
@@ -188,12 +188,17 @@ impl Link {
     /// certain, by the way it came or since there is no other: one user's answer must never reach another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
         let association = match (self.binding(), origin) {
-            (Binding::Shared { shares_roots, .. }, _)
-                if question.method == Method::RootsList && !shares_roots =>
+            (Binding::Shared { roots, .. }, _)
+                if question.method == Method::RootsList && *roots == Roots::None =>
             {
                 return self.refuse(&question);
             }
             (_, Origin::Request(id)) => Association::Call(id),
+            (Binding::Shared { roots, .. }, _)
+                if question.method == Method::RootsList && *roots == Roots::OfTheOwner =>
+            {
+                Association::NewestCall
+            }
             (Binding::Shared { .. }, _) => Association::OnlyCall,
             (Binding::Session { .. }, _) => Association::NewestCall,
         };
@@ -202,14 +207,12 @@ impl Link {
         }
     }
 
-    /// The call that a question was put to has ended without an answer. A session's roots are not
+    /// The call that a question was put to has ended without an answer. An owner's roots are not
     /// about that call: the next one is asked.
     pub(crate) fn return_question(&self, question: ServerRequest) {
-        match self.binding() {
-            Binding::Session { .. } if question.method == Method::RootsList => {
-                self.take_question(question, Origin::Common);
-            }
-            _ => self.refuse(&question),
+        match question.method == Method::RootsList && self.binding().gives_roots_early() {
+            true => self.take_question(question, Origin::Common),
+            false => self.refuse(&question),
         }
     }
 

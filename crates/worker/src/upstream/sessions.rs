@@ -18,6 +18,7 @@ use super::error::StartError;
 use super::launcher::Launcher;
 use super::restart_delay::RestartDelay;
 use crate::CallContext;
+use crate::backend::Patience;
 
 /// What a call is told that has waited for a session's connection too long.
 const BUSY: &str = "every session that this server has room for is in use, or another principal's and no larger share, or half of them are being opened for this principal";
@@ -131,7 +132,7 @@ impl Sessions {
             Some(guard) => guard,
             None => {
                 let entered = self.entered(owner, &caller.principal, cancelled);
-                context.wait(BUSY, entered).await?
+                context.wait(self.patience(), entered).await?
             }
         };
         let session = guard.session.clone();
@@ -227,6 +228,14 @@ impl Sessions {
         tokio::spawn(self.clone().watch(owner.clone(), session.clone()));
         sessions.insert(owner.clone(), session);
         Some(guard)
+    }
+
+    /// A server at a URL serves others meanwhile, perhaps an equal one this call; a process is the call's own.
+    fn patience(&self) -> Patience<'static> {
+        match self.launcher.transport.has_servers_of_their_own() {
+            true => Patience::OfCall,
+            false => Patience::OfPool(BUSY),
+        }
     }
 
     async fn connection_of(

@@ -56,8 +56,12 @@ pub(crate) fn fixture(name: &str, more: &str) -> String {
         "" => String::new(),
         more => format!(", {more}"),
     };
+    let shared = match more.contains("isolation") {
+        true => "",
+        false => ", isolation = 'shared'",
+    };
     format!(
-        "[pools.{name}]\nprefix = '{name}_'\nbackend = {{ stdio = {{ command = 'python3', args = ['-u', '{FIXTURE}']{more} }} }}\n"
+        "[pools.{name}]\nprefix = '{name}_'\nbackend = {{ stdio = {{ command = 'python3', args = ['-u', '{FIXTURE}']{more}{shared} }} }}\n"
     )
 }
 

@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 
 use super::load::under_load;
 use super::setting::{ConfigFile, Seen, until};
-use crate::process::Server;
+use crate::process::{SHARED, Server};
 use crate::serve::FIXTURE;
 
 /// A server behind a URL, and the process that answers its calls.
@@ -15,7 +15,7 @@ struct Upstream {
 
 impl Upstream {
     async fn start() -> Self {
-        let server = Server::start(&["--", "python3", "-u", FIXTURE]).await;
+        let server = Server::start_with(&["--", "python3", "-u", FIXTURE], &[SHARED]).await;
         let seen = Seen::of(&server).await;
         let process = seen.call("process", "").await;
         seen.session.end().await;

@@ -193,14 +193,74 @@ async fn each_session_has_a_process_that_knows_its_client() {
     assert_eq!(client["clientInfo"]["name"], "a");
     let capabilities = json!({ "sampling": {}, "elicitation": {}, "roots": {} });
     assert_eq!(client["capabilities"], capabilities);
-    while text(&running.call(&a, "client", json!({})).await)["early_roots"].is_null() {}
-    let known = text(&running.call(&a, "client", json!({})).await);
     assert_eq!(known["early_roots"]["roots"][0]["uri"], "file:///a");
     let known = text(&running.call(&plain, "client", json!({})).await);
     assert_eq!(known["client"]["capabilities"], json!({}));
     running.0.end_session(&SessionId::new("a")).await;
     assert_ne!(pid_a, pid(&a).await);
     assert_eq!(pid_b, pid(&b).await);
+}
+
+/// What a new user gets.
+fn by_default(flags: &[&str]) -> StdioConfig {
+    StdioConfig {
+        isolation: StdioConfig::default().isolation,
+        ..fixture("legacy.py", flags)
+    }
+}
+
+#[tokio::test]
+async fn by_default_no_caller_shares_what_a_process_remembers() {
+    let running = TestBackend::start(by_default(&[])).await;
+    let pid = async |client: &Client| text(&running.call(client, "pid", json!({})).await);
+    let declared = r#"{"elicitation":{},"roots":{}}"#;
+    let callers = [
+        Client::named("a1").of("a"),
+        Client::askable("a2").of("a"),
+        Client::askable("b"),
+        Client::modern("a", "{}"),
+        Client::modern("b", declared),
+        Client::modern("c", declared),
+    ];
+    let mut pids = Vec::new();
+    for client in &callers {
+        pids.push(pid(client).await);
+    }
+    let different: HashSet<_> = pids.iter().map(ToString::to_string).collect();
+    assert_eq!(different.len(), callers.len());
+    for (client, before) in callers.iter().zip(&pids) {
+        assert_eq!(pid(client).await, *before, "its state is kept");
+    }
+}
+
+#[tokio::test]
+async fn parallel_calls_of_a_client_that_can_be_asked_all_run() {
+    let running = TestBackend::start(by_default(&[])).await;
+    for client in [
+        Client::askable("legacy"),
+        Client::modern("modern", r#"{"elicitation":{}}"#),
+    ] {
+        let calls = (0..20).map(|_| running.call(&client, "ask", json!({ "question": "?" })));
+        for outcome in futures::future::join_all(calls).await {
+            let name = client.caller.principal.as_str();
+            assert_eq!(text(&outcome)["content"]["answered_by"], name);
+        }
+        assert_eq!(client.asked().len(), 20);
+    }
+}
+
+#[tokio::test]
+async fn roots_that_are_asked_for_at_the_start_are_there_for_the_first_call() {
+    let running = TestBackend::start(by_default(&["--roots-early"])).await;
+    for client in [
+        Client::askable("legacy"),
+        Client::modern("modern", r#"{"elicitation":{},"roots":{}}"#),
+    ] {
+        let known = text(&running.call(&client, "client", json!({})).await);
+        let name = client.caller.principal.as_str();
+        let uri = &known["early_roots"]["roots"][0]["uri"];
+        assert_eq!(*uri, format!("file:///{name}"), "{known}");
+    }
 }
 
 #[tokio::test]

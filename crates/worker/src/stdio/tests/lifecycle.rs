@@ -86,6 +86,7 @@ async fn a_server_that_does_not_start_again_refuses_calls_and_is_tried_less_and_
         command.display()
     );
     config.args = vec!["-c".to_owned(), line];
+    config.isolation = Isolation::Shared;
     config.restart_delay = Duration::from_secs(60).into();
     config.max_restart_delay = Duration::from_secs(60).into();
     let running = TestBackend::start(config).await;

@@ -50,9 +50,9 @@ fn load(worker: &WorkerRuntime) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn a_call_waits_for_a_process_as_for_a_place() {
+async fn a_call_waits_for_a_process_until_its_deadline() {
     let config = PoolConfig {
-        queue_age: Duration::from_secs(2),
+        queue_age: Duration::from_millis(500),
         ..PoolConfig::new("pool")
     };
     let worker = worker(1, config).await;
@@ -64,19 +64,25 @@ async fn a_call_waits_for_a_process_as_for_a_place() {
     );
     let busy = worker.start(busy).await.unwrap();
     eventually("it runs alone", || load(&worker) == (1, 0)).await;
-    for (client, deadline) in [("a", PATIENCE), ("b", Duration::from_secs(1))] {
-        let mut waiting = call(&Client::askable(client), "pid", json!({}));
-        waiting.deadline = tokio::time::Instant::now() + deadline;
-        let mut waiting = worker.start(waiting).await.unwrap();
-        eventually("it waits", || load(&worker) == (1, 1)).await;
-        let failure = failure(comes_to(&mut waiting).await.unwrap());
-        let CallFailure::Overloaded { reason, .. } = &failure else {
-            panic!("it was never begun: {failure:?}");
-        };
-        assert!(reason.contains("waited"), "{reason}");
-        eventually("it waits no more", || load(&worker) == (1, 0)).await;
+    let mut waiting = Vec::new();
+    for (at, deadline) in [PATIENCE, Duration::from_secs(1)].into_iter().enumerate() {
+        let mut call = call(&Client::askable("a"), "pid", json!({}));
+        call.deadline = tokio::time::Instant::now() + deadline;
+        waiting.push(worker.start(call).await.unwrap());
+        eventually("it waits", || load(&worker) == (1, at + 1)).await;
     }
+    let failure = failure(comes_to(&mut waiting[1]).await.unwrap());
+    let CallFailure::Overloaded { reason, .. } = &failure else {
+        panic!("it was never begun: {failure:?}");
+    };
+    assert!(
+        reason.contains("waited") && reason.contains("deadline"),
+        "{reason}"
+    );
+    // The other one has waited for longer than for a place by now.
+    eventually("one waits no more", || load(&worker) == (1, 1)).await;
     busy.control.cancel("enough");
+    text(&comes_to(&mut waiting[0]).await.unwrap());
     eventually("all have ended", || load(&worker) == (0, 0)).await;
 }
 
