@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `config` | what an operator can say |
 //! | `headers` | headers that the operator adds, and those of clients that are passed on |
+//! | `client_credentials` | Shoal's own token for the server |
 //! | `token_exchange`, `tokens` | tokens of callers, traded for such that the server takes |
+//! | `cached_token`, `token_endpoint` | one token until it expires; how any is requested |
 //! | `body` | reading an answer, bounded |
 //! | `redirect` | which redirects are followed, and what is said of the others |
 //! | `reachability` | whether the server is there, and others like it |
@@ -14,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use reqwest::{RequestBuilder, Response, Url};
 use shoal_outbound::{
@@ -23,24 +25,29 @@ use shoal_outbound::{
 use shoal_ports::{Caller, read_text};
 use tokio::time::Instant;
 
+use self::client_credentials::ClientCredentials;
 use self::headers::{Headers, forwarded, of_caller};
 use self::token_exchange::TokenExchange;
 
 mod body;
+mod cached_token;
+mod client_credentials;
 mod config;
 mod headers;
 mod reachability;
 mod redirect;
+mod token_endpoint;
 mod token_exchange;
 mod tokens;
 
 pub(crate) use self::body::{LATER, beginning_of, retry_after};
+pub use self::client_credentials::{ClientAuthentication, ClientCredentialsConfig};
 pub(crate) use self::config::{HttpClientConfig, client_of, endpoints};
 pub use self::config::{HttpTls, TokenExchangeConfig};
 pub(crate) use self::headers::is_settable;
 pub(crate) use self::reachability::{EqualServers, Reachability};
 pub(crate) use self::redirect::redirect_target;
-pub(crate) use self::token_exchange::NoToken;
+pub(crate) use self::token_endpoint::NoToken;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -55,6 +62,7 @@ pub(crate) struct HttpClient {
     named: Named,
     headers: Headers,
     forward: Vec<Arc<str>>,
+    credentials: Option<ClientCredentials>,
     exchange: Option<TokenExchange>,
     client: Mutex<Option<Built>>,
 }
@@ -123,13 +131,20 @@ impl HttpClient {
         outbound: &Outbound,
         named: Named,
     ) -> Result<Self, String> {
+        let server = match &named {
+            Named::These(urls) => urls.first().cloned(),
+            Named::All => None,
+        };
         Ok(Self {
             outbound: outbound.clone(),
             named,
             headers: Headers::new(&config)?,
             forward: forwarded(&config.forward)?,
+            credentials: (config.credentials().cloned().zip(server))
+                .map(|(own, server)| ClientCredentials::new(own, server, config.token_timeout))
+                .transpose()?,
             exchange: (config.exchange().cloned())
-                .map(|exchange| TokenExchange::new(exchange, config.exchange_timeout))
+                .map(|exchange| TokenExchange::new(exchange, config.token_timeout))
                 .transpose()?,
             config,
             client: Mutex::default(),
@@ -180,8 +195,11 @@ impl HttpClient {
             redirects: Redirects::WithinOrigin,
         };
         let mut named = self.named.clone();
-        if let (Named::These(urls), Some(exchange)) = (&mut named, &self.exchange) {
-            urls.push(exchange.endpoint().clone());
+        if let Named::These(urls) = &mut named {
+            urls.extend((self.exchange.iter()).map(|exchange| exchange.endpoint().clone()));
+            urls.extend(
+                (config.credentials().into_iter()).flat_map(ClientCredentialsConfig::named),
+            );
         }
         self.outbound.client(settings, named)
     }
@@ -208,13 +226,18 @@ impl HttpClient {
     /// The headers that a request brings, of this caller where it is one's, besides those of the protocol that is spoken.
     ///
     /// # Errors
-    /// When there is no token for the caller.
+    /// When there is no token for the request.
     pub(crate) async fn headers(
         &self,
         client: &Client,
         caller: Option<&Caller>,
     ) -> Result<HeaderMap, NoToken> {
         let mut all = self.headers.current().await;
+        if let Some(own) = self.own_credentials(caller)
+            && let Some(token) = own.authorization(client).await?
+        {
+            all.insert(header::AUTHORIZATION, token);
+        }
         if let Some(caller) = caller {
             all.extend(of_caller(caller, &self.forward));
             if let Some(exchange) = &self.exchange {
@@ -223,6 +246,42 @@ impl HttpClient {
             }
         }
         Ok(all)
+    }
+
+    /// Replaces Shoal's own token after the server has answered 401 to a request that carried `sent`. Returns whether there is another one
+    /// to try.
+    ///
+    /// # Errors
+    /// When there is no token for the request.
+    pub(crate) async fn renew(
+        &self,
+        client: &Client,
+        caller: Option<&Caller>,
+        sent: Option<&HeaderValue>,
+        answer: &HeaderMap,
+    ) -> Result<bool, NoToken> {
+        match self.own_credentials(caller) {
+            Some(own) => own.renew(client, sent, answer).await,
+            None => Ok(false),
+        }
+    }
+
+    /// The server has refused a renewed token too.
+    pub(crate) fn was_renewed_in_vain(&self) {
+        if let Some(own) = &self.credentials {
+            own.was_futile();
+        }
+    }
+
+    /// What Shoal's own token comes from, where a request carries it.
+    fn own_credentials(&self, caller: Option<&Caller>) -> Option<&ClientCredentials> {
+        let forwards = |caller: &Caller| {
+            let name = header::AUTHORIZATION.as_str();
+            self.forward.iter().any(|forwarded| **forwarded == *name)
+                && caller.headers.get(name).is_some()
+        };
+        let is_callers = caller.is_some_and(|caller| self.exchange.is_some() || forwards(caller));
+        self.credentials.as_ref().filter(|_| !is_callers)
     }
 }
 

@@ -12,7 +12,9 @@ mod stdio;
 mod upstream;
 
 pub use self::http::{HttpBackend, HttpConfig, HttpIsolation};
-pub use self::http_client::{HttpTls, TokenExchangeConfig};
+pub use self::http_client::{
+    ClientAuthentication, ClientCredentialsConfig, HttpTls, TokenExchangeConfig,
+};
 pub use backend::{Backend, BackendState, CallContext};
 pub use openapi::{CredentialConfig, OpenApiBackend, OpenApiConfig};
 pub use rmcp_backend::{CallerSession, RequestContextExt, RmcpBackend};

@@ -105,6 +105,12 @@ impl Named {
                         http.headers_file.as_deref(),
                     );
                     self.of_client(&table, &http.tls, &http.token_exchange);
+                    let own = &http.client_credentials;
+                    let table = format!("{table}.client_credentials");
+                    let secret = own.client_secret_file.as_deref();
+                    self.add(format!("{table}.client_secret_file"), secret);
+                    let key = own.private_key_file.as_deref();
+                    self.add(format!("{table}.private_key_file"), key);
                 }
                 Backend::OpenApi(openapi) => {
                     let table = format!("{backend}.openapi");

@@ -15,7 +15,7 @@ use shoal_protocol::{
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Sent};
 use super::presence::Presence;
 use super::refusal::{self, Refusal, Refused};
 use super::tools::Tools;
@@ -306,19 +306,20 @@ impl Channel {
         body: Bytes,
     ) -> Result<Response, Unanswered> {
         let caller = self.caller.lock().clone();
-        self.send(method, headers, body, caller.as_deref()).await
+        let own = Sent {
+            method,
+            headers,
+            body,
+            caller: caller.as_deref(),
+            is_call: false,
+        };
+        self.send(own).await
     }
 
-    /// Sends a request, of this caller where it is one's, and takes note of whether the server is there.
-    pub(super) async fn send(
-        &self,
-        method: HttpMethod,
-        headers: HeaderMap,
-        body: Bytes,
-        caller: Option<&Caller>,
-    ) -> Result<Response, Unanswered> {
-        let sent = (self.endpoint).send(&self.client, method, headers, body, caller);
-        let sent = sent.await;
+    /// Sends a request, and takes note of whether the server is there.
+    pub(super) async fn send(&self, sent: Sent<'_>) -> Result<Response, Unanswered> {
+        let caller = sent.caller;
+        let sent = self.endpoint.send(&self.client, sent).await;
         match &sent {
             Err(Unanswered::NotSent(_)) => self.presence.reachability.doubt(),
             Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
-use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints};
+use crate::http_client::{
+    ClientCredentialsConfig, HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints,
+};
 use crate::upstream::{Binding, EraChoice, Settings};
 
 settings! {
@@ -46,6 +48,8 @@ settings! {
         /// a header of the same name in `headers`, which then goes only with Shoal's own requests.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
+        /// Shoal's own token for the server. Not with `authorization` in `headers`.
+        pub client_credentials: ClientCredentialsConfig = ClientCredentialsConfig::default(),
         /// Trades the bearer token of each call's client for one that the server takes (RFC 8693). Not with `authorization` in
         /// `forward`.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
@@ -130,7 +134,10 @@ impl HttpConfig {
 
     /// How it is reached.
     pub(crate) fn client(&self) -> HttpClientConfig {
-        client_of!(self)
+        HttpClientConfig {
+            client_credentials: self.client_credentials.clone(),
+            ..client_of!(self)
+        }
     }
 
     /// What there is to say of the server whatever carries its messages.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Response, Url};
 use shoal_outbound::{Client, Named, Outbound};
 use shoal_ports::Caller;
@@ -48,24 +48,53 @@ impl Endpoint {
     }
 
     /// Sends a request, of this caller where it is one's, and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.
+    ///
+    /// If the server answers 401, Shoal's own token is replaced, and the request is sent again, once. A call is sent again only if the server
+    /// says by a challenge that it is the token that it refuses: then nothing has run.
     pub(super) async fn send(
         &self,
         client: &Client,
-        method: Method,
-        headers: HeaderMap,
-        body: Bytes,
-        caller: Option<&Caller>,
+        sent: Sent<'_>,
     ) -> Result<Response, Unanswered> {
-        let all = self.http.headers(client, caller).await;
-        let mut all = all.map_err(Unanswered::NoToken)?;
-        // What the protocol says is not the operator's to change.
-        for (name, value) in headers {
-            if let Some(name) = name {
-                all.insert(name, value);
+        let mut renewed = false;
+        loop {
+            let all = self.http.headers(client, sent.caller).await;
+            let mut all = all.map_err(Unanswered::NoToken)?;
+            let token = all.get(header::AUTHORIZATION).cloned();
+            // What the protocol says is not the operator's to change.
+            for (name, value) in &sent.headers {
+                all.insert(name, value.clone());
+            }
+            let request = client.request(sent.method.clone(), &self.url);
+            let request = request.map_err(Unanswered::NotSent)?;
+            let answer = send(request.headers(all).body(sent.body.clone())).await?;
+            if answer.status() != StatusCode::UNAUTHORIZED {
+                return Ok(answer);
+            }
+            if renewed {
+                self.http.was_renewed_in_vain();
+                return Ok(answer);
+            }
+            let renewing = self
+                .http
+                .renew(client, sent.caller, token.as_ref(), answer.headers());
+            renewed = renewing.await.map_err(Unanswered::NoToken)?;
+            let challenged = answer.headers().contains_key(header::WWW_AUTHENTICATE);
+            if !renewed || sent.is_call && !challenged {
+                return Ok(answer);
             }
         }
-        let request = client.request(method, &self.url);
-        let request = request.map_err(Unanswered::NotSent)?;
-        send(request.headers(all).body(body)).await
     }
+}
+
+/// A request to an MCP endpoint.
+pub(super) struct Sent<'a> {
+    pub(super) method: Method,
+    /// What the protocol says.
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// Whose it is.
+    pub(super) caller: Option<&'a Caller>,
+    /// Whether it makes something run.
+    pub(super) is_call: bool,
 }

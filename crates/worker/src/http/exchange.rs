@@ -11,6 +11,7 @@ use shoal_protocol::{Body, Era, Message, Method, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
+use super::endpoint::Sent;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::Unanswered;
 use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome};
@@ -43,10 +44,14 @@ impl Channel {
         }
         let headers = self.post_headers(Some(&method), params.as_ref());
         let answered = async {
-            match self
-                .send(HttpMethod::POST, headers, text, caller.as_deref())
-                .await
-            {
+            let sent = Sent {
+                method: HttpMethod::POST,
+                headers,
+                body: text,
+                caller: caller.as_deref(),
+                is_call: self.link.pending.is_call(id),
+            };
+            match self.send(sent).await {
                 Ok(answer) if !answer.status().is_success() => {
                     Err(self.refused(answer, Some(id)).await)
                 }

@@ -4,6 +4,7 @@ use crate::upstream::harness;
 
 mod callers;
 mod calls;
+mod credentials;
 mod server;
 mod sessions;
 mod streams;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Secret, settings};
 
-use super::{check_url, headers, token_exchange};
+use super::{ClientCredentialsConfig, check_url, headers, token_exchange};
 
 const AUTHORIZATION: &str = "authorization";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -23,6 +23,8 @@ pub(crate) struct HttpClientConfig {
     pub(crate) headers_file: Option<PathBuf>,
     /// Headers of clients' requests that are passed on, by name.
     pub(crate) forward: Vec<String>,
+    /// Shoal's own token for the server.
+    pub(crate) client_credentials: ClientCredentialsConfig,
     /// Where callers' tokens are traded.
     pub(crate) token_exchange: TokenExchangeConfig,
     /// Certificates.
@@ -31,8 +33,8 @@ pub(crate) struct HttpClientConfig {
     pub(crate) connect_timeout: Duration,
     /// How long a connection that nobody uses is kept.
     pub(crate) connection_idle: Duration,
-    /// How long a token may take to be traded.
-    pub(crate) exchange_timeout: Duration,
+    /// How long a token may take to be requested.
+    pub(crate) token_timeout: Duration,
 }
 
 /// The client's part of a backend's settings. They stand flat among the others there, because serde cannot refuse unknown
@@ -43,11 +45,12 @@ macro_rules! client_of {
             headers: $settings.headers.clone(),
             headers_file: $settings.headers_file.clone(),
             forward: $settings.forward.clone(),
+            client_credentials: $crate::http_client::ClientCredentialsConfig::default(),
             token_exchange: $settings.token_exchange.clone(),
             tls: $settings.tls.clone(),
             connect_timeout: $settings.connect_timeout.get(),
             connection_idle: $settings.connection_idle.get(),
-            exchange_timeout: $settings.request_timeout.get(),
+            token_timeout: $settings.request_timeout.get(),
         }
     };
 }
@@ -128,10 +131,26 @@ impl HttpClientConfig {
                 return Err(("forward", both.to_owned()));
             }
         }
+        let own = self.client_credentials.check();
+        own.map_err(|wrong| ("client_credentials", wrong))?;
+        if self.credentials().is_some()
+            && self
+                .headers
+                .keys()
+                .any(|name| name.eq_ignore_ascii_case(AUTHORIZATION))
+        {
+            let both = "authorization is what client_credentials set; remove one of them";
+            return Err(("headers", both.to_owned()));
+        }
         if self.tls.certificate.is_some() != self.tls.key.is_some() {
             return Err(("tls", "certificate and key go together".to_owned()));
         }
         Ok(())
+    }
+
+    /// How Shoal gets a token of its own, if it does.
+    pub(super) fn credentials(&self) -> Option<&ClientCredentialsConfig> {
+        Some(&self.client_credentials).filter(|own| own.is_set())
     }
 
     /// Where tokens are traded, if they are.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderValue;
 use parking_lot::Mutex;
@@ -10,37 +9,23 @@ use sha2::{Digest as _, Sha256};
 use shoal_ports::Principal;
 use tokio::time::Instant;
 
-use super::token_exchange::NoToken;
+use super::cached_token::CachedToken;
+use super::token_endpoint::{NoToken, Token};
 
 /// Tokens that are kept at most.
 const ALL: usize = 1024;
 /// Those of one principal.
 const OF_PRINCIPAL: usize = 8;
 
-/// A token for the server.
-#[derive(Clone, Debug)]
-pub(super) struct Token {
-    /// As requests carry it.
-    pub(super) header: HeaderValue,
-    /// How long it is good.
-    pub(super) life: Duration,
-}
-
 /// Tokens by whose and by what they were traded for. Callers' own tokens are not kept, but what tells one from another.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<Key, Arc<CachedToken>>>);
+pub(super) struct Tokens(Mutex<HashMap<Key, Arc<Entry>>>);
 
 type Key = (Principal, [u8; 32]);
 
-struct CachedToken {
+struct Entry {
     used: Mutex<Instant>,
-    /// Held by whoever trades it; the others wait.
-    traded: tokio::sync::Mutex<Option<Traded>>,
-}
-
-struct Traded {
-    result: Result<HeaderValue, NoToken>,
-    until: Instant,
+    token: CachedToken,
 }
 
 impl Tokens {
@@ -56,24 +41,7 @@ impl Tokens {
         trade: impl AsyncFnOnce() -> Result<Token, NoToken>,
     ) -> Result<HeaderValue, NoToken> {
         let entry = self.entry(key(principal, subject));
-        let mut traded = entry.traded.lock().await;
-        if let Some(known) = &*traded
-            && Instant::now() < known.until
-        {
-            return known.result.clone();
-        }
-        let (result, life) = match trade().await {
-            Ok(Token { header, life }) => (Ok(header), life),
-            Err(none) => {
-                let life = none.life();
-                (Err(none), life)
-            }
-        };
-        *traded = Some(Traded {
-            result: result.clone(),
-            until: Instant::now() + life,
-        });
-        result
+        entry.token.get(trade).await
     }
 
     /// Trades anew the next time.
@@ -81,7 +49,7 @@ impl Tokens {
         self.0.lock().remove(&key(principal, subject));
     }
 
-    fn entry(&self, key: Key) -> Arc<CachedToken> {
+    fn entry(&self, key: Key) -> Arc<Entry> {
         let mut entries = self.0.lock();
         let now = Instant::now();
         if let Some(entry) = entries.get(&key) {
@@ -97,16 +65,16 @@ impl Tokens {
         if let Some(spare) = spare {
             entries.remove(&spare);
         }
-        let entry = Arc::new(CachedToken {
+        let entry = Arc::new(Entry {
             used: Mutex::new(now),
-            traded: tokio::sync::Mutex::new(None),
+            token: CachedToken::default(),
         });
         entries.insert(key, entry.clone());
         entry
     }
 }
 
-fn oldest(entries: &HashMap<Key, Arc<CachedToken>>, among: impl Fn(&Key) -> bool) -> Option<Key> {
+fn oldest(entries: &HashMap<Key, Arc<Entry>>, among: impl Fn(&Key) -> bool) -> Option<Key> {
     let among = entries.iter().filter(|(key, _)| among(key));
     let oldest = among.min_by_key(|(_, entry)| *entry.used.lock());
     oldest.map(|(key, _)| key.clone())
@@ -123,7 +91,8 @@ mod tests {
     use http::HeaderValue;
     use shoal_ports::Principal;
 
-    use super::{ALL, NoToken, OF_PRINCIPAL, Token, Tokens};
+    use super::{ALL, OF_PRINCIPAL, Tokens};
+    use crate::http_client::token_endpoint::{NoToken, Token};
 
     async fn traded(tokens: &Tokens, principal: &str, subject: &str, life: u64) -> bool {
         let mut trades = false;

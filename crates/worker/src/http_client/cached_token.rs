@@ -1,0 +1,144 @@
+//! One token, until it expires.
+
+use std::time::Duration;
+
+use http::HeaderValue;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::token_endpoint::{NoToken, Token};
+
+/// How long a token is used at most before Shoal requests another one.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// How long before its end a token is replaced: what is on its way must arrive before.
+const BEFORE_ITS_END: Duration = Duration::from_secs(10);
+
+/// A token, or why there is none. Whoever fetches it holds the lock, and the others wait for the result. All times are measured by this
+/// machine's monotonic clock, from before the token was requested.
+#[derive(Default)]
+pub(super) struct CachedToken(Mutex<Option<Held>>);
+
+struct Held {
+    result: Result<HeaderValue, NoToken>,
+    /// When it is fetched again.
+    refresh: Instant,
+    /// When it is of no use any more.
+    end: Instant,
+}
+
+impl CachedToken {
+    /// The token; `fetch` gets it where it is not known, or about to expire. If the endpoint cannot be reached, the former token serves
+    /// to its end. Dropping the future gives up; whoever else waits for the token then fetches it.
+    ///
+    /// # Errors
+    /// What `fetch` says, which is believed for a moment.
+    pub(super) async fn get(
+        &self,
+        fetch: impl AsyncFnOnce() -> Result<Token, NoToken>,
+    ) -> Result<HeaderValue, NoToken> {
+        let mut held = self.0.lock().await;
+        match &*held {
+            Some(known) if Instant::now() < known.refresh => return known.result.clone(),
+            _ => {}
+        }
+        let fetched = Held::of(fetch).await;
+        let is_away = matches!(fetched.result, Err(NoToken::Away(_)));
+        match &mut *held {
+            Some(known) if is_away && known.result.is_ok() && Instant::now() < known.end => {
+                known.refresh = fetched.refresh;
+            }
+            known => *known = Some(fetched),
+        }
+        held.as_ref().expect("it was just set").result.clone()
+    }
+
+    /// The token after the server has refused `refused`: another one that somebody has fetched meanwhile, or what `fetch` gets.
+    ///
+    /// # Errors
+    /// What `fetch` says, which is believed for a moment.
+    pub(super) async fn renew(
+        &self,
+        refused: Option<&HeaderValue>,
+        fetch: impl AsyncFnOnce() -> Result<Token, NoToken>,
+    ) -> Result<HeaderValue, NoToken> {
+        let mut held = self.0.lock().await;
+        if let Some(known) = &*held
+            && Instant::now() < known.refresh
+            && known
+                .result
+                .as_ref()
+                .map_or(true, |token| Some(token) != refused)
+        {
+            return known.result.clone();
+        }
+        let fetched = Held::of(fetch).await;
+        held.insert(fetched).result.clone()
+    }
+}
+
+impl Held {
+    async fn of(fetch: impl AsyncFnOnce() -> Result<Token, NoToken>) -> Self {
+        let asked = Instant::now();
+        match fetch().await {
+            Ok(Token { header, life }) => {
+                let early = BEFORE_ITS_END.min(life / 2);
+                Self {
+                    result: Ok(header),
+                    refresh: asked + life.saturating_sub(early).min(LONGEST),
+                    end: asked + life.min(2 * LONGEST),
+                }
+            }
+            Err(none) => {
+                let end = Instant::now() + none.life();
+                Self {
+                    result: Err(none),
+                    refresh: end,
+                    end,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::HeaderValue;
+    use tokio::time::advance;
+
+    use super::{CachedToken, NoToken, Token};
+
+    fn token(text: &'static str, life: u64) -> Result<Token, NoToken> {
+        Ok(Token {
+            header: HeaderValue::from_static(text),
+            life: Duration::from_secs(life),
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_replaced_before_its_end_and_serves_to_it_where_that_cannot_be() {
+        let cached = CachedToken::default();
+        assert_eq!(cached.get(async || token("a", 60)).await.unwrap(), "a");
+        advance(Duration::from_secs(49)).await;
+        assert_eq!(cached.get(async || token("b", 60)).await.unwrap(), "a");
+        advance(Duration::from_secs(2)).await;
+        let away = || Err(NoToken::Away("away".to_owned()));
+        assert_eq!(cached.get(async || away()).await.unwrap(), "a");
+        assert_eq!(cached.get(async || panic!("at once")).await.unwrap(), "a");
+        advance(Duration::from_secs(2)).await;
+        assert_eq!(cached.get(async || token("c", 60)).await.unwrap(), "c");
+        advance(Duration::from_secs(61)).await;
+        assert!(cached.get(async || away()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_token_is_replaced_once() {
+        let cached = CachedToken::default();
+        let first = cached.renew(None, async || token("a", 60)).await.unwrap();
+        let second = cached.renew(Some(&first), async || token("b", 60)).await;
+        assert_eq!(second.unwrap(), "b");
+        let other = cached.renew(Some(&first), async || panic!("it was replaced"));
+        assert_eq!(other.await.unwrap(), "b");
+    }
+}

@@ -1,0 +1,160 @@
+//! A client that proves who it is by a signed JWT instead of a secret (`private_key_jwt`, RFC 7523).
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+    EcdsaSigningAlgorithm, Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
+};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject as _;
+use serde_json::json;
+
+/// Seconds for which an assertion is good. The authorization server compares them with its own clock, which may differ from this one.
+const GOOD_FOR: u64 = 300;
+
+enum Key {
+    Ecdsa(&'static str, EcdsaKeyPair),
+    Ed25519(Ed25519KeyPair),
+    Rsa(RsaKeyPair),
+}
+
+/// An assertion of `client` for `audience`, signed with a private key in PEM.
+///
+/// # Errors
+/// When the key cannot be used, in words that hold nothing of it.
+pub(super) fn sign(
+    pem: &str,
+    key_id: &str,
+    client: &str,
+    audience: &str,
+) -> Result<String, String> {
+    let key = Key::read(pem).ok_or(
+        "private_key_file holds no private key that Shoal can sign with: use an unencrypted key in PEM, on P-256 or P-384, Ed25519, or RSA",
+    )?;
+    let mut header = json!({ "alg": key.algorithm(), "typ": "JWT" });
+    if !key_id.is_empty() {
+        header["kid"] = key_id.into();
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_secs());
+    let claims = json!({
+        "iss": client,
+        "sub": client,
+        "aud": audience,
+        "jti": uuid::Uuid::new_v4().to_string(),
+        "iat": now,
+        "exp": now + GOOD_FOR,
+    });
+    let encoded = |part: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(part);
+    let (header, claims) = (header.to_string(), claims.to_string());
+    let signed = format!(
+        "{}.{}",
+        encoded(header.as_bytes()),
+        encoded(claims.as_bytes())
+    );
+    let signature = key
+        .sign(signed.as_bytes())
+        .ok_or("the private key cannot sign")?;
+    Ok(format!("{signed}.{}", encoded(&signature)))
+}
+
+impl Key {
+    fn read(pem: &str) -> Option<Self> {
+        let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
+        let bytes = der.secret_der();
+        let ecdsa = |name, algorithm: &'static EcdsaSigningAlgorithm| {
+            let pair = EcdsaKeyPair::from_private_key_der(algorithm, bytes)
+                .or_else(|_| EcdsaKeyPair::from_pkcs8(algorithm, bytes));
+            pair.ok().map(|pair| Self::Ecdsa(name, pair))
+        };
+        let rsa = || {
+            RsaKeyPair::from_pkcs8(bytes)
+                .or_else(|_| RsaKeyPair::from_der(bytes))
+                .ok()
+        };
+        ecdsa("ES256", &ECDSA_P256_SHA256_FIXED_SIGNING)
+            .or_else(|| ecdsa("ES384", &ECDSA_P384_SHA384_FIXED_SIGNING))
+            .or_else(|| Ed25519KeyPair::from_pkcs8(bytes).ok().map(Self::Ed25519))
+            .or_else(|| rsa().map(Self::Rsa))
+    }
+
+    fn algorithm(&self) -> &'static str {
+        match self {
+            Self::Ecdsa(name, _) => name,
+            Self::Ed25519(_) => "EdDSA",
+            Self::Rsa(_) => "RS256",
+        }
+    }
+
+    fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let random = SystemRandom::new();
+        match self {
+            Self::Ecdsa(_, pair) => Some(pair.sign(&random, text).ok()?.as_ref().to_vec()),
+            Self::Ed25519(pair) => Some(pair.sign(text).as_ref().to_vec()),
+            Self::Rsa(pair) => {
+                let mut signature = vec![0; pair.public_modulus_len()];
+                let signed = pair.sign(&RSA_PKCS1_SHA256, &random, text, &mut signature);
+                signed.ok().map(|()| signature)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::sign;
+
+    fn key(arguments: &[&str]) -> String {
+        let made = Command::new("openssl").args(arguments).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap()
+    }
+
+    #[test]
+    fn each_usual_kind_of_key_signs_with_its_algorithm() {
+        let p384 = [
+            "genpkey",
+            "-algorithm",
+            "EC",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-384",
+        ];
+        for (arguments, algorithm) in [
+            (
+                &["ecparam", "-name", "prime256v1", "-genkey", "-noout"][..],
+                "ES256",
+            ),
+            (&p384[..], "ES384"),
+            (&["genpkey", "-algorithm", "ed25519"][..], "EdDSA"),
+            (&["genpkey", "-algorithm", "RSA"][..], "RS256"),
+            (&["genrsa", "-traditional", "2048"][..], "RS256"),
+        ] {
+            let assertion = sign(&key(arguments), "one", "shoal", "https://id").unwrap();
+            let header = assertion.split('.').next().unwrap();
+            use base64::Engine as _;
+            let header = base64::prelude::BASE64_URL_SAFE_NO_PAD
+                .decode(header)
+                .unwrap();
+            let header: serde_json::Value = serde_json::from_slice(&header).unwrap();
+            assert_eq!(
+                (&header["alg"], &header["kid"]),
+                (&algorithm.into(), &"one".into())
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_told_without_being_shown() {
+        let told = sign("-----BEGIN SECRET-----", "", "shoal", "https://id").unwrap_err();
+        assert!(
+            told.contains("private_key_file") && !told.contains("SECRET"),
+            "{told}"
+        );
+    }
+}

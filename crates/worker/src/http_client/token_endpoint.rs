@@ -1,0 +1,203 @@
+//! What is sent to token endpoints, and what they answer (RFC 6749).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, StatusCode, header};
+use reqwest::{RequestBuilder, Url};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use shoal_outbound::{Client, collect, whole_story};
+use shoal_ports::{CallFailure, CallOutcome, shown};
+use shoal_protocol::{Outcome, RpcError};
+
+use crate::upstream::RequestOutcome;
+
+/// What a token endpoint is called.
+pub(super) const WHAT: &str = "a token endpoint";
+/// Bytes of an answer that are read.
+const ANSWER: usize = 64 * 1024;
+/// Characters of it that are shown.
+const SHOWN: usize = 300;
+/// How long a token is used whose answer does not tell.
+const UNTOLD: Duration = Duration::from_secs(60);
+/// How long it is believed that the endpoint refuses a token.
+const REFUSED: Duration = Duration::from_secs(10);
+/// How long it is believed that the endpoint cannot be reached, and when to come back.
+const AWAY: Duration = Duration::from_secs(1);
+
+/// Why there is no token. Tokens are no part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoToken {
+    /// It would be the same the next time.
+    Refused(String),
+    /// It may pass.
+    Away(String),
+}
+
+/// A token for the server.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    /// As requests carry it.
+    pub(super) header: HeaderValue,
+    /// How long it is good.
+    pub(super) life: Duration,
+}
+
+/// What a request for a token holds that nobody is to read, and what a refusal is called.
+pub(super) struct Asked<'a> {
+    /// A secret, and what is shown in its place: an answer may repeat what it was sent.
+    pub(super) hidden: &'a [(&'a str, &'static str)],
+    /// What the endpoint does that refuses.
+    pub(super) refusal: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    token_type: String,
+    #[serde(default, deserialize_with = "seconds")]
+    expires_in: Option<Duration>,
+}
+
+#[derive(Deserialize)]
+struct Error {
+    error: String,
+    error_description: Option<String>,
+}
+
+/// Begins a request for a token.
+///
+/// # Errors
+/// When the endpoint may not be reached.
+pub(super) fn post(client: &Client, endpoint: &Url) -> Result<RequestBuilder, NoToken> {
+    let request = client.request(Method::POST, endpoint);
+    Ok(request
+        .map_err(NoToken::Away)?
+        .header(header::ACCEPT, "application/json")
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded"))
+}
+
+/// Adds a client's name and secret as `Authorization: Basic` (RFC 6749, 2.3.1).
+pub(super) fn basic_auth(request: RequestBuilder, client: &str, secret: &str) -> RequestBuilder {
+    request.basic_auth(encoded(client), Some(encoded(secret)))
+}
+
+/// The body of a request for a token.
+pub(super) fn form(members: &[(&str, &str)]) -> String {
+    let mut form = Url::parse("http://form/").expect("it is a URL");
+    form.query_pairs_mut().extend_pairs(members);
+    form.query().unwrap_or_default().to_owned()
+}
+
+fn encoded(text: &str) -> String {
+    form(&[("", text)]).trim_start_matches('=').to_owned()
+}
+
+/// Sends a request for a token, and reads the answer.
+///
+/// # Errors
+/// Why there is no token.
+pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Token, NoToken> {
+    // The error may name the URL, whose query is nobody's business.
+    let answer = request.send().await.map_err(|error| {
+        let why = whole_story(&error);
+        NoToken::Away(format!("the token endpoint cannot be reached: {why}"))
+    })?;
+    let status = answer.status();
+    let body = collect(answer, ANSWER)
+        .await
+        .map_err(|_| NoToken::Away("the answer of the token endpoint broke off".to_owned()))?;
+    if !status.is_success() {
+        return Err(refused(status, &body, &asked));
+    }
+    let granted: Granted = serde_json::from_slice(&body).map_err(|_| {
+        NoToken::Refused("the token endpoint answered with what is no token".to_owned())
+    })?;
+    granted.into_token()
+}
+
+impl Granted {
+    fn into_token(self) -> Result<Token, NoToken> {
+        if !self.token_type.eq_ignore_ascii_case("bearer") {
+            let kind = shown(&self.token_type, SHOWN);
+            let why = format!(
+                "the token endpoint granted a token of the type {kind}, which is not Bearer"
+            );
+            return Err(NoToken::Refused(why));
+        }
+        if self.access_token.is_empty() {
+            let why = "the token endpoint granted an empty token".to_owned();
+            return Err(NoToken::Refused(why));
+        }
+        let header = HeaderValue::try_from(format!("Bearer {}", self.access_token));
+        let mut header = header.map_err(|_| {
+            NoToken::Refused("the token endpoint granted what no header can carry".to_owned())
+        })?;
+        header.set_sensitive(true);
+        Ok(Token {
+            header,
+            life: self.expires_in.unwrap_or(UNTOLD),
+        })
+    }
+}
+
+/// Some endpoints write the number as a text, or with a fraction. What cannot be read counts as not told.
+fn seconds<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Duration>, D::Error> {
+    let seconds = match Value::deserialize(written)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+}
+
+impl From<NoToken> for CallOutcome {
+    fn from(none: NoToken) -> Self {
+        match none {
+            NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
+            // Not that the worker has failed: other callers' tokens may be known.
+            NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
+        }
+    }
+}
+
+impl From<NoToken> for RequestOutcome {
+    fn from(none: NoToken) -> Self {
+        match none {
+            NoToken::Refused(why) => Self::Rejected(RpcError::internal(why)),
+            NoToken::Away(why) => Self::Refused(CallFailure::overloaded(why, AWAY)),
+        }
+    }
+}
+
+impl NoToken {
+    /// For how long it is believed.
+    pub(super) fn life(&self) -> Duration {
+        match self {
+            Self::Refused(_) => REFUSED,
+            Self::Away(_) => AWAY,
+        }
+    }
+}
+
+/// What the endpoint says instead of a token.
+fn refused(status: StatusCode, body: &Bytes, asked: &Asked<'_>) -> NoToken {
+    let told: Option<Error> = serde_json::from_slice(body).ok();
+    let told = told.map(|told| match told.error_description {
+        Some(more) => format!("{}: {more}", told.error),
+        None => told.error,
+    });
+    let hide = |told: String| {
+        let hidden = asked.hidden.iter().filter(|(secret, _)| !secret.is_empty());
+        hidden.fold(told, |told, (secret, instead)| {
+            told.replace(secret, instead)
+        })
+    };
+    let told = told.map(|told| shown(&hide(told), SHOWN));
+    let told = told.map_or_else(|| status.to_string(), |told| format!("{status}, {told}"));
+    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        return NoToken::Away(format!("the token endpoint answered {told}"));
+    }
+    NoToken::Refused(format!("the token endpoint {}: {told}", asked.refusal))
+}
