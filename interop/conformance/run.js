@@ -1,18 +1,13 @@
 // Runs the MCP conformance suite against a server and prints a line for each scenario.
 // By hand: node run.js --url http://127.0.0.1:PORT/mcp --requirements 2026-07-28
 
-import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const PROGRAM = fileURLToPath(
-    new URL('node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url)
-);
-/** What is said of a scenario that the suite only names. */
-const SKIPPED = 'the suite does not check it yet';
+import { SKIPPED, run, verdict } from './suite.js';
+
 /** `server-SCENARIO-2026-01-02T03-04-05-678Z` */
 const RESULT = /^server-(.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
 
@@ -46,17 +41,6 @@ try {
 }
 process.exit(failed > 0 ? 1 : 0);
 
-function run(...args) {
-    const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    child.stdout.on('data', chunk => (output += chunk));
-    child.stderr.on('data', chunk => (output += chunk));
-    return new Promise((resolve, reject) => {
-        child.on('error', reject);
-        child.on('close', code => resolve({ code, output }));
-    });
-}
-
 /** The scenarios that the suite said it would run. */
 function announced(output) {
     const scenarios = [...output.matchAll(/^=== Running scenario: (.+) ===$/gm)].map(match => match[1]);
@@ -86,15 +70,4 @@ async function judge(scenarios) {
         }
     }
     return failures;
-}
-
-/** Why a scenario counts as failed, or nothing if it does not. */
-function verdict(checks) {
-    const of = status => checks.filter(check => check.status === status);
-    const told = check => `${check.id}: ${check.errorMessage ?? check.description}`.replaceAll('\n', ' | ');
-    for (const warning of of('WARNING')) console.log(`   warning ${told(warning)}`);
-    if (of('FAILURE').length > 0) return of('FAILURE').map(told).join('; ');
-    if (checks.length > 0 && of('SKIPPED').length === checks.length) return SKIPPED;
-    if (of('SUCCESS').length === 0) return 'nothing was checked';
-    return undefined;
 }

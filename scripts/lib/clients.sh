@@ -29,6 +29,7 @@ prepare() {
             ;;
         rmcp) rmcp_build attempt ;;
         java-*) java_build "${1#java-}" ;;
+        conformance-client) npm_install "$INTEROP/conformance" ;;
         *) npm_install "$INTEROP/$1" ;;
     esac
 }
@@ -63,6 +64,7 @@ command_of() {
             ;;
         console) COMMAND=(node "$INTEROP/console/run.js") ;;
         conformance) COMMAND=(node "$INTEROP/conformance/run.js") ;;
+        conformance-client) COMMAND=(node "$INTEROP/conformance/run-client.js") ;;
         *) COMMAND=(node "$INTEROP/$1/client.js") ;;
     esac
 }

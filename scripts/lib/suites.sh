@@ -177,6 +177,7 @@ suite_conformance() {
     done
     client "conformance: everything there is" conformance --url "$URL" --suite all
     stop_servers
+    client "conformance: Shoal as a client" conformance-client --shoal "$SHOAL"
 }
 
 # required_conformance NAME: what each revision requires of a server

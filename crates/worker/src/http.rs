@@ -327,8 +327,8 @@ impl Transport for StreamableHttp {
         false
     }
 
-    fn learn(&self, tools: &[RawJson]) {
-        self.0.tools.learn(tools);
+    fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
+        self.0.tools.learn(era, tools);
     }
 }
 

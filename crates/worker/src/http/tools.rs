@@ -1,25 +1,53 @@
 //! Which arguments of which tools travel in headers as well (`x-mcp-header`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use shoal_protocol::{ParamHeaders, RawJson};
+use shoal_protocol::{Era, InvalidParamHeader, ParamHeaders, RawJson};
 
 /// The mirrored arguments of the server's tools.
 #[derive(Default)]
-pub(super) struct Tools(Mutex<HashMap<String, ParamHeaders>>);
+pub(super) struct Tools(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    mirrored: HashMap<String, ParamHeaders>,
+    /// Tools that were left out.
+    refused: HashSet<String>,
+}
 
 impl Tools {
-    /// Takes in the server's list.
-    pub(super) fn learn(&self, tools: &[RawJson]) {
-        *self.0.lock() = tools.iter().filter_map(mirrored).collect();
+    /// Takes in the server's list. In the modern era a client must leave out a tool whose annotations break the rules: nobody knows which
+    /// headers its server expects.
+    pub(super) fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
+        let mut learnt = Known::default();
+        let mut known = self.0.lock();
+        tools.retain(|tool| {
+            let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
+                return true;
+            };
+            match headers {
+                Ok(headers) if headers.is_empty() => {}
+                Ok(headers) => drop(learnt.mirrored.insert(name, headers)),
+                Err(_) if era == Era::Legacy => {}
+                Err(why) => {
+                    if !known.refused.contains(&name) {
+                        tracing::warn!(target: "shoal::http", tool = name, %why, "a tool of the server is left out");
+                    }
+                    learnt.refused.insert(name);
+                    return false;
+                }
+            }
+            true
+        });
+        *known = learnt;
     }
 
     /// The headers of a call with these parameters.
     pub(super) fn mirrored(&self, tool: &str, params: Option<&RawJson>) -> Vec<(String, String)> {
         let known = self.0.lock();
-        let Some(mirrored) = known.get(tool) else {
+        let Some(mirrored) = known.mirrored.get(tool) else {
             return Vec::new();
         };
         let arguments = params.and_then(|params| params.member("arguments"));
@@ -29,10 +57,11 @@ impl Tools {
     }
 }
 
-fn mirrored(tool: &RawJson) -> Option<(String, ParamHeaders)> {
+fn name(tool: &RawJson) -> Option<String> {
+    tool.member("name")?.string()
+}
+
+fn headers(tool: &RawJson) -> Option<Result<ParamHeaders, InvalidParamHeader>> {
     let schema: Value = tool.member("inputSchema")?.read().ok()?;
-    // One whose annotations break the rules is not listed.
-    let headers = ParamHeaders::of_schema(&schema).ok()?;
-    let name = tool.member("name")?.string()?;
-    (!headers.is_empty()).then_some((name, headers))
+    Some(ParamHeaders::of_schema(&schema))
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shoal_outbound::{Client, collect, whole_story};
 use shoal_ports::{CallFailure, CallOutcome, shown};
-use shoal_protocol::{Outcome, RpcError};
+use shoal_protocol::RpcError;
 
 use crate::upstream::RequestOutcome;
 

@@ -40,8 +40,8 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// Whether each connection has a server of its own, which must be told what is watched.
     fn has_servers_of_their_own(&self) -> bool;
 
-    /// The server's tools, whenever they have been read.
-    fn learn(&self, _tools: &[RawJson]) {}
+    /// Takes in the server's tools, whenever they have been read, and leaves out those that cannot be called in this era.
+    fn learn(&self, _era: Era, _tools: &mut Vec<RawJson>) {}
 }
 
 /// Opens connections to one server.

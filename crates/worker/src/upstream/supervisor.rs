@@ -276,7 +276,8 @@ impl Supervisor {
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;
-        self.launcher.transport.learn(&catalog.tools);
+        let era = link.greeting().era;
+        self.launcher.transport.learn(era, &mut catalog.tools);
         catalog.capabilities.0 = self.modern_side.extended(&catalog.capabilities.0);
         catalog.headers.clone_from(&self.launcher.settings.headers);
         let mut changed = true;
