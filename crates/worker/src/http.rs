@@ -189,7 +189,7 @@ impl HttpBackend {
                 }
                 over(&hold.connection, call, context).await
             }
-            Err(failure) => (Err(failure), false),
+            Err(not_held) => (not_held.into(), false),
         }
     }
 

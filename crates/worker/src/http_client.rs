@@ -42,8 +42,8 @@ mod tokens;
 
 pub(crate) use self::body::{LATER, beginning_of, retry_after};
 pub use self::client_credentials::{ClientAuthentication, ClientCredentialsConfig};
+pub use self::config::{CallersWithoutToken, HttpTls, TokenExchangeConfig};
 pub(crate) use self::config::{HttpClientConfig, client_of, endpoints};
-pub use self::config::{HttpTls, TokenExchangeConfig};
 pub(crate) use self::headers::is_settable;
 pub(crate) use self::reachability::{EqualServers, Reachability};
 pub(crate) use self::redirect::redirect_target;
@@ -209,6 +209,7 @@ impl HttpClient {
     /// # Errors
     /// When there is no token for it.
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<(), NoToken> {
+        self.expect_token(caller)?;
         let Some(exchange) = &self.exchange else {
             return Ok(());
         };
@@ -239,6 +240,7 @@ impl HttpClient {
             all.insert(header::AUTHORIZATION, token);
         }
         if let Some(caller) = caller {
+            self.expect_token(caller)?;
             all.extend(of_caller(caller, &self.forward));
             if let Some(exchange) = &self.exchange {
                 let traded = exchange.authorization(client, caller).await;
@@ -275,14 +277,32 @@ impl HttpClient {
 
     /// What Shoal's own token comes from, where a request carries it.
     fn own_credentials(&self, caller: Option<&Caller>) -> Option<&ClientCredentials> {
-        let forwards = |caller: &Caller| {
-            let name = header::AUTHORIZATION.as_str();
-            self.forward.iter().any(|forwarded| **forwarded == *name)
-                && caller.headers.get(name).is_some()
-        };
-        let is_callers = caller.is_some_and(|caller| self.exchange.is_some() || forwards(caller));
+        let is_callers = caller.is_some_and(|caller| self.is_callers(caller));
         self.credentials.as_ref().filter(|_| !is_callers)
     }
+
+    /// Whether requests of a caller carry its own token, or one that it was traded for.
+    pub(crate) fn is_callers(&self, caller: &Caller) -> bool {
+        self.exchange.is_some() || self.forwards_token() && brings_token(caller)
+    }
+
+    fn forwards_token(&self) -> bool {
+        (self.forward.iter()).any(|name| **name == *header::AUTHORIZATION.as_str())
+    }
+
+    /// Checks that requests of a caller may be sent: the operator's credentials are not for callers who should bring their own.
+    fn expect_token(&self, caller: &Caller) -> Result<(), NoToken> {
+        let may_go_without = self.config.callers_without_token == CallersWithoutToken::Service;
+        if may_go_without || !self.forwards_token() || brings_token(caller) {
+            return Ok(());
+        }
+        let why = "the server is called with the caller's own token, and this request brought none; send Authorization";
+        Err(NoToken::Refused(why.to_owned()))
+    }
+}
+
+fn brings_token(caller: &Caller) -> bool {
+    caller.headers.get(header::AUTHORIZATION.as_str()).is_some()
 }
 
 /// Sends a request, and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.

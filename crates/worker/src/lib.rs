@@ -13,7 +13,8 @@ mod upstream;
 
 pub use self::http::{HttpBackend, HttpConfig, HttpIsolation};
 pub use self::http_client::{
-    ClientAuthentication, ClientCredentialsConfig, HttpTls, TokenExchangeConfig,
+    CallersWithoutToken, ClientAuthentication, ClientCredentialsConfig, HttpTls,
+    TokenExchangeConfig,
 };
 pub use backend::{Backend, BackendState, CallContext};
 pub use openapi::{CredentialConfig, OpenApiBackend, OpenApiConfig};

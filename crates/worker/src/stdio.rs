@@ -151,7 +151,10 @@ impl StdioBackend {
     ) -> Result<CallOutcome, CallFailure> {
         let owner = SessionOwner::Session(session);
         loop {
-            let hold = sessions.hold(&owner, &call.caller, context).await?;
+            let hold = match sessions.hold(&owner, &call.caller, context).await {
+                Ok(hold) => hold,
+                Err(not_held) => return not_held.into(),
+            };
             match carry(&hold.connection.link, call, context, None).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(never_written) => {

@@ -46,7 +46,7 @@ mod throttle;
 pub(crate) use self::binding::Binding;
 pub(crate) use self::carry::{ConnectionShare, NeverWritten, OpenQuestion, carry};
 pub(crate) use self::connection::Connection;
-pub(crate) use self::error::{RequestError, StartError};
+pub(crate) use self::error::{Denied, RequestError, StartError};
 pub(crate) use self::launcher::{Launcher, Transport};
 pub use self::lines::{Line, Lines};
 pub(crate) use self::link::Link;

@@ -154,7 +154,7 @@ impl Channel {
         let telling = async {
             match self.send_own(HttpMethod::POST, headers, text).await {
                 Ok(answer) if answer.status().is_success() => {}
-                Ok(answer) => match self.refused(answer, None).await {
+                Ok(answer) => match self.refused(answer, None, None).await {
                     RequestOutcome::Lost { reason, .. } => self.untold(&reason),
                     other => self.untold(&format!("{other:?}")),
                 },
@@ -330,9 +330,15 @@ impl Channel {
         sent
     }
 
-    /// How the request `id` ends that was refused so.
-    pub(super) async fn refused(&self, answer: Response, id: Option<u64>) -> RequestOutcome {
+    /// How the request `id` ends that was refused so, of this caller where it is one's.
+    pub(super) async fn refused(
+        &self,
+        answer: Response,
+        id: Option<u64>,
+        caller: Option<&Caller>,
+    ) -> RequestOutcome {
         let refused = Refused {
+            in_callers_name: caller.is_some_and(|caller| self.endpoint.http.is_callers(caller)),
             id,
             is_call: id.is_some_and(|id| self.link.pending.is_call(id)),
             in_session: self.in_session(),

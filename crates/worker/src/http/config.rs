@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use crate::http_client::{
-    ClientCredentialsConfig, HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints,
+    CallersWithoutToken, ClientCredentialsConfig, HttpClientConfig, HttpTls, TokenExchangeConfig,
+    client_of, endpoints,
 };
 use crate::upstream::{Binding, EraChoice, Settings};
 
@@ -48,6 +49,9 @@ settings! {
         /// a header of the same name in `headers`, which then goes only with Shoal's own requests.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
+        /// What becomes of callers who bring no token, if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
+        /// credentials.
+        pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// Shoal's own token for the server. Not with `authorization` in `headers`.
         pub client_credentials: ClientCredentialsConfig = ClientCredentialsConfig::default(),
         /// Trades the bearer token of each call's client for one that the server takes (RFC 8693). Not with `authorization` in

@@ -53,7 +53,7 @@ impl Channel {
             };
             match self.send(sent).await {
                 Ok(answer) if !answer.status().is_success() => {
-                    Err(self.refused(answer, Some(id)).await)
+                    Err(self.refused(answer, Some(id), caller.as_deref()).await)
                 }
                 Ok(answer) => {
                     let is_opening = method == Method::Initialize;
@@ -203,7 +203,7 @@ impl Channel {
                 Ok(answer) => {
                     let status = answer.status();
                     // It may end the session; what the call has done, it does not tell.
-                    drop(self.refused(answer, None).await);
+                    drop(self.refused(answer, None, None).await);
                     return Err(lost(&format!("{why}, and it is not resumed ({status})")));
                 }
                 Err(_) => {}

@@ -68,7 +68,7 @@ impl Channel {
                 Ok(answer) => {
                     // The session may be over; or there is no such stream (405), or none after this event.
                     let resumes = cursor.id.take().is_some();
-                    drop(self.refused(answer, None).await);
+                    drop(self.refused(answer, None, None).await);
                     if !resumes || self.link.lost().is_some() {
                         return;
                     }

@@ -10,7 +10,7 @@ use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
 
 use crate::http_client::{LATER, redirect_target, retry_after};
-use crate::upstream::RequestOutcome;
+use crate::upstream::{Denied, RequestOutcome};
 
 /// Bytes of a refusal that are read.
 const BODY: usize = 64 * 1024;
@@ -34,6 +34,8 @@ pub(super) struct Refused {
     pub(super) is_call: bool,
     /// Whether it was sent within a session.
     pub(super) in_session: bool,
+    /// Whether it carried a caller's token instead of Shoal's own credentials.
+    pub(super) in_callers_name: bool,
 }
 
 /// Reads a refusal.
@@ -56,6 +58,7 @@ fn judge(
         id,
         is_call,
         in_session,
+        in_callers_name,
     }: Refused,
 ) -> Refusal {
     let body = RawJson::parse_text(body).ok();
@@ -84,10 +87,18 @@ fn judge(
         StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
             busy("is not available", retry_after)
         }
-        StatusCode::UNAUTHORIZED => told(
-            "the server does not accept Shoal's credentials; its operator may set headers of the backend",
+        StatusCode::UNAUTHORIZED if in_callers_name => denied(
+            "the server does not accept the caller's credentials",
+            status,
         ),
-        StatusCode::FORBIDDEN => told("the server does not let Shoal do this"),
+        StatusCode::UNAUTHORIZED => denied(
+            "the server does not accept Shoal's credentials; its operator may set headers or client_credentials of the backend",
+            status,
+        ),
+        StatusCode::FORBIDDEN if in_callers_name => {
+            denied("the server does not let the caller do this", status)
+        }
+        StatusCode::FORBIDDEN => denied("the server does not let Shoal do this", status),
         // It is for a request that the server has not read in time, but some say it of what they have run for too long.
         StatusCode::REQUEST_TIMEOUT if is_call => {
             may_have_run(format!("the server answered {status}"))
@@ -130,6 +141,14 @@ fn may_have_run(reason: String) -> RequestOutcome {
     }
 }
 
+/// The same for whoever repeats it, until its credentials change.
+fn denied(what: &str, status: StatusCode) -> RequestOutcome {
+    let told = RpcError::internal(format!("{what} ({status})"));
+    RequestOutcome::Rejected(told.with_data(RawJson::of(&Denied {
+        status: status.as_u16(),
+    })))
+}
+
 fn error(error: RpcError) -> RequestOutcome {
     RequestOutcome::Answered(Outcome::Error(error))
 }
@@ -159,6 +178,7 @@ mod tests {
             id: Some(3),
             is_call: true,
             in_session,
+            in_callers_name: false,
         };
         judge(status, &headers, body.into(), refused)
     }

@@ -23,6 +23,8 @@ pub(crate) struct HttpClientConfig {
     pub(crate) headers_file: Option<PathBuf>,
     /// Headers of clients' requests that are passed on, by name.
     pub(crate) forward: Vec<String>,
+    /// What becomes of callers who bring no token where tokens are passed on.
+    pub(crate) callers_without_token: CallersWithoutToken,
     /// Shoal's own token for the server.
     pub(crate) client_credentials: ClientCredentialsConfig,
     /// Where callers' tokens are traded.
@@ -45,6 +47,7 @@ macro_rules! client_of {
             headers: $settings.headers.clone(),
             headers_file: $settings.headers_file.clone(),
             forward: $settings.forward.clone(),
+            callers_without_token: $settings.callers_without_token,
             client_credentials: $crate::http_client::ClientCredentialsConfig::default(),
             token_exchange: $settings.token_exchange.clone(),
             tls: $settings.tls.clone(),
@@ -103,6 +106,17 @@ settings! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
     }
+}
+
+/// What becomes of the calls of a caller without a token, where the server is called with callers' own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CallersWithoutToken {
+    /// Shoal refuses them.
+    #[default]
+    Refuse,
+    /// Shoal sends them with its own credentials.
+    Service,
 }
 
 impl TokenExchangeConfig {

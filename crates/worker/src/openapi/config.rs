@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use super::source::DocumentSource;
-use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints};
+use crate::http_client::{
+    CallersWithoutToken, HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints,
+};
 
 /// What a base URL is called.
 pub(super) const BASE: &str = "a service";
@@ -45,6 +47,9 @@ settings! {
         /// Headers of clients' requests that are passed on with their calls, by name. By default none is.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
+        /// What becomes of callers who bring no token, if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
+        /// credentials.
+        pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// Trades the bearer token of each call's client for one that the service takes (RFC 8693). Not with `authorization` in
         /// `forward`.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),

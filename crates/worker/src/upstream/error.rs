@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use shoal_protocol::RpcError;
 
 /// Why a server could not be made ready. What it wrote to stderr is in the log, not here: it may
@@ -65,7 +66,7 @@ impl StartError {
 
     /// Whether the server may have refused what `initialize` says, and would take it in a plainer form.
     pub(super) fn may_come_of_form(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Malformed)
+        matches!(self, Self::Refused(_) | Self::Malformed) && !self.is_denied()
     }
 
     /// Whether an opening of the other era may be what upset the server.
@@ -78,7 +79,30 @@ impl StartError {
                 | Self::Malformed
                 | Self::Refused(_)
                 | Self::Rejected(_)
-        )
+        ) && !self.is_denied()
+    }
+
+    /// Whether the server refused credentials, which says nothing of what it speaks.
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
+    }
+}
+
+/// The data of an error that says that credentials were not accepted, or do not suffice.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Denied {
+    /// The HTTP status.
+    pub(crate) status: u16,
+}
+
+impl Denied {
+    /// Whether an error says so.
+    pub(crate) fn is(error: &RpcError) -> bool {
+        let data = error
+            .data
+            .as_ref()
+            .and_then(|data| data.read::<Self>().ok());
+        data.is_some_and(|denied| matches!(denied.status, 401 | 403))
     }
 }
 

@@ -243,6 +243,11 @@ impl Launcher {
             attempt = modern.or(attempt);
         }
         let mut detected = self.detected.lock();
+        if let Err(error) = &attempt
+            && error.is_denied()
+        {
+            return attempt;
+        }
         detected.failed_since = attempt.is_err();
         detected.form = form;
         if let Ok(connection) = &attempt {

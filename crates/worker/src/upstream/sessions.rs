@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use shoal_ports::{CallFailure, CallId, Caller, Principal, SessionId};
+use shoal_ports::{CallFailure, CallId, CallOutcome, Caller, Principal, SessionId};
+use shoal_protocol::RpcError;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::binding::{Binding, extensions_of};
 use super::connection::Connection;
-use super::error::StartError;
+use super::error::{Denied, StartError};
 use super::launcher::Launcher;
 use super::restart_delay::RestartDelay;
 use crate::CallContext;
@@ -104,6 +105,29 @@ struct UsageGuard {
     freed: Arc<Notify>,
 }
 
+/// Why a call has no connection.
+pub(crate) enum NotHeld {
+    /// It may have one later.
+    Failed(CallFailure),
+    /// The server does not accept what the caller's requests carry.
+    Denied(RpcError),
+}
+
+impl From<CallFailure> for NotHeld {
+    fn from(failure: CallFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<NotHeld> for Result<CallOutcome, CallFailure> {
+    fn from(not: NotHeld) -> Self {
+        match not {
+            NotHeld::Failed(failure) => Err(failure),
+            NotHeld::Denied(error) => Ok(CallOutcome::Error(error)),
+        }
+    }
+}
+
 impl Sessions {
     /// Room for as many sessions as may have a connection.
     pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
@@ -126,7 +150,7 @@ impl Sessions {
         owner: &SessionOwner,
         caller: &Arc<Caller>,
         context: &CallContext,
-    ) -> Result<SessionLease, CallFailure> {
+    ) -> Result<SessionLease, NotHeld> {
         let cancelled = context.cancelled();
         let guard = match self.enter(owner, &caller.principal) {
             Some(guard) => guard,
@@ -140,9 +164,9 @@ impl Sessions {
             biased;
             connection = self.connection_of(&session, owner, caller) => connection?,
             () = cancelled.cancelled() => {
-                return Err(CallFailure::not_executed("the session's connection was not ready in time"));
+                return Err(CallFailure::not_executed("the session's connection was not ready in time").into());
             }
-            () = session.over.cancelled() => return Err(CallFailure::not_executed("the session has ended")),
+            () = session.over.cancelled() => return Err(CallFailure::not_executed("the session has ended").into()),
         };
         Ok(SessionLease {
             connection,
@@ -243,7 +267,7 @@ impl Sessions {
         session: &PooledSession,
         owner: &SessionOwner,
         caller: &Arc<Caller>,
-    ) -> Result<Arc<Connection>, CallFailure> {
+    ) -> Result<Arc<Connection>, NotHeld> {
         let mut opened = session.connection.lock().await;
         if let Some(connection) = opened
             .connection
@@ -266,7 +290,8 @@ impl Sessions {
         if now < opened.not_before {
             return Err(CallFailure::not_executed(
                 "the session's connection failed and is opened again soon",
-            ));
+            )
+            .into());
         }
         opened.began = now;
         let binding = match owner {
@@ -281,9 +306,12 @@ impl Sessions {
                 opened.connection = Some(connection.clone());
                 Ok(connection)
             }
+            Err(StartError::Refused(error) | StartError::Rejected(error)) if Denied::is(&error) => {
+                Err(NotHeld::Denied(error))
+            }
             Err(error) => {
                 opened.failed();
-                Err(self.not_opened(&error))
+                Err(self.not_opened(&error).into())
             }
         }
     }

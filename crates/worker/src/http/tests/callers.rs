@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shoal_ports::{CallFailure, Secret};
+use shoal_protocol::code;
 
 use super::harness::{Client, error, failure, scratch, text};
 use super::server::Server;
-use crate::{HttpConfig, HttpIsolation, TokenExchangeConfig};
+use crate::{CallersWithoutToken, HttpConfig, HttpIsolation, TokenExchangeConfig};
 
 /// What the server saw in the headers of the last request of a method.
 async fn seen(server: &Server, method: &str) -> Value {
@@ -48,13 +49,29 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
             let opening = seen(&server, "initialize").await;
             assert_eq!(opening["authorization"], "Bearer a");
         }
-        // What one caller has brought is not another's.
+        // What one caller has brought is not another's, and what Shoal has is not anybody's.
         let other = Client::named("b");
-        running.call(&other, "echo", arguments).await;
-        let call = seen(&server, "tools/call").await;
-        assert_eq!(call["authorization"], "Bearer shoal");
-        assert_eq!(call["x-team"], Value::Null);
+        let refused = running.call(&other, "echo", arguments).await;
+        let told = error(refused).message;
+        assert!(told.contains("send Authorization"), "{told}");
+        assert_eq!(server.seen().await["runs"]["echo"], 1);
     }
+}
+
+#[tokio::test]
+async fn callers_without_a_token_get_shoals_where_the_operator_says_so() {
+    let server = Server::start(&[]).await;
+    let mut config = server.config();
+    let own = ("Authorization".to_owned(), Secret::new("Bearer shoal"));
+    config.headers.extend([own]);
+    config.forward = vec!["Authorization".to_owned()];
+    config.callers_without_token = CallersWithoutToken::Service;
+    let running = server.backend_of(config).await;
+    let client = Client::named("b");
+    let outcome = running.call(&client, "echo", json!({ "text": "x" })).await;
+    assert_eq!(text(&outcome), "x");
+    let call = seen(&server, "tools/call").await;
+    assert_eq!(call["authorization"], "Bearer shoal");
 }
 
 /// The server may keep a session in the name of whoever opened it.
@@ -184,17 +201,29 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
+/// It would be refused again, and its retries would not help.
 #[tokio::test]
-async fn a_server_is_not_blamed_for_what_it_refuses_one_caller() {
-    let server = Server::start(&[]).await;
-    let running = server.backend().await;
-    server.order(json!({ "status": 401 })).await;
-    let client = Client::named("a");
-    let refused = running.call(&client, "echo", json!({ "text": "x" })).await;
-    let CallFailure::Overloaded { reason, .. } = failure(refused) else {
-        panic!("other callers would be refused too");
-    };
-    assert!(reason.contains("credentials"), "{reason}");
+async fn a_caller_whose_token_is_refused_is_told_so() {
+    for status in [401, 403] {
+        let server = Server::start(&[]).await;
+        let mut config = server.config();
+        config.forward = vec!["Authorization".to_owned()];
+        let running = server.backend_of(config).await;
+        let bad = client("a", Some("bad"));
+        server.order(json!({ "status": status })).await;
+        let refused = error(running.call(&bad, "echo", json!({ "text": "x" })).await);
+        assert_eq!(refused.code, code::INTERNAL_ERROR);
+        assert!(
+            refused.message.contains("the caller"),
+            "{}",
+            refused.message
+        );
+        // The server is not blamed, and lets others in.
+        server.order(json!({ "status": null })).await;
+        let good = client("b", Some("good"));
+        let outcome = running.call(&good, "echo", json!({ "text": "x" })).await;
+        assert_eq!(text(&outcome), "x");
+    }
 }
 
 #[test]
