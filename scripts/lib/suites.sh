@@ -195,6 +195,9 @@ suite_interop() {
     against_tasks
     against_filesystem
     against_everything
+    against_http_sse everything typescript-v1 --expect everything --own-process
+    against_http_sse python python --expect asking --cannot "elicitation_by_result|Handler returned an invalid result|\
+HTTP+SSE has no requests of 2026-07-28, and the SDK sends no InputRequiredResult to any other"
     against_odd_servers
     odd_clients
     eras
@@ -265,6 +268,30 @@ against_everything() {
 	END
     start_server everything --config "$WORK/everything.toml" || return 0
     each_era "$name" --expect everything --known "$KNOWN"
+    stop_servers
+}
+
+# against_http_sse SDK CLIENT ARGUMENT…: a server that speaks only the transport of 2024-11-05
+against_http_sse() {
+    local sdk=$1 client=$2 name="interop: $1 over HTTP+SSE" program=$1
+    shift 2
+    [[ $sdk != everything ]] || program=servers
+    ready "$name" "$program" || return 0
+    asking_server_of "$sdk"
+    known "$sdk-sse"
+    case $sdk in
+        everything) COMMAND=(env PORT=@PORT@ "${COMMAND[@]/%stdio/sse}") ;;
+        *) COMMAND+=(--sse @PORT@) ;;
+    esac
+    start_upstream "$sdk-sse-upstream" "$INTEROP/known" --again "$KNOWN" "${COMMAND[@]}" || return 0
+    cat >"$WORK/$sdk-sse.toml" <<-END
+		[pools.asking]
+		backend = { http = { url = "${UPSTREAM%/mcp}/sse", max_restart_delay = "$PAUSE" } }
+		queue_age = "$PATIENCE"
+	END
+    if start_server "$sdk-sse" --config "$WORK/$sdk-sse.toml"; then
+        client "$name, $client, legacy" "$client" --url "$URL" --era legacy --known "$KNOWN" "$@"
+    fi
     stop_servers
 }
 

@@ -11,6 +11,8 @@ pub struct SseEvent {
     pub id: Option<String>,
     /// When to come back after a break.
     pub retry: Option<Duration>,
+    /// Its type, where that is not `message`.
+    pub name: Option<Bytes>,
     /// The message; `None` if there is none.
     pub data: Option<Bytes>,
 }
@@ -122,7 +124,10 @@ impl SseParser {
                 let millis = text.and_then(|text| text.parse().ok());
                 self.event.retry = millis.map(Duration::from_millis).or(self.event.retry);
             }
-            // Comments, event types (MCP uses none over Streamable HTTP), unknown fields.
+            b"event" => {
+                self.event.name = (value != b"message").then(|| Bytes::copy_from_slice(value));
+            }
+            // Comments, unknown fields.
             _ => {}
         }
     }
@@ -133,6 +138,7 @@ impl SseParser {
         let data = self.data.split().freeze();
         self.has_data = false;
         event.data = (!data.is_empty()).then_some(data);
+        event.name = event.name.filter(|_| event.data.is_some());
         (event != SseEvent::default()).then_some(event)
     }
 }
@@ -169,7 +175,7 @@ mod tests {
             SseEvent {
                 id: Some("a-1".into()),
                 retry: Some(Duration::from_millis(1500)),
-                data: None,
+                ..SseEvent::default()
             },
             data("{}\nx"),
             SseEvent {
@@ -184,6 +190,16 @@ mod tests {
                 assert_eq!(events, expected, "{ends:?} {chunk}");
             }
         }
+    }
+
+    #[test]
+    fn an_event_has_its_type() {
+        let named = SseEvent {
+            name: Some(Bytes::from_static(b"endpoint")),
+            ..data("/messages")
+        };
+        let text = "event: endpoint\ndata: /messages\n\nevent: ping\n\ndata: {}\n\n";
+        assert_eq!(parse(text, 3), [named, data("{}")]);
     }
 
     #[test]

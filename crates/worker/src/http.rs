@@ -7,6 +7,7 @@
 //! | `config` | what an operator can say |
 //! | `endpoint` | the server's URL, and the client that calls it |
 //! | `channel` | what carries one connection |
+//! | `http_sse` | the transport before Streamable HTTP |
 //! | `exchange`, `listen`, `stream` | one request and its answer; what the server says by itself; events |
 //! | `refusal` | what an answer means that is no success |
 //! | `tools` | arguments that travel in headers |
@@ -38,6 +39,7 @@ mod channel;
 mod config;
 mod endpoint;
 mod exchange;
+mod http_sse;
 mod listen;
 mod presence;
 mod refusal;
@@ -106,6 +108,7 @@ impl HttpBackend {
             endpoint: endpoint.clone(),
             tools: Arc::new(Tools::default()),
             presence: presence.clone(),
+            speaks_http_sse: Arc::default(),
         };
         let launcher = Arc::new(Launcher::new(settings, StreamableHttp(common)));
         Ok(Self {

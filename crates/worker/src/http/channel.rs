@@ -1,11 +1,12 @@
 //! What carries one connection: each message is a request of its own, and streams come back.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, StatusCode, header};
 use parking_lot::Mutex;
-use reqwest::Response;
+use reqwest::{Response, Url};
 use shoal_outbound::Client;
 use shoal_ports::Caller;
 use shoal_protocol::{
@@ -41,6 +42,10 @@ pub(super) struct Channel {
     /// What `initialize` has settled.
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
+    /// Where messages go to a server that speaks HTTP+SSE.
+    pub(super) messages: OnceLock<Url>,
+    /// Whether the server does, as far as is known.
+    pub(super) speaks_http_sse: Arc<AtomicBool>,
     /// Whose last call was, where the connection is one's own: what is sent between calls is sent in that one's name.
     caller: Mutex<Option<Arc<Caller>>>,
     /// Places for what has no answer.
@@ -52,6 +57,8 @@ pub(super) struct Common {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
+    /// Whether the server speaks HTTP+SSE, as far as is known.
+    pub(super) speaks_http_sse: Arc<AtomicBool>,
 }
 
 impl Channel {
@@ -75,6 +82,8 @@ impl Channel {
             ended: ended.clone(),
             session: OnceLock::new(),
             version: OnceLock::new(),
+            messages: OnceLock::new(),
+            speaks_http_sse: common.speaks_http_sse.clone(),
             caller: Mutex::new(link.binding().caller().cloned()),
             telling: Arc::new(Semaphore::new(TELLING as usize)),
         });
@@ -307,6 +316,7 @@ impl Channel {
     ) -> Result<Response, Unanswered> {
         let caller = self.caller.lock().clone();
         let own = Sent {
+            url: self.messages.get().filter(|_| method == HttpMethod::POST),
             method,
             headers,
             body,

@@ -65,7 +65,7 @@ impl Endpoint {
             for (name, value) in &sent.headers {
                 all.insert(name, value.clone());
             }
-            let request = client.request(sent.method.clone(), &self.url);
+            let request = client.request(sent.method.clone(), sent.url.unwrap_or(&self.url));
             let request = request.map_err(Unanswered::NotSent)?;
             let answer = send(request.headers(all).body(sent.body.clone())).await?;
             if answer.status() != StatusCode::UNAUTHORIZED {
@@ -89,6 +89,8 @@ impl Endpoint {
 
 /// A request to an MCP endpoint.
 pub(super) struct Sent<'a> {
+    /// Where it goes, if not to the endpoint's own URL.
+    pub(super) url: Option<&'a Url>,
     pub(super) method: Method,
     /// What the protocol says.
     pub(super) headers: HeaderMap,

@@ -1,25 +1,28 @@
 //! One request: it is posted, and its answer is followed across broken streams.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method as HttpMethod;
 use shoal_outbound::{Broken, collect};
 use shoal_ports::Backoff;
-use shoal_protocol::{Body, Era, Message, Method, Outcome};
+use shoal_protocol::{Body, Era, Message, Method, Outcome, RpcError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
 use super::endpoint::Sent;
 use super::stream::{Cursor, Events, is_event_stream};
-use crate::http_client::Unanswered;
+use crate::http_client::{Unanswered, beginning_of};
 use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome};
 
 /// Deeper answers to `initialize` are not read for their version.
 const MAX_DEPTH: usize = 128;
 /// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Bytes that are read of what a server of HTTP+SSE says to a message.
+const ACCEPTED: usize = 4096;
 /// The longest pause between two tries to resume a stream.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
@@ -42,21 +45,38 @@ impl Channel {
         if !write_state.begin_writing() {
             return;
         }
-        let headers = self.post_headers(Some(&method), params.as_ref());
+        let is_opening = method == Method::Initialize;
+        let post = || Sent {
+            url: self.messages.get(),
+            method: HttpMethod::POST,
+            headers: self.post_headers(Some(&method), params.as_ref()),
+            body: text.clone(),
+            caller: caller.as_deref(),
+            is_call: self.link.pending.is_call(id),
+        };
         let answered = async {
-            let sent = Sent {
-                method: HttpMethod::POST,
-                headers,
-                body: text,
-                caller: caller.as_deref(),
-                is_call: self.link.pending.is_call(id),
-            };
-            match self.send(sent).await {
+            let unusable = |why| RequestOutcome::Answered(Outcome::Error(RpcError::internal(why)));
+            if is_opening && self.speaks_http_sse.load(Ordering::Relaxed) {
+                self.try_http_sse().await.map_err(unusable)?;
+            }
+            let mut answer = self.send(post()).await;
+            if is_opening
+                && let Ok(refusal) = &answer
+                && self.may_speak_http_sse(refusal.status())
+                && self.try_http_sse().await.map_err(unusable)?
+            {
+                answer = self.send(post()).await;
+            }
+            match answer {
                 Ok(answer) if !answer.status().is_success() => {
                     Err(self.refused(answer, Some(id), caller.as_deref()).await)
                 }
+                Ok(answer) if self.messages.get().is_some() => {
+                    // The answer to the request comes by the stream.
+                    let _ = beginning_of(answer, ACCEPTED).await;
+                    Ok(None)
+                }
                 Ok(answer) => {
-                    let is_opening = method == Method::Initialize;
                     if is_opening && let Err(why) = self.take_session(&answer) {
                         return Err(RequestOutcome::Unreadable(why));
                     }

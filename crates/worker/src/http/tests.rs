@@ -5,6 +5,7 @@ use crate::upstream::harness;
 mod callers;
 mod calls;
 mod credentials;
+mod http_sse;
 mod server;
 mod sessions;
 mod streams;

@@ -1,0 +1,148 @@
+//! HTTP+SSE of 2024-11-05: one stream brings all that the server says, and its first event names the URL for messages.
+//!
+//! A server is tried by Streamable HTTP first. If it refuses `initialize` as a server does that has nothing for POST there, and its GET answers
+//! with a stream that begins with `endpoint`, it speaks this (2025-11-25, Transports, Backwards Compatibility).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, header};
+use reqwest::Url;
+use shoal_outbound::Broken;
+use shoal_ports::shown;
+use tokio::time::{Duration, timeout};
+
+use super::channel::Channel;
+use super::stream::{Events, is_event_stream};
+use crate::upstream::{Line, Origin};
+
+/// The event that names the URL for messages.
+const ENDPOINT: &[u8] = b"endpoint";
+/// Characters of what a server says that are shown.
+const SHOWN: usize = 200;
+
+impl Channel {
+    /// Whether a refusal of `initialize` may come of a server that speaks HTTP+SSE only.
+    pub(super) fn may_speak_http_sse(&self, refusal: StatusCode) -> bool {
+        let nothing_there = [
+            StatusCode::BAD_REQUEST,
+            StatusCode::NOT_FOUND,
+            StatusCode::METHOD_NOT_ALLOWED,
+        ];
+        nothing_there.contains(&refusal) && self.messages.get().is_none()
+    }
+
+    /// Opens the stream, if the server has such a one, and reads it in the background from then on. Messages go to the URL that it names.
+    /// Returns whether it has.
+    ///
+    /// # Errors
+    /// Why that URL cannot be used.
+    pub(super) async fn try_http_sse(self: &Arc<Self>) -> Result<bool, String> {
+        let opened = timeout(self.endpoint.config().probe_timeout.get(), self.opened()).await;
+        let opened = opened.unwrap_or(Err("its stream does not begin in time"));
+        self.speaks_http_sse
+            .store(opened.is_ok(), Ordering::Relaxed);
+        match opened {
+            Ok((url, named, events)) => {
+                let _ = self.messages.set(messages_url(&url, &named)?);
+                tokio::spawn(self.clone().read(events));
+                Ok(true)
+            }
+            Err(why) => {
+                tracing::debug!(target: "shoal::http", server = self.link.name(), why, "the server does not speak HTTP+SSE");
+                Ok(false)
+            }
+        }
+    }
+
+    /// The stream, where it was found, and what it names.
+    async fn opened(&self) -> Result<(Url, Bytes, Events), &'static str> {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("text/event-stream"),
+        );
+        let answer = self.send_own(HttpMethod::GET, headers, Bytes::new()).await;
+        let answer = answer.map_err(|_| "its stream cannot be reached")?;
+        if !answer.status().is_success() || !is_event_stream(&answer) {
+            return Err("it has no stream");
+        }
+        let url = answer.url().clone();
+        let limit = self.endpoint.config().message_bytes;
+        let mut events = Events::of(answer, limit, Duration::ZERO);
+        loop {
+            let event = events.next().await.ok_or("its stream ended")?;
+            let event = event.map_err(|_| "its stream broke")?;
+            match (event.name, event.data) {
+                (Some(name), Some(named)) if name == ENDPOINT => return Ok((url, named, events)),
+                (_, Some(_)) => return Err("its stream does not begin with `endpoint`"),
+                // The time to come back.
+                (_, None) => {}
+            }
+        }
+    }
+
+    /// Takes what the server says until it says no more. What has not been answered by then may have run.
+    async fn read(self: Arc<Self>, mut events: Events) {
+        let reading = async {
+            loop {
+                match events.next().await {
+                    Some(Ok(event)) => {
+                        if let Some(text) = event.data {
+                            self.link.receive(Line::Whole(text), Origin::Common);
+                        }
+                    }
+                    Some(Err(Broken::TooLarge)) => {
+                        return "a message on its stream is too large".to_owned();
+                    }
+                    Some(Err(Broken::Connection(why))) => return format!("its stream: {why}"),
+                    None => return "the server ended its stream".to_owned(),
+                }
+            }
+        };
+        tokio::select! {
+            why = reading => {
+                self.presence.reachability.doubt();
+                self.link.pending.end(why.as_str().into());
+                self.is_of_no_use(&why);
+            }
+            () = self.stopping.cancelled() => {}
+        }
+    }
+}
+
+/// The URL for messages that a stream at `url` names. It must be of the same origin: credentials go there.
+fn messages_url(url: &Url, named: &[u8]) -> Result<Url, String> {
+    let named = String::from_utf8_lossy(named);
+    let messages = url.join(named.trim()).ok();
+    messages
+        .filter(|messages| messages.origin() == url.origin())
+        .ok_or_else(|| {
+            let named = shown(&named, SHOWN);
+            format!("its stream names {named:?} for messages, which is not of the same origin")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::messages_url;
+
+    #[test]
+    fn messages_go_to_the_same_origin_only() {
+        let url = "http://h:1/a/sse".parse().unwrap();
+        let of = |named: &str| messages_url(&url, named.as_bytes()).map(String::from);
+        assert_eq!(of("/messages?id=1").unwrap(), "http://h:1/messages?id=1");
+        assert_eq!(of("messages").unwrap(), "http://h:1/a/messages");
+        assert_eq!(of("http://h:1/m").unwrap(), "http://h:1/m");
+        for named in [
+            "//x/m",
+            "http://h:2/m",
+            "https://h:1/m",
+            "file:///etc/passwd",
+            "http://[/",
+        ] {
+            assert!(of(named).is_err(), "{named}");
+        }
+    }
+}
