@@ -78,9 +78,13 @@ impl Endpoint {
             let renewing = self
                 .http
                 .renew(client, sent.caller, token.as_ref(), answer.headers());
-            renewed = renewing.await.map_err(Unanswered::NoToken)?;
+            let renewing = renewing.await;
             let challenged = answer.headers().contains_key(header::WWW_AUTHENTICATE);
-            if !renewed || sent.is_call && !challenged {
+            if sent.is_call && !challenged {
+                return Ok(answer);
+            }
+            renewed = renewing.map_err(Unanswered::NoToken)?;
+            if !renewed {
                 return Ok(answer);
             }
         }

@@ -126,10 +126,11 @@ impl ClientCredentials {
         client: &Client,
         challenge: Option<&Challenge>,
     ) -> Result<Arc<TokenSource>, NoToken> {
-        if challenge.is_none() || self.config.is_fixed() {
-            if let Some(known) = &*self.source.lock() {
-                return Ok(known.clone());
-            }
+        let known = self.source.lock().clone();
+        if let Some(known) = known
+            && (challenge.is_none() || self.config.is_fixed())
+        {
+            return Ok(known);
         }
         let found = match self.config.is_fixed() {
             true => TokenSource::fixed(

@@ -106,55 +106,60 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use aws_lc_rs::encoding::{AsDer, EcPrivateKeyRfc5915Der, Pkcs8V1Der};
+    use aws_lc_rs::rsa::KeySize;
+    use aws_lc_rs::signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+        Ed25519KeyPair, RsaKeyPair,
+    };
+    use base64::Engine as _;
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+    use serde_json::Value;
 
     use super::sign;
 
-    fn key(arguments: &[&str]) -> String {
-        let made = Command::new("openssl").args(arguments).output().unwrap();
-        assert!(made.status.success(), "{made:?}");
-        String::from_utf8(made.stdout).unwrap()
+    fn pem(label: &str, der: &[u8]) -> String {
+        let text = BASE64_STANDARD.encode(der);
+        format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
     }
 
     #[test]
     fn each_usual_kind_of_key_signs_with_its_algorithm() {
-        let p384 = [
-            "genpkey",
-            "-algorithm",
-            "EC",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-384",
-        ];
-        for (arguments, algorithm) in [
+        let p256 = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let p384 = EcdsaKeyPair::generate(&ECDSA_P384_SHA384_FIXED_SIGNING).unwrap();
+        let ed25519 = Ed25519KeyPair::generate().unwrap();
+        let rsa = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+        let own = AsDer::<EcPrivateKeyRfc5915Der<'_>>::as_der(&p256.private_key()).unwrap();
+        let rsa = AsDer::<Pkcs8V1Der<'_>>::as_der(&rsa).unwrap();
+        for (key, algorithm) in [
+            (pem("EC PRIVATE KEY", own.as_ref()), "ES256"),
             (
-                &["ecparam", "-name", "prime256v1", "-genkey", "-noout"][..],
+                pem("PRIVATE KEY", p256.to_pkcs8v1().unwrap().as_ref()),
                 "ES256",
             ),
-            (&p384[..], "ES384"),
-            (&["genpkey", "-algorithm", "ed25519"][..], "EdDSA"),
-            (&["genpkey", "-algorithm", "RSA"][..], "RS256"),
-            (&["genrsa", "-traditional", "2048"][..], "RS256"),
+            (
+                pem("PRIVATE KEY", p384.to_pkcs8v1().unwrap().as_ref()),
+                "ES384",
+            ),
+            (
+                pem("PRIVATE KEY", ed25519.to_pkcs8().unwrap().as_ref()),
+                "EdDSA",
+            ),
+            (pem("PRIVATE KEY", rsa.as_ref()), "RS256"),
         ] {
-            let assertion = sign(&key(arguments), "one", "shoal", "https://id").unwrap();
+            let assertion = sign(&key, "one", "shoal", "https://id").unwrap();
             let header = assertion.split('.').next().unwrap();
-            use base64::Engine as _;
-            let header = base64::prelude::BASE64_URL_SAFE_NO_PAD
-                .decode(header)
-                .unwrap();
-            let header: serde_json::Value = serde_json::from_slice(&header).unwrap();
-            assert_eq!(
-                (&header["alg"], &header["kid"]),
-                (&algorithm.into(), &"one".into())
-            );
+            let header = BASE64_URL_SAFE_NO_PAD.decode(header).unwrap();
+            let header: Value = serde_json::from_slice(&header).unwrap();
+            assert_eq!(header["alg"], algorithm);
+            assert_eq!(header["kid"], "one");
         }
     }
 
     #[test]
     fn what_is_no_key_is_told_without_being_shown() {
         let told = sign("-----BEGIN SECRET-----", "", "shoal", "https://id").unwrap_err();
-        assert!(
-            told.contains("private_key_file") && !told.contains("SECRET"),
-            "{told}"
-        );
+        assert!(told.contains("private_key_file"), "{told}");
+        assert!(!told.contains("SECRET"), "{told}");
     }
 }
