@@ -317,6 +317,10 @@ impl Dispatcher for FakeDispatcher {
             call,
         };
         match name.as_str() {
+            _ if plan.call.method.may_be_of_extension() => {
+                let unknown = RpcError::method_not_found(plan.call.method.as_str());
+                at_once(Err(CallOutcome::Refused(unknown)))
+            }
             "late" => later(async { Ok(plan) }),
             "absent" => at_once(Err(CallOutcome::Refused(RpcError::invalid_params(
                 "absent",

@@ -178,20 +178,23 @@ async fn a_method_of_an_extension_never_runs_twice() {
 async fn a_server_is_told_of_its_clients_extensions() {
     let apps = json!({ "extensions": { "io.modelcontextprotocol/ui": { "mimeTypes": ["a/b"] } } });
     let list = request(1, "things/list", json!({}));
+    let isolated = async |isolation: &str| {
+        let config = format!(
+            "[pools.x]\nbackend = {{ stdio = {{ command = \"python3\", args = [\"-u\", {EXTENDED:?}], isolation = {isolation:?} }} }}"
+        );
+        let config = ConfigFile::new(&config);
+        Server::start(&["--config", config.path()]).await
+    };
     // A process of its own is told what its client says.
-    let config = format!(
-        "[pools.x]\nbackend = {{ stdio = {{ command = \"python3\", args = [\"-u\", {EXTENDED:?}], isolation = \"session\" }} }}"
-    );
-    let config = ConfigFile::new(&config);
-    let server = Server::start(&["--config", config.path()]).await;
+    let server = isolated("session").await;
     let session = Session::open_with(&server.mcp, apps.clone()).await;
     let said = session.ask(&list).await;
     assert_eq!(said["result"]["client"], apps["extensions"], "{said}");
     let said = Session::open(&server.mcp).await.ask(&list).await;
     assert_eq!(said["result"]["client"], Value::Null, "{said}");
     // One that is shared is told of apps, whoever calls.
-    let shared = Setting::start("legacy").await;
-    let said = Session::open(&shared.server.mcp).await.ask(&list).await;
+    let shared = isolated("shared").await;
+    let said = Session::open(&shared.mcp).await.ask(&list).await;
     let told = &said["result"]["client"]["io.modelcontextprotocol/ui"]["mimeTypes"];
     assert_eq!(*told, json!(["text/html;profile=mcp-app"]), "{said}");
     // In the modern era each request says it.

@@ -91,6 +91,7 @@ async fn follow(
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
             lost(failure.to_string().into())
         }
+        RequestOutcome::Rejected(error) => lost(error.message.into()),
         RequestOutcome::Lost { reason, .. } => lost(reason),
     }
 }

@@ -62,10 +62,7 @@ pub(super) async fn sessions(page: &mut Page) {
     page.check("Last-Event-ID whose history is gone", gone)
         .await;
     for (what, session) in [
-        (
-            "session that begins with another request",
-            "rejecting",
-        ),
+        ("session that begins with another request", "rejecting"),
         ("overloaded session", "overloaded"),
         ("unreachable session", "unavailable"),
         (
