@@ -50,10 +50,6 @@ expectations() {
     [[ $1 == everything ]] || return 0
     EXPECT=(--expect everything --own-process --known "$KNOWN")
     case $2 in
-        stdio)
-            EXPECT+=("modern:roots|no roots are currently configured|the server keeps the roots of one client for its process, \
-and a client of 2026-07-28 has no session that could have a process of its own")
-            ;;
         HTTP)
             EXPECT+=("modern:subscription|the update did not arrive|the server tells of a change only in the session that \
 caused it, and the calls of a client of 2026-07-28 have no session in common with its subscription")

@@ -103,7 +103,7 @@ async fn no_client_notices_that_the_server_is_restarted_under_load() {
 
 #[tokio::test]
 async fn no_client_notices_that_the_server_crashes_under_load() {
-    let server = Server::start(&["--", "python3", "-u", FIXTURE]).await;
+    let server = Server::start_with(&["--", "python3", "-u", FIXTURE], &[SHARED]).await;
     let session = Session::open(&server.mcp).await;
     let crash = async || {
         let asked = call(1, "process", json!({ "text": "" }));
