@@ -202,6 +202,12 @@ async def measured(name: str, ports: dict[str, int]) -> tuple[dict[str, Outcome]
     return outcomes, verdict(name, outcomes)
 
 
+def serving(shoal: str, words: list[str]) -> list[str]:
+    """Shoal before a server whose processes all sessions share: each row opens sessions of its own."""
+    server = f'{{ command = {json.dumps(words[0])}, args = {json.dumps(words[1:])}, isolation = "shared" }}'
+    return ["env", f"SHOAL_POOLS__PLAIN__BACKEND__STDIO={server}", shoal, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+
+
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shoal", required=True)
@@ -210,8 +216,7 @@ async def main() -> int:
     limit = asyncio.Semaphore(AT_ONCE)
     async with contextlib.AsyncExitStack() as started:
         running = {name: await started.enter_async_context(process(*words)) for name, words in PEERS.items()}
-        serve = [args.shoal, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--"]
-        shoals = {name: await started.enter_async_context(process(*serve, *words)) for name, words in BEHIND.items()}
+        shoals = {name: await started.enter_async_context(process(*serving(args.shoal, words))) for name, words in BEHIND.items()}
         ports = {name: int(await each.stdout.readline()) for name, each in running.items()}
         for name, shoal in shoals.items():
             if (url := await served(shoal)) is None:
