@@ -23,6 +23,7 @@ pub(crate) struct AwaitedAnswers(Arc<Calls>);
 pub(crate) struct Expected {
     all: AwaitedAnswers,
     key: Key,
+    places: SharedPlaces,
 }
 
 impl AwaitedAnswers {
@@ -40,8 +41,11 @@ impl AwaitedAnswers {
         }
         calls.insert(key.clone(), Arc::clone(places));
         drop(calls);
-        let all = self.clone();
-        Some(Expected { all, key })
+        Some(Expected {
+            all: self.clone(),
+            key,
+            places: Arc::clone(places),
+        })
     }
 
     /// Frees the places of the call that a message of the session answers. Called before the message is written, so that the
@@ -55,7 +59,8 @@ impl AwaitedAnswers {
         let Some(Ok(id)) = id.map(|id| RequestId::from_json(&id)) else {
             return;
         };
-        let places = self.0.lock().get(&(session.clone(), id)).cloned();
+        // The client may use the id again at once.
+        let places = self.0.lock().remove(&(session.clone(), id));
         if let Some(places) = places {
             *places.lock() = Places::default();
         }
@@ -64,6 +69,10 @@ impl AwaitedAnswers {
 
 impl Drop for Expected {
     fn drop(&mut self) {
-        self.all.0.lock().remove(&self.key);
+        let mut calls = self.all.0.lock();
+        let own = calls.get(&self.key);
+        if own.is_some_and(|places| Arc::ptr_eq(places, &self.places)) {
+            calls.remove(&self.key);
+        }
     }
 }

@@ -17,8 +17,8 @@ use crate::places::Places;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Hands a body over to its session, with the places that its requests hold until nothing of them runs any more, if they hold
-/// any.
+/// Hands a body over to its session, with the places that its requests hold until they are answered and nothing of them runs any
+/// more, if they hold any.
 ///
 /// # Errors
 /// As the gateway has them.
@@ -29,7 +29,8 @@ pub(crate) async fn hand_over_held(
     permit: &mut RequestPermit,
     form: AnswerForm,
 ) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
-    if permit.places[1].is_empty() || !runs(&body) {
+    let on_stream = form == AnswerForm::SessionStream;
+    if permit.places[1].is_empty() || !(on_stream || runs(&body)) {
         let (handed, delivered) = hand_over(visit, session, body).await?;
         return Ok((handed, delivered, None));
     }
@@ -39,7 +40,7 @@ pub(crate) async fn hand_over_held(
         let visit = visitor.visit();
         let to = to(&visit, session.clone());
         let mut places = SessionPlaces::of(visit.edge, to, &body, places);
-        if form == AnswerForm::SessionStream {
+        if on_stream {
             places.expect_on_stream(&visit.edge.awaited_answers);
         }
         let handing = hand_over(&visit, session, body);

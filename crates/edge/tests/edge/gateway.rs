@@ -81,17 +81,17 @@ impl FakeGateway {
         closed.wait_for(has).await.unwrap();
     }
 
-    /// Waits until so many calls were posted.
-    pub(crate) async fn has_calls(&self, count: usize) {
-        let is_call = |body: &Body| matches!(body, Body::Single(Message::Request(request)) if request.method == Method::ToolsCall);
-        while self
-            .delivered
-            .lock()
-            .iter()
-            .filter(|(_, body)| is_call(body))
-            .count()
-            < count
-        {
+    /// Waits until so many requests were posted.
+    pub(crate) async fn has_requests(&self, count: usize) {
+        let is_request = |body: &Body| matches!(body, Body::Single(Message::Request(_)));
+        let posted = || {
+            let delivered = self.delivered.lock();
+            delivered
+                .iter()
+                .filter(|(_, body)| is_request(body))
+                .count()
+        };
+        while posted() < count {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }

@@ -58,11 +58,12 @@ async fn with_an_answer_over_websocket() {
     let server = client::server(one_at_a_time).await;
     let mut client = Client::opened(&server, &["mcp"]).await;
     let stream = server.gateway.stream().await;
-    for sequence in 1..=2 {
-        client.send(&call().to_string()).await;
-        let came = server.gateway.has_calls(sequence);
+    let list = rpc("tools/list", &json!({}));
+    for (posted, request) in (1..).zip([call(), list.clone(), list, call()]) {
+        client.send(&request.to_string()).await;
+        let came = server.gateway.has_requests(posted);
         timeout(SOON, came).await.unwrap();
-        let answered = event(sequence.try_into().unwrap(), ANSWER);
+        let answered = event(posted.try_into().unwrap(), ANSWER);
         stream.send(answered).await.unwrap();
         assert_eq!(client.message().await, answer());
     }
