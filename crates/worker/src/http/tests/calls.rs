@@ -232,6 +232,7 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
     assert_eq!(text(&outcome), "eu");
     let headers = &server.seen().await["headers"]["tools/call"];
     assert_eq!(headers["authorization"], "Bearer x");
+    assert_eq!(headers["accept-encoding"], "identity");
     assert_eq!(headers["mcp-protocol-version"], "2026-07-28");
 }
 
