@@ -230,7 +230,7 @@ impl<'a> Traffic<'a> {
     /// Has the client answer what the server asked about its roots before there was a call: the call may need them.
     /// Returns how the call ended, if it did.
     async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
-        if !self.link.binding().gives_roots_early() {
+        if !self.link.waits_for_roots() {
             return None;
         }
         while let Ok(message) = self.inbox.try_recv() {
@@ -250,8 +250,11 @@ impl<'a> Traffic<'a> {
             self.link.takes_in_roots().await;
             None
         };
-        // Without an answer the call goes on without roots.
-        timeout(ROOTS_WITHIN, answered).await.ok().flatten()
+        let Ok(ended) = timeout(ROOTS_WITHIN, answered).await else {
+            self.link.goes_on_without_roots();
+            return None;
+        };
+        ended
     }
 
     /// Passes messages on, in order, until the call is answered.

@@ -46,6 +46,8 @@ pub(crate) struct Link {
     changes: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
+    /// Whether the server's early question for roots found no answer in time.
+    has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
     name: Arc<str>,
@@ -72,6 +74,7 @@ impl Link {
             changes: watch::Sender::new([0; 3]),
             subscribed: Mutex::default(),
             stateless: AtomicBool::new(false),
+            has_no_roots: AtomicBool::new(false),
             lost: OnceLock::new(),
             request_timeout,
             name,
@@ -256,6 +259,16 @@ impl Link {
     /// after the handshake.
     pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
+    }
+
+    /// Whether a call waits for the roots that the server asked for before there was a call.
+    pub(crate) fn waits_for_roots(&self) -> bool {
+        self.binding.gives_roots_early() && !self.has_no_roots.load(Ordering::Relaxed)
+    }
+
+    /// No other call waits for them.
+    pub(crate) fn goes_on_without_roots(&self) {
+        self.has_no_roots.store(true, Ordering::Relaxed);
     }
 
     /// Waits until the server has had the time to take in the roots that it was told. Servers do so beside other requests, and

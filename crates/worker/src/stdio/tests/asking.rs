@@ -264,6 +264,25 @@ async fn roots_that_are_asked_for_at_the_start_are_there_for_the_first_call() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_tell_its_roots_is_waited_for_once() {
+    let running = TestBackend::start(by_default(&["--roots-early"])).await;
+    let client = Client::askable("silent").hesitant();
+    let echo = async || {
+        let outcome = running.call(&client, "echo", json!({ "text": "hello" }));
+        text(&outcome.await)
+    };
+    assert_eq!(echo().await, "hello");
+    let later = async {
+        for _ in 0..5 {
+            assert_eq!(echo().await, "hello");
+        }
+    };
+    // Four times as long as the first call may wait.
+    let later = tokio::time::timeout(Duration::from_secs(40), later).await;
+    assert!(later.is_ok(), "each call waits");
+}
+
+#[tokio::test]
 async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
     let running = TestBackend::start(per_session(&[], 2, Duration::from_millis(300))).await;
     let (busy, idle) = (Client::named("busy"), Client::named("idle"));
