@@ -1,4 +1,6 @@
-//! The processes that sessions share: leases on them, and more of them when calls would wait.
+//! The processes that sessions share, and more of them when calls would wait.
+
+mod lease;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,25 +9,23 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, CallOutcome, FailureKey};
-use shoal_protocol::{Era, RpcError, code};
+use shoal_protocol::Era;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::lease::Lease;
 use super::crashes::{Admission, Crashes, Occupants};
-use super::placement::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
+use super::placement::{Placement, Plan, SlotId, WaiterId, Want};
 use crate::CallContext;
 use crate::backend::Patience;
 use crate::upstream::{
-    Binding, Connection, ConnectionShare, Launcher, Lead, ModernSide, OpenQuestion, Quarantine,
-    RestartDelay, SHORT_PAUSE, StartError,
+    Binding, Connection, Launcher, Lead, ModernSide, Quarantine, RestartDelay, SHORT_PAUSE,
+    StartError,
 };
 
 /// What a call is told that has waited for a process too long.
 const BUSY: &str = "all processes of the server are busy";
-/// When a question that was refused may be put again, about.
-const ASK_AGAIN: Duration = Duration::from_secs(10);
-
 /// How often a process is looked at that nobody uses, at most.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 
@@ -81,21 +81,6 @@ struct Steps {
     retired: Vec<Arc<Connection>>,
     start: usize,
 }
-
-/// A lease of a process. Dropping it gives the process back.
-pub(super) struct Lease {
-    /// The process.
-    pub(super) process: Arc<Connection>,
-    alone: bool,
-    /// Whether its call may end the process, and so runs apart.
-    apart: bool,
-    key: FailureKey,
-    slot: SlotId,
-    pool: Arc<ProcessPool>,
-}
-
-/// A question to a client, of a call that is alone. Until it is dropped, its process does not count.
-struct LeaseQuestion<'a>(&'a Lease);
 
 /// Takes a waiter out of the queue when its call gives up.
 struct WaiterGuard<'a> {
@@ -459,57 +444,6 @@ impl State {
             retired: retired.collect(),
             start: plan.start,
         }
-    }
-}
-
-impl ConnectionShare for Lease {
-    fn is_alone(&self) -> bool {
-        self.alone
-    }
-
-    fn ask(&self) -> Result<Box<dyn OpenQuestion + '_>, RpcError> {
-        let asked = self.pool.state.lock().placement.ask(self.slot);
-        let Err(too_many) = asked else {
-            return Ok(Box::new(LeaseQuestion(self)));
-        };
-        let whose = match too_many {
-            TooManyAsk::OfPrincipal(own) => format!("{own} calls of this principal"),
-            TooManyAsk::Of(all) => format!("{all} calls"),
-        };
-        let seconds = ASK_AGAIN.as_secs();
-        Err(RpcError::new(
-            code::OVERLOADED,
-            format!(
-                "the client was not asked: {whose} wait for answers in processes of this server; try again in {seconds} s"
-            ),
-        ))
-    }
-}
-
-impl OpenQuestion for LeaseQuestion<'_> {
-    /// Whoever waits may have another process.
-    fn takes_long(&self) {
-        self.0.pool.proceed();
-    }
-}
-
-impl Drop for LeaseQuestion<'_> {
-    fn drop(&mut self) {
-        let lease = self.0;
-        lease.pool.state.lock().placement.answered(lease.slot);
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        {
-            let mut state = self.pool.state.lock();
-            state.placement.release(self.slot, self.alone);
-            if let Some(process) = state.processes.get_mut(&self.slot) {
-                process.occupants.leave(&self.key);
-            }
-        }
-        self.pool.proceed();
     }
 }
 
