@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::SessionId;
@@ -10,7 +11,6 @@ use shoal_protocol::{RawJson, RequestId};
 
 use crate::held_places::{SharedPlaces, ends_call};
 use crate::places::Places;
-use crate::recorder::{Said, said};
 
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
@@ -50,11 +50,11 @@ impl AwaitedAnswers {
 
     /// Frees the places of the call that a message of the session answers. Called before the message is written, so that the
     /// client's next call finds them free.
-    pub(crate) fn passed(&self, session: &SessionId, text: &[u8]) {
-        if self.0.lock().is_empty() || said(text) == Said::Other || !ends_call(text) {
+    pub(crate) fn passed(&self, session: &SessionId, text: &Bytes) {
+        if self.0.lock().is_empty() || !ends_call(text) {
             return;
         }
-        let answer = RawJson::from_valid(text.to_vec().into());
+        let answer = RawJson::from_valid(text.clone());
         let id = answer.member("id");
         let Some(Ok(id)) = id.map(|id| RequestId::from_json(&id)) else {
             return;

@@ -151,7 +151,7 @@ struct SingleStreamFrames {
 
 impl SingleStreamFrames {
     /// What finds no room is lost with the connection: there is nothing to resume.
-    fn frame(&mut self, data: &[u8]) -> Option<Bytes> {
+    fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));
         self.ended = frame.is_err();

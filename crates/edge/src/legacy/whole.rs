@@ -143,9 +143,7 @@ impl<'a> Whole<'a> {
             Ok(Message::Notification(_)) | Err(_) => Ok(false),
         }
     }
-}
 
-impl Whole<'_> {
     /// A response of a batch, as far as there is room to keep it until the last one is there.
     fn held(&mut self, response: &Response, data: Bytes) -> Bytes {
         match self.visit.reader().hold(data.len()) {
