@@ -41,7 +41,7 @@ struct Shared {
     is_down: Mutex<bool>,
     fetches: AtomicUsize,
     introspections: AtomicUsize,
-    /// What is said at some paths in place of what would be.
+    /// Answers for some paths, in place of the usual ones.
     told: Mutex<HashMap<String, Told>>,
     /// The paths that were asked for, in order.
     asked: Mutex<Vec<String>>,
@@ -219,7 +219,7 @@ fn jwks(shared: &Shared) -> Response {
     shared.keys.lock().clone().into_response()
 }
 
-/// What Google's token information says, which needs no client.
+/// Google's token information, which needs no client.
 fn token_info(shared: &Shared, form: &[u8]) -> Response {
     shared.introspections.fetch_add(1, Ordering::SeqCst);
     let token = of_form(form, "access_token");

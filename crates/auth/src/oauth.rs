@@ -80,7 +80,7 @@ struct TrustedIssuer {
     name: String,
     algorithms: Vec<SigningAlgorithm>,
     rules: Arc<ClaimRules>,
-    /// What its JWTs are verified with; none if it is asked about them.
+    /// The keys that verify its JWTs; none if the issuer is asked about them.
     keys: Option<KeySource>,
     asked: Option<Introspector>,
     /// Whether it is shown tokens that are no JWT.

@@ -43,7 +43,7 @@ impl Dispatch {
     }
 
     /// Waits until the lists are settled and something is in them: an answer from an empty catalog is worse than a late one.
-    /// What they lack all the same.
+    /// Returns the refusal for lists that are lacking all the same.
     ///
     /// # Errors
     /// `NotReady` if there is nothing by then.

@@ -55,7 +55,7 @@ pub struct CaseSubject {
     pub client: Map<String, Value>,
 }
 
-/// What is asked for: one of the five.
+/// The target of a case: one of the five.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseTarget {

@@ -34,7 +34,7 @@ pub struct ExpressionError {
     pub line: usize,
     /// The character in the line, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The reason why the settings cannot be used.
     pub reason: String,
 }
 

@@ -275,7 +275,7 @@ impl HttpClient {
         }
     }
 
-    /// What Shoal's own token comes from, where a request carries it.
+    /// The source of Shoal's own token, if requests carry one.
     fn own_credentials(&self, caller: Option<&Caller>) -> Option<&ClientCredentials> {
         let is_callers = caller.is_some_and(|caller| self.is_callers(caller));
         self.credentials.as_ref().filter(|_| !is_callers)

@@ -24,7 +24,7 @@ settings! {
         pub tenants: Vec<String> = Vec::new(),
         /// Other names of the issuer that its tokens may have in `iss`. `{tenantid}` stands for the tenant.
         pub aliases: Vec<String> = Vec::new(),
-        /// What a token must name as its audience, one of these; `auth.resource` unless set.
+        /// Audiences, one of which a token must name; `auth.resource` unless set.
         pub audience: Vec<String> = Vec::new(),
         /// The claims that say for whom a token is: `aud` unless set. The first one that a token has counts. `client_id`, `azp`,
         /// `cid` and `appid` say who got the token, so they need `clients`; where a token has `aud` too, that must name one of `audience`
@@ -43,7 +43,7 @@ settings! {
         /// The claims that hold scopes: `scope` and `scp` unless set. All of them count, as texts with spaces or as lists. A dot leads
         /// into a claim that is an object, such as `realm_access.roles`.
         pub scope_claims: Vec<String> = Vec::new(),
-        /// What other claims must say, by the claim: one of the texts. For example `{ hd = ["example.com"] }`.
+        /// Values that other claims must have, by the claim: one of the listed texts. For example `{ hd = ["example.com"] }`.
         pub required_claims: BTreeMap<String, Vec<String>> = BTreeMap::new(),
         /// A file with certificates in PEM of authorities that are trusted besides the system's.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What `issuer_kind` sets, and issuers whose tokens could never be taken.
+//! The defaults that `issuer_kind` sets, and the refusal of issuers whose tokens could never be accepted.
 
 use url::Url;
 

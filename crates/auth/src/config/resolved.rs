@@ -1,4 +1,4 @@
-//! What is configured for an issuer, with what its kind sets where nothing else is said.
+//! An issuer's settings, with the defaults of its kind filled in.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use super::{asked_url, entra};
 pub(crate) struct ResolvedIssuer {
     /// The URL that its metadata is found by, and that clients are told.
     pub(crate) server: String,
-    /// What its metadata names as its issuer.
+    /// The issuer that its metadata must name.
     pub(crate) described_as: String,
-    /// Who may have issued a token: one, unless several tenants share the keys.
+    /// The issuers that a token may name: one, unless several tenants share the keys.
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) has_several_tenants: bool,
     pub(crate) audience: Vec<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Tenant {
     pub(crate) aliases: Vec<String>,
 }
 
-/// Who issues tokens, and where that is found.
+/// The names of an issuer, and the place of its metadata.
 #[derive(Debug)]
 pub(super) struct Tenancy {
     pub(super) server: String,
@@ -73,7 +73,7 @@ impl Issuer {
     /// The issuer with all that its kind sets. `resource` is what tokens are for unless an audience is set.
     ///
     /// # Errors
-    /// What cannot be used, or would never take a token.
+    /// The reason why the issuer cannot be used, or would never accept a token.
     pub(crate) fn resolved(&self, resource: &str) -> Result<ResolvedIssuer, String> {
         let name = match self.issuer.is_empty() {
             true => Defaults::of(self.issuer_kind).issuer,

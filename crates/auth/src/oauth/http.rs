@@ -39,7 +39,7 @@ pub(crate) enum NoAnswer {
     /// It refused, or said to look elsewhere.
     #[error("it answered with {0}")]
     Status(StatusCode),
-    /// What else went wrong.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }

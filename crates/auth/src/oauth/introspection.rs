@@ -179,7 +179,7 @@ impl AskedIssuer {
         places.filter_map(|places| places.try_acquire().ok()).next()
     }
 
-    /// What the issuer says of a token, if that is active.
+    /// The issuer's statement about a token that is active.
     async fn ask(&self, token: &str) -> Result<Option<Bytes>, String> {
         let endpoint = self.endpoint().await.map_err(|why| why.to_string())?;
         let url = self.http.url(&endpoint).map_err(|why| why.to_string())?;

@@ -25,7 +25,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct KeyConfig {
     pub(crate) issuer: String,
-    /// What its metadata names as its issuer.
+    /// The issuer that its metadata must name.
     pub(crate) described_as: String,
     /// Found by the issuer's metadata unless said.
     pub(crate) jwks_url: Option<String>,

@@ -14,7 +14,7 @@ pub(crate) const MOST_KEYS: usize = 256;
 const CANDIDATES: usize = 128;
 /// Of these, keys that have the id that the token names.
 const OF_ONE_ID: usize = 4;
-/// What stands for a tenant in the issuer of a key that is for all tenants.
+/// The placeholder for a tenant in the issuer of a key that is for all tenants.
 const ANY_TENANT: &str = "{tenantid}";
 
 /// A key as JSON has it. Of those of other kinds, nothing but the kind is read.
@@ -39,7 +39,7 @@ pub(crate) struct Jwk {
     x: Option<String>,
     #[serde(default)]
     y: Option<String>,
-    /// Whose tokens it is for, where several tenants share a set of keys. No registered member: Microsoft has it.
+    /// The issuer whose tokens it verifies, if several tenants share a set of keys. Microsoft adds this member; it is not registered.
     #[serde(default)]
     issuer: Option<Value>,
     /// There only if somebody has published a private key.

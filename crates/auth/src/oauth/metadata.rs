@@ -31,7 +31,7 @@ impl Endpoint {
 /// Whatever is at the others does not matter.
 ///
 /// # Errors
-/// What each place said.
+/// The answers of all places.
 pub(crate) async fn discover(
     http: &HttpAsker,
     issuer: &str,

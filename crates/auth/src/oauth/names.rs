@@ -9,7 +9,7 @@ use crate::config::{ResolvedIssuer, canonical};
 pub(crate) struct IssuerNames {
     /// The name of whoever has issued a token, by what the token may have in `iss`.
     by_claim: HashMap<String, Arc<str>>,
-    /// Who has issued a token that names nobody.
+    /// The issuer of a token that names none.
     sole: Option<Arc<str>>,
     /// All of them, for messages.
     listed: String,

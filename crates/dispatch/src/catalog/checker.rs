@@ -135,7 +135,7 @@ impl Checker {
         })
     }
 
-    /// What is made of the errors; `None` where to find them takes too long.
+    /// The verdict on the errors; `None` if finding them takes too long.
     fn errors<T>(
         &self,
         arguments: &Value,

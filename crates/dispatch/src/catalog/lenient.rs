@@ -1,4 +1,4 @@
-//! What common clients write otherwise than a schema wants it: values as strings, and members of their own.
+//! Deviations from a schema that common clients make: values as strings, and extra members.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub(super) fn is_forgivable(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// What would correct the error, where it is about the arguments themselves: deeper ones are the tool's own matter.
+/// The correction of an error in a top-level argument. Errors deeper inside are left to the tool.
 pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     let path = error.instance_path().as_str();
     match error.kind() {

@@ -102,7 +102,7 @@ pub(super) fn notification_version(
     protocol_version(version, meta).map_err(Refusal::Modern)
 }
 
-/// What there is to know of a notification as of a request.
+/// The facts that a notification shares with a request.
 pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked {
     let nothing = RawJson::from_static("{}");
     Checked {

@@ -44,7 +44,7 @@ settings! {
     }
 }
 
-/// What the server calls itself.
+/// The server's name for itself.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and version")]
 pub struct ServerInfo {

@@ -49,7 +49,7 @@ settings! {
         /// a header of the same name in `headers`, which then goes only with Shoal's own requests.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// What becomes of callers who bring no token, if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
+        /// How callers without a token are treated if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
         /// credentials.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// Shoal's own token for the server. Not with `authorization` in `headers`.

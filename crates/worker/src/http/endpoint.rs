@@ -101,7 +101,7 @@ pub(super) struct Sent<'a> {
     /// Where it goes, if not to the endpoint's own URL.
     pub(super) url: Option<&'a Url>,
     pub(super) method: Method,
-    /// What the protocol says.
+    /// The headers of the protocol.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
     /// Whose it is.

@@ -31,7 +31,7 @@ impl CachedToken {
     /// to its end. Dropping the future gives up; whoever else waits for the token then fetches it.
     ///
     /// # Errors
-    /// What `fetch` says, which is believed for a moment.
+    /// Returns the result of `fetch`, and keeps it for a moment.
     pub(super) async fn get(
         &self,
         fetch: impl AsyncFnOnce() -> Result<Token, NoToken>,
@@ -55,7 +55,7 @@ impl CachedToken {
     /// The token after the server has refused `refused`: another one that somebody has fetched meanwhile, or what `fetch` gets.
     ///
     /// # Errors
-    /// What `fetch` says, which is believed for a moment.
+    /// Returns the result of `fetch`, and keeps it for a moment.
     pub(super) async fn renew(
         &self,
         refused: Option<&HeaderValue>,

@@ -45,7 +45,7 @@ impl ClientCredentials {
     /// Nothing is asked yet. A token may take as long as `within`.
     ///
     /// # Errors
-    /// What is wrong with the settings.
+    /// The settings that cannot be used, with the reason.
     pub(super) fn new(
         config: ClientCredentialsConfig,
         server: Url,
@@ -195,7 +195,7 @@ impl ClientCredentials {
         ask(request.body(form(&members)), Asked { hidden, refusal }).await
     }
 
-    /// Whom an assertion is for: the issuer where it is known, as newer authorization servers ask for.
+    /// The audience of an assertion: the issuer if it is known, as newer authorization servers require.
     fn audience<'a>(&'a self, source: &'a TokenSource) -> &'a str {
         match (&source.issuer, self.config.issuer.as_str()) {
             (Some(issuer), _) => issuer,

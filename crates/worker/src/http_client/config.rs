@@ -23,7 +23,7 @@ pub(crate) struct HttpClientConfig {
     pub(crate) headers_file: Option<PathBuf>,
     /// Headers of clients' requests that are passed on, by name.
     pub(crate) forward: Vec<String>,
-    /// What becomes of callers who bring no token where tokens are passed on.
+    /// The treatment of callers without a token, if tokens are passed on.
     pub(crate) callers_without_token: CallersWithoutToken,
     /// Shoal's own token for the server.
     pub(crate) client_credentials: ClientCredentialsConfig,
@@ -108,7 +108,7 @@ settings! {
     }
 }
 
-/// What becomes of the calls of a caller without a token, where the server is called with callers' own.
+/// The treatment of callers without a token, if the server is called with callers' own tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CallersWithoutToken {

@@ -1,4 +1,4 @@
-//! What is sent to token endpoints, and what they answer (RFC 6749).
+//! Requests to token endpoints, and their answers (RFC 6749).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use shoal_protocol::RpcError;
 
 use crate::upstream::RequestOutcome;
 
-/// What a token endpoint is called.
+/// The word for a token endpoint in messages.
 pub(super) const WHAT: &str = "a token endpoint";
 /// Bytes of an answer that are read.
 const ANSWER: usize = 64 * 1024;
@@ -44,7 +44,7 @@ pub(super) struct Token {
     pub(super) life: Duration,
 }
 
-/// What a request for a token holds that nobody is to read, and what a refusal is called.
+/// The secrets in a request for a token, and the words for its refusal.
 pub(super) struct Asked<'a> {
     /// A secret, and what is shown in its place: an answer may repeat what it was sent.
     pub(super) hidden: &'a [(&'a str, &'static str)],
@@ -181,7 +181,7 @@ impl NoToken {
     }
 }
 
-/// What the endpoint says instead of a token.
+/// The endpoint's error, in place of a token.
 fn refused(status: StatusCode, body: &Bytes, asked: &Asked<'_>) -> NoToken {
     let told: Option<Error> = serde_json::from_slice(body).ok();
     let told = told.map(|told| match told.error_description {

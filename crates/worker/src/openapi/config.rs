@@ -47,7 +47,7 @@ settings! {
         /// Headers of clients' requests that are passed on with their calls, by name. By default none is.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// What becomes of callers who bring no token, if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
+        /// How callers without a token are treated if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
         /// credentials.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// Trades the bearer token of each call's client for one that the service takes (RFC 8693). Not with `authorization` in

@@ -38,7 +38,7 @@ settings! {
         /// The directory that it starts in; Shoal's own if unset.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// Who shares a process ([backends](backends.md#who-shares-a-process)).
+        /// The calls that share a process ([backends](backends.md#who-shares-a-process)).
         pub isolation: Isolation = Isolation::Session,
         /// Processes at most. Those of calls that wait for their clients' answers do not count
         /// ([backends](backends.md#how-many-processes)). Unset: 64 for sessions, or 4 shared ones.

@@ -4,11 +4,11 @@ use shoal_ports::FailureKey;
 
 use super::placement::{Want, add_caller};
 
-/// What calls that found no process need, by owner.
+/// The processes that waiting calls need, by owner.
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
-/// What one owner's calls need, or all calls where processes have no owners.
+/// The processes that one owner's calls need, or all calls if processes have no owners.
 struct Demand {
     owner: Option<FailureKey>,
     /// Calls that must be alone.

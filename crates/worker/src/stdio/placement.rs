@@ -48,7 +48,7 @@ pub(super) struct Want {
     pub(super) principal: Principal,
     /// Its session.
     pub(super) session: Option<SessionId>,
-    /// Whose process it must be, where callers have processes of their own.
+    /// The owner that the process must have, if callers have processes of their own.
     pub(super) owner: Option<FailureKey>,
 }
 
@@ -58,7 +58,7 @@ struct ProcessSlot {
     id: SlotId,
     lead: bool,
     modern: bool,
-    /// Who has it, where callers have processes of their own.
+    /// The owner of the process, if callers have processes of their own.
     owner: Option<FailureKey>,
     /// When it was used last.
     used: Instant,

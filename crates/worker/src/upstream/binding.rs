@@ -24,7 +24,7 @@ pub(crate) enum Binding {
     Shared {
         /// What it is told that its client can do.
         capabilities: RawJson,
-        /// Whose roots it is given.
+        /// The roots that it is given.
         roots: Roots,
         /// One of the principal whose callers alone share it.
         caller: Option<Arc<Caller>>,
@@ -40,7 +40,7 @@ pub(crate) enum Binding {
     },
 }
 
-/// Whose roots a connection is given that callers share.
+/// The roots that a connection is given which callers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
     /// Nobody's.

@@ -31,7 +31,7 @@ const INVALID_RESULT: &str = "Handler returned an invalid result";
 /// What other SDKs say of this result in particular, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 
-/// What is known of a server's modern side, and the connection to it where its callers share one.
+/// The facts about a server's modern side, and the connection to it if callers share one.
 pub(crate) struct ModernSide {
     launcher: Arc<Launcher>,
     connection: tokio::sync::Mutex<ModernConnection>,
@@ -40,7 +40,7 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// What asks by its result, by method and name, and methods of extensions that exist here alone.
+    /// Tools and prompts that ask by their result, by method and name, and methods of extensions that exist here alone.
     asking: HashSet<(Method, String)>,
     /// Whether a connection of it has ever run.
     seen: bool,
@@ -178,7 +178,7 @@ impl ModernSide {
         support.extensions.is_some()
     }
 
-    /// What a server is capable of by its legacy word, with the extensions that it has in the modern era alone.
+    /// Adds the extensions that the server has in the modern era alone to its legacy capabilities.
     pub(crate) fn extended(&self, capabilities: &RawJson) -> RawJson {
         let support = self.support.lock();
         let Some(more) = &support.extensions else {

@@ -95,7 +95,7 @@ pub(crate) struct ServerRequest {
 pub(crate) enum RequestOutcome {
     /// The server answered.
     Answered(Outcome),
-    /// What is in front of the server, or its transport, refused the request: this is not the server's own answer.
+    /// A proxy in front of the server, or the transport, refused the request: this is not the server's own answer.
     Rejected(RpcError),
     /// The server answered with a message that is too long.
     TooLarge,
@@ -313,7 +313,7 @@ impl PendingRequests {
             .is_some_and(|own| own.of == Some(request))
     }
 
-    /// What is left of a call at the server may ask until that is settled.
+    /// The rest of a call at the server may ask until it is settled.
     pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
         let mut state = self.state.lock();
         let session = session.filter(|_| state.owed.len() < MAX_OWED);

@@ -22,7 +22,7 @@ use crate::{BackendState, CallContext};
 pub(crate) struct Server {
     /// Opens its connections.
     pub(crate) launcher: Arc<Launcher>,
-    /// What is known of its modern side.
+    /// The facts about its modern side.
     pub(crate) modern_side: Arc<ModernSide>,
     state: watch::Receiver<BackendState>,
     supervisor: Mutex<Option<JoinHandle<()>>>,

@@ -22,7 +22,7 @@ use super::params;
 use super::pending::RequestOutcome;
 use crate::CallContext;
 
-/// What a server adds to the result of a task.
+/// The member that a server adds to the result of a task.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// Sends a call as its server takes it, and follows the task that may come of it.

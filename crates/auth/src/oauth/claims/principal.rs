@@ -1,4 +1,4 @@
-//! Who a token stands for.
+//! The principal that a token stands for.
 
 use serde_json::{Map, Value};
 use shoal_ports::{Principal, TokenFault};

@@ -1,4 +1,4 @@
-//! What an operator can say about Shoal's own token for a server.
+//! The settings of Shoal's own token for a server.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::WHAT;
 
 pub(super) const GRANT: &str = "client_credentials";
 pub(super) const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// What an issuer is called.
+/// The word for an issuer in messages.
 const ISSUER: &str = "an authorization server";
 
 settings! {
@@ -49,10 +49,10 @@ settings! {
         /// Which server the token is for (RFC 8707). If unset, what the server says, or its URL.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// What Auth0 and others ask for instead of `resource`.
+        /// The parameter that Auth0 and others require instead of `resource`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// What the token is to allow, separated by spaces. If unset, what the server asks for.
+        /// The scopes to request, separated by spaces. If unset, Shoal requests those that the server names.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub scope: String = String::new(),
     }
@@ -96,7 +96,7 @@ impl ClientCredentialsConfig {
     /// Checks what can be checked without a server.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason why the settings cannot be used.
     pub(in super::super) fn check(&self) -> Result<(), String> {
         if !self.is_set() {
             return match *self == Self::default() {

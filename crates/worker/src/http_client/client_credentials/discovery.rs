@@ -25,14 +25,14 @@ pub(super) struct TokenSource {
     pub(super) endpoint: Url,
     /// The authorization server, where its metadata was read.
     pub(super) issuer: Option<String>,
-    /// What the server calls itself.
+    /// The server's name for itself.
     pub(super) resource: Option<String>,
-    /// What the server asks for.
+    /// The scopes that the server names.
     pub(super) scope: Option<String>,
     methods: Option<Vec<String>>,
 }
 
-/// What a 401 says (RFC 6750, RFC 9728).
+/// The challenge of a 401 (RFC 6750, RFC 9728).
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Challenge {
     metadata: Option<String>,
@@ -92,7 +92,7 @@ impl TokenSource {
 }
 
 impl Challenge {
-    /// What the headers of an answer say. The first challenge that says something counts.
+    /// Reads the headers of an answer. The first challenge that has a parameter counts.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut challenge = Self::default();
         for value in headers.get_all(header::WWW_AUTHENTICATE) {
