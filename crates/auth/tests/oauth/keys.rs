@@ -13,12 +13,14 @@ use crate::setting::{RESOURCE, Setting, trusting, until};
 
 /// Longer than any test.
 const NEVER: Period = Period::seconds(3600);
+/// Over before the next request comes.
+const SHORTEST: Duration = Duration::from_nanos(1);
 
 #[tokio::test]
 async fn a_rotated_key_is_fetched_when_a_token_names_it() {
     let setting = Setting::with(|auth| {
         auth.keys_refresh = NEVER;
-        auth.keys_interval = Period::millis(1);
+        auth.keys_interval = SHORTEST.into();
         auth.cached_for = Period::ZERO;
     })
     .await;
@@ -225,7 +227,7 @@ async fn a_set_may_have_very_many_keys_and_keys_without_a_name() {
 async fn a_rotated_key_without_a_name_is_fetched_too() {
     let setting = Setting::with(|auth| {
         auth.keys_refresh = NEVER;
-        auth.keys_interval = Period::millis(1);
+        auth.keys_interval = SHORTEST.into();
     })
     .await;
     let next = SigningKey::es256("second");
