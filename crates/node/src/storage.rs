@@ -39,18 +39,7 @@ impl Storage {
                 retention: streams.retention.get(),
             })));
         }
-        let redis = &settings.redis;
-        let config = RedisConfig {
-            url: settings.node.store.expose().to_owned(),
-            key_prefix: redis.prefix.clone(),
-            events_per_stream: streams.events_per_stream,
-            bytes_per_session: streams.bytes_per_session,
-            retention: streams.retention.get(),
-            response_timeout: redis.response_timeout.get(),
-            connect_timeout: redis.connect_timeout.get(),
-            max_in_flight: redis.commands,
-            ..RedisConfig::default()
-        };
+        let config = settings.redis.store(&settings.node.store, streams);
         connect(config, starting).await.map(Self::Redis)
     }
 

@@ -1,9 +1,10 @@
 //! What a deployment may set.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use shoal_ports::{Backoff, settings};
+use shoal_ports::{Backoff, Secret, settings};
 
 settings! {
     /// How the ports are kept in Redis.
@@ -32,18 +33,46 @@ settings! {
         pub longest_backoff: Duration = Duration::from_secs(2),
         /// Commands that wait for Redis at one time; beyond it they are refused at once.
         pub max_in_flight: usize = 4096,
-        /// For TLS: whom to trust and who to be.
+        /// The user to log in as, if the URL names none.
+        pub user: Option<String> = None,
+        /// The password to log in with, if the URL has none.
+        pub password: Option<Password> = None,
+        /// The certificates, if the URL asks for TLS.
         pub tls: TlsConfig = TlsConfig::default(),
+        /// The sentinels, where they differ from the servers.
+        pub sentinel: SentinelConfig = SentinelConfig::default(),
     }
 }
 
-/// TLS towards Redis; the texts are PEM.
+/// A password. A file is read again for each connection, and white space around its text is ignored.
+#[derive(Clone)]
+pub enum Password {
+    /// The password itself.
+    Value(Secret),
+    /// The file that holds it.
+    File(PathBuf),
+}
+
+/// TLS towards Redis. The files hold PEM, and are read again for each connection.
 #[derive(Clone, Default)]
 pub struct TlsConfig {
     /// The authorities that may vouch for the servers; `None` for those of the operating system.
-    pub authorities: Option<Vec<u8>>,
-    /// Our own certificate (with its chain) and its private key.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    pub authority: Option<PathBuf>,
+    /// Shoal's own certificate, with its chain.
+    pub certificate: Option<PathBuf>,
+    /// The certificate's private key.
+    pub key: Option<PathBuf>,
+}
+
+/// How the sentinels are asked.
+#[derive(Clone, Default)]
+pub struct SentinelConfig {
+    /// The user to log in as at the sentinels.
+    pub user: Option<String>,
+    /// The password for the sentinels. Without it, they get the servers' user and password, if they ask for one.
+    pub password: Option<Password>,
+    /// Whether the sentinels speak TLS; as the servers if `None`.
+    pub tls: Option<bool>,
 }
 
 impl RedisConfig {

@@ -6,11 +6,12 @@ use redis::aio::PubSub;
 use redis::cluster::ClusterClient;
 use redis::io::tcp::TcpSettings;
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
-    IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, TlsCertificates,
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
+    ProtocolVersion, RedisConnectionInfo,
 };
 use tokio::time::timeout;
 
+use crate::access::{Access, Credentials};
 use crate::config::RedisConfig;
 use crate::error::{ConnectError, text};
 use crate::hello::check;
@@ -20,7 +21,7 @@ use crate::target::{Host, Place, Target};
 /// Knows how to reach Redis.
 pub(crate) struct Dialler {
     target: Target,
-    certificates: Option<TlsCertificates>,
+    credentials: Credentials,
     connect_timeout: Duration,
     response_timeout: Duration,
 }
@@ -35,33 +36,25 @@ impl Dialler {
     /// [`ConnectError::Config`] for a URL or a certificate that cannot work.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
         let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
-        let certificates = target.tls.then(|| TlsCertificates {
-            client_tls: config
-                .tls
-                .identity
-                .clone()
-                .map(|(cert, key)| ClientTlsConfig {
-                    client_cert: cert,
-                    client_key: key,
-                }),
-            root_cert: config.tls.authorities.clone(),
-        });
-        if certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Another thread may be quicker; then its provider is the process's.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
+        let credentials = Credentials::new(&target, config).map_err(ConnectError::Config)?;
         let dialler = Self {
             target,
-            certificates,
+            credentials,
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
         };
-        // Certificates are read now, so that a wrong one does not look like an unreachable server.
+        // Files are read now as well, so that a wrong one does not look like an unreachable server.
+        let access = dialler.access().map_err(ConnectError::Config)?;
+        if access.certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none()
+        {
+            // Another thread may be quicker; then its provider is the process's.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let anywhere = Host {
             name: "localhost".to_owned(),
             port: 1,
         };
-        let client = dialler.client(&anywhere, dialler.login());
+        let client = dialler.client(&anywhere, &access);
         client.map_err(|error| ConnectError::Config(error.to_string()))?;
         Ok(dialler)
     }
@@ -77,13 +70,14 @@ impl Dialler {
     /// Why not, in short.
     pub(crate) async fn dial(&self) -> Result<Link, String> {
         self.in_time(async {
+            let access = self.access()?;
             let wire = match &self.target.place {
-                Place::Cluster(nodes) => Wire::Cluster(self.cluster(nodes).await?),
+                Place::Cluster(nodes) => Wire::Cluster(self.cluster(nodes, &access).await?),
                 _ => {
                     let config = AsyncConnectionConfig::new()
                         .set_connection_timeout(None)
                         .set_response_timeout(None);
-                    let client = self.server().await?;
+                    let client = self.server(&access).await?;
                     let connection = client.get_multiplexed_async_connection_with_config(&config);
                     Wire::Server(Gathering::over(
                         connection.await.map_err(|error| text(&error))?,
@@ -100,9 +94,10 @@ impl Dialler {
     /// A connection for news. `attempt` chooses among the nodes of a cluster: all of them pass it on.
     pub(crate) async fn dial_news(&self, channel: &str, attempt: usize) -> Result<PubSub, String> {
         self.in_time(async {
+            let access = self.access()?;
             let client = match &self.target.place {
-                Place::Cluster(nodes) => self.client(&nodes[attempt % nodes.len()], self.login()),
-                _ => Ok(self.server().await?),
+                Place::Cluster(nodes) => self.client(&nodes[attempt % nodes.len()], &access),
+                _ => Ok(self.server(&access).await?),
             };
             let subscribed = async {
                 let mut news = client?.get_async_pubsub().await?;
@@ -125,8 +120,12 @@ impl Dialler {
     async fn cluster(
         &self,
         nodes: &[Host],
+        access: &Access,
     ) -> Result<redis::cluster_async::ClusterConnection, String> {
-        let nodes = nodes.iter().map(|node| self.info(node, self.login()));
+        let tls = self.target.tls;
+        let nodes = nodes
+            .iter()
+            .map(|node| info(node, access.login.clone(), tls));
         let mut builder = ClusterClient::builder(nodes)
             // Only there is the client told when a connection breaks.
             .use_protocol(ProtocolVersion::RESP3)
@@ -136,7 +135,7 @@ impl Dialler {
             .min_retry_wait(CLUSTER_WAITS.start)
             .max_retry_wait(CLUSTER_WAITS.end)
             .tcp_settings(tcp());
-        if let Some(certificates) = &self.certificates {
+        if let Some(certificates) = &access.certificates {
             builder = builder.certs(certificates.clone());
         }
         let client = builder.build().map_err(|error| text(&error))?;
@@ -147,17 +146,17 @@ impl Dialler {
     }
 
     /// The server, or the master that the sentinels name.
-    async fn server(&self) -> Result<Client, String> {
+    async fn server(&self, access: &Access) -> Result<Client, String> {
         let client = match &self.target.place {
-            Place::Server(host) => self.client(host, self.login()),
+            Place::Server(host) => self.client(host, access),
             Place::Socket(path) => {
                 let info = ConnectionAddr::Unix(path.clone()).into_connection_info();
-                info.map(|info| info.set_redis_settings(self.login()))
+                info.map(|info| info.set_redis_settings(access.login.clone()))
                     .and_then(Client::open)
             }
             Place::Sentinel { sentinels, master } => {
-                let master = self.master(sentinels, master).await?;
-                self.client(&master, self.login())
+                let master = self.master(sentinels, master, access).await?;
+                self.client(&master, access)
             }
             Place::Cluster(_) => return Err("a cluster is not one server".to_owned()),
         };
@@ -165,11 +164,16 @@ impl Dialler {
     }
 
     /// Asks one sentinel after the other; each gets its share of the time.
-    async fn master(&self, sentinels: &[Host], name: &str) -> Result<Host, String> {
+    async fn master(
+        &self,
+        sentinels: &[Host],
+        name: &str,
+        access: &Access,
+    ) -> Result<Host, String> {
         let share = self.connect_timeout / (u32::try_from(sentinels.len()).unwrap_or(1) + 1);
         let mut failure = String::new();
         for sentinel in sentinels {
-            let asked = timeout(share, self.ask_sentinel(sentinel, name)).await;
+            let asked = timeout(share, ask_sentinel(sentinel, name, access)).await;
             match asked.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
                 Ok(master) => return Ok(master),
                 Err(error) => failure = format!("sentinel {sentinel}: {error}"),
@@ -178,66 +182,69 @@ impl Dialler {
         Err(failure)
     }
 
-    async fn ask_sentinel(&self, sentinel: &Host, name: &str) -> Result<Host, String> {
-        let mut asking = redis::cmd("SENTINEL");
-        asking.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
-        let ask = async |login: RedisConnectionInfo| {
-            let config = AsyncConnectionConfig::new()
-                .set_connection_timeout(None)
-                .set_response_timeout(None);
-            let client = self.client(sentinel, login)?;
-            let connection = client.get_multiplexed_async_connection_with_config(&config);
-            asking
-                .query_async::<Option<(String, u16)>>(&mut connection.await?)
-                .await
-        };
+    fn access(&self) -> Result<Access, String> {
+        self.credentials.read(&self.target)
+    }
+
+    fn client(&self, host: &Host, access: &Access) -> redis::RedisResult<Client> {
+        open(info(host, access.login.clone(), self.target.tls), access)
+    }
+}
+
+async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Host, String> {
+    let mut asking = redis::cmd("SENTINEL");
+    asking.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+    let ask = async |login: RedisConnectionInfo| {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let client = open(info(sentinel, login, access.sentinels_tls), access)?;
+        let connection = client.get_multiplexed_async_connection_with_config(&config);
+        asking
+            .query_async::<Option<(String, u16)>>(&mut connection.await?)
+            .await
+    };
+    let answer = match &access.at_sentinels {
+        Some(login) => ask(login.clone()).await,
         // The user is one of the servers; the sentinels get to know it only if they insist.
-        let mut answer = ask(RedisConnectionInfo::default()).await;
-        if matches!(&answer, Err(error) if error.code() == Some("NOAUTH")) {
-            answer = ask(self.login().set_db(0)).await;
-        }
-        match answer.map_err(|error| text(&error))? {
-            Some((name, port)) => Ok(Host { name, port }),
-            None => Err(format!("knows no master {name}")),
-        }
-    }
-
-    fn login(&self) -> RedisConnectionInfo {
-        let mut login = RedisConnectionInfo::default().set_db(self.target.db);
-        if let Some(user) = &self.target.user {
-            login = login.set_username(user);
-        }
-        if let Some(password) = &self.target.password {
-            login = login.set_password(password);
-        }
-        login
-    }
-
-    fn client(&self, host: &Host, login: RedisConnectionInfo) -> redis::RedisResult<Client> {
-        let info = self.info(host, login);
-        match &self.certificates {
-            Some(certificates) => Client::build_with_tls(info, certificates.clone()),
-            None => Client::open(info),
-        }
-    }
-
-    fn info(&self, host: &Host, login: RedisConnectionInfo) -> ConnectionInfo {
-        let addr = if self.target.tls {
-            ConnectionAddr::TcpTls {
-                host: host.name.clone(),
-                port: host.port,
-                insecure: false,
-                tls_params: None,
+        None => match ask(RedisConnectionInfo::default()).await {
+            Err(error) if error.code() == Some("NOAUTH") => {
+                ask(access.login.clone().set_db(0)).await
             }
-        } else {
-            ConnectionAddr::Tcp(host.name.clone(), host.port)
-        };
-        let info = (host.name.clone(), host.port).into_connection_info();
-        info.expect("a host and a port are a connection's information")
-            .set_addr(addr)
-            .set_tcp_settings(tcp())
-            .set_redis_settings(login)
+            answer => answer,
+        },
+    };
+    match answer.map_err(|error| text(&error))? {
+        Some((name, port)) => Ok(Host { name, port }),
+        None => Err(format!("knows no master {name}")),
     }
+}
+
+fn open(info: ConnectionInfo, access: &Access) -> redis::RedisResult<Client> {
+    match (&access.certificates, info.addr()) {
+        (Some(certificates), ConnectionAddr::TcpTls { .. }) => {
+            Client::build_with_tls(info, certificates.clone())
+        }
+        _ => Client::open(info),
+    }
+}
+
+fn info(host: &Host, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
+    let addr = if tls {
+        ConnectionAddr::TcpTls {
+            host: host.name.clone(),
+            port: host.port,
+            insecure: false,
+            tls_params: None,
+        }
+    } else {
+        ConnectionAddr::Tcp(host.name.clone(), host.port)
+    };
+    let info = (host.name.clone(), host.port).into_connection_info();
+    info.expect("a host and a port are a connection's information")
+        .set_addr(addr)
+        .set_tcp_settings(tcp())
+        .set_redis_settings(login)
 }
 
 /// A connection that is given up is reset: what it has not sent yet must not arrive later, after what its

@@ -6,6 +6,7 @@
 //!
 //! Start reading at `store.rs`, then `lua/common.lua`.
 
+mod access;
 mod bus;
 mod config;
 mod connections;
@@ -30,16 +31,17 @@ mod scripts;
 mod store;
 mod target;
 
-pub use config::{RedisConfig, TlsConfig};
+pub use config::{Password, RedisConfig, SentinelConfig, TlsConfig};
 pub use error::ConnectError;
 pub use meter::Latency;
 pub use outage::Outage;
 pub use store::{RedisStatus, RedisStore};
 
-/// Checks the URL of a store without connecting.
+/// Checks how a store is to be reached, without connecting.
 ///
 /// # Errors
-/// What is wrong with it; never its password.
-pub fn check_url(url: &str) -> Result<(), String> {
-    target::Target::parse(url).map(drop)
+/// What is wrong with the URL, or contradicts it; never its password.
+pub fn check(config: &RedisConfig) -> Result<(), String> {
+    let target = target::Target::parse(&config.url)?;
+    access::Credentials::new(&target, config).map(drop)
 }

@@ -61,6 +61,9 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
+/// For URLs that cannot be read and have an `@` after a character that ends the host.
+const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
+     (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
@@ -70,6 +73,16 @@ impl Target {
     /// # Errors
     /// What is wrong with it, without repeating it: it may hold a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
+        Self::read(url).map_err(|why| {
+            if hides_login(url) {
+                LOGIN_IS_RAW.to_owned()
+            } else {
+                why
+            }
+        })
+    }
+
+    fn read(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url
             .split_once("://")
             .ok_or_else(|| format!("the Redis URL must begin with one of {FORMS}"))?;
@@ -151,6 +164,17 @@ impl Target {
             password,
         })
     }
+}
+
+/// Whether an `@` stands where nothing takes it for the end of a login.
+fn hides_login(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let end = rest.find(['/', '?', '#']);
+    let later = end.is_some_and(|end| rest[end..].contains('@'));
+    let encoded_badly = rest
+        .rsplit_once('@')
+        .is_some_and(|(login, _)| decode(login).is_err());
+    later || encoded_badly
 }
 
 fn parse_login(login: &str) -> Result<(Option<String>, Option<String>), String> {

@@ -1,12 +1,14 @@
 //! `[redis]`: how the store in Redis is used. Its address is `node.store`.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use shoal_ports::settings;
+use shoal_store_redis::{Password, RedisConfig, SentinelConfig, TlsConfig};
 
-use super::Period;
+use super::{Period, SecretSource, Streams};
 
 settings! {
     /// How the store in Redis is used. Its address is `node.store`.
@@ -21,6 +23,90 @@ settings! {
         pub connect_timeout: Period = Period::seconds(2),
         /// Commands that may be under way at once; more are refused at once.
         pub commands: usize = 4096,
+        /// The user to log in as, if `node.store` names none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub user: Option<String> = None,
+        /// The password to log in with, if `node.store` has none: `{ file = "/run/secrets/redis" }`, which Shoal reads again for
+        /// each connection, or `{ value = "…" }`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub password: Option<SecretSource> = None,
+        /// Certificates towards Redis.
+        pub tls: RedisTls = RedisTls::default(),
+        /// How sentinels are asked, where `node.store` names them.
+        pub sentinel: Sentinel = Sentinel::default(),
+    }
+}
+
+settings! {
+    /// Certificates towards Redis, if `node.store` asks for TLS (`rediss://`). Shoal reads the files again for each connection.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct RedisTls {
+        /// File with the certificates in PEM of the authorities that issue those of Redis. If unset, those of the operating system.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authority: Option<PathBuf> = None,
+        /// File with Shoal's own certificate in PEM, then those between it and its authority, if any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// File with its private key in PEM, unencrypted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+    }
+}
+
+settings! {
+    /// How sentinels are asked for the master, if `node.store` names sentinels.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Sentinel {
+        /// The user to log in as at the sentinels.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub user: Option<String> = None,
+        /// The password for the sentinels, as `redis.password`. If unset, sentinels that ask for a password get user and password
+        /// of the servers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub password: Option<SecretSource> = None,
+        /// Whether the sentinels speak TLS. If unset, they speak it if the servers do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tls: Option<bool> = None,
+    }
+}
+
+impl Redis {
+    /// The store at `store`, with these settings.
+    pub fn store(&self, store: &StoreAddress, streams: &Streams) -> RedisConfig {
+        RedisConfig {
+            url: store.expose().to_owned(),
+            key_prefix: self.prefix.clone(),
+            events_per_stream: streams.events_per_stream,
+            bytes_per_session: streams.bytes_per_session,
+            retention: streams.retention.get(),
+            response_timeout: self.response_timeout.get(),
+            connect_timeout: self.connect_timeout.get(),
+            max_in_flight: self.commands,
+            user: self.user.clone(),
+            password: self.password.clone().map(Password::from),
+            tls: TlsConfig {
+                authority: self.tls.authority.clone(),
+                certificate: self.tls.certificate.clone(),
+                key: self.tls.key.clone(),
+            },
+            sentinel: SentinelConfig {
+                user: self.sentinel.user.clone(),
+                password: self.sentinel.password.clone().map(Password::from),
+                tls: self.sentinel.tls,
+            },
+            ..RedisConfig::default()
+        }
+    }
+}
+
+impl From<SecretSource> for Password {
+    fn from(source: SecretSource) -> Self {
+        match source {
+            SecretSource::File(path) => Self::File(path),
+            SecretSource::Value(password) => Self::Value(password),
+        }
     }
 }
 

@@ -86,3 +86,20 @@ fn what_is_wrong_is_said_without_the_password() {
         assert!(!error.contains("hunter2"), "{error}");
     }
 }
+
+#[test]
+fn a_login_that_is_not_encoded_is_told_how() {
+    for url in [
+        "redis://u:hun/ter2@h",
+        "redis://u:hun?ter2@h:1",
+        "redis://u:hun#ter2@h:1",
+        "rediss://:100%@h",
+        "redis+sentinel://u:a/b@h/main",
+    ] {
+        let error = Target::parse(url).err().unwrap_or_default();
+        assert!(
+            error.contains("percent-encoded (/ as %2F"),
+            "{url}: {error}"
+        );
+    }
+}

@@ -1,8 +1,8 @@
 //! A user who may do no more than the store needs.
 
-use shoal_store_redis::{ConnectError, RedisStore};
+use shoal_store_redis::{ConnectError, Password, RedisConfig, RedisStore};
 
-use crate::fixture::{config, connect, keeps_the_contract};
+use crate::fixture::{config, connect, eventually, keeps_the_contract};
 use crate::lists::keeps_lists;
 use crate::quotas::counts_cells;
 use crate::server::Server;
@@ -13,7 +13,7 @@ const RIGHTS: &str = "on >s3cret@/ ~shoal:* &shoal:* -@all +@hash +@list +@scrip
 
 #[tokio::test]
 async fn a_user_with_few_rights_is_enough() {
-    let (_server, port) = Server::on_port(|port, _| {
+    let (server, port) = Server::on_port(|port, _| {
         let mut args: Vec<String> = ["--port", &port.to_string(), "--save", "", "--user"]
             .map(str::to_owned)
             .to_vec();
@@ -26,6 +26,34 @@ async fn a_user_with_few_rights_is_enough() {
     keeps_the_contract(|| config(&url)).await;
     counts_cells(&connect(config(&url)).await.0).await;
     keeps_lists(&connect(config(&url)).await.1).await;
+
+    // The same from a file, which may be replaced while the store lives.
+    let file = server.directory.path("password");
+    std::fs::write(&file, "s3cret@/\n").unwrap();
+    let by_file = || RedisConfig {
+        user: Some("shoal".to_owned()),
+        password: Some(Password::File(file.clone())),
+        ..config(&format!("redis://127.0.0.1:{port}"))
+    };
+    let (redis, _) = connect(by_file()).await;
+    let () = server
+        .ask(&["ACL", "SETUSER", "shoal", "resetpass", ">another"])
+        .await;
+    std::fs::write(&file, "another").unwrap();
+    let () = server.ask(&["CLIENT", "KILL", "USER", "shoal"]).await;
+    eventually("it is back with the new password", || async {
+        let status = redis.status();
+        status.connected && status.news && status.reconnects > 0
+    })
+    .await;
+    let twice = RedisConfig {
+        url: url.clone(),
+        ..by_file()
+    };
+    assert!(matches!(
+        RedisStore::connect(twice).await,
+        Err(ConnectError::Config(_))
+    ));
 
     let wrong = format!("redis://shoal:hunter2@127.0.0.1:{port}");
     let Err(ConnectError::Unreachable(why)) = RedisStore::connect(config(&wrong)).await else {

@@ -1,16 +1,21 @@
 //! Masters that Sentinel names, and a failover.
 
-use shoal_ports::Lagged;
-use shoal_store_redis::{ConnectError, RedisStore};
+use std::iter;
+
+use shoal_ports::{Lagged, Secret};
+use shoal_store_redis::{
+    ConnectError, Password, RedisConfig, RedisStore, SentinelConfig, TlsConfig,
+};
 use tokio::time::timeout;
 
 use crate::fixture::{
     append, begin, config, connect, ending, eventually, keeps_the_contract, node, once_available,
     session,
 };
-use crate::server::{Directory, LONG_ENOUGH, Server};
+use crate::server::{Directory, LONG_ENOUGH, Server, knows_tls};
+use crate::tls::{Authority, write};
 
-async fn redis(replica_of: Option<u16>) -> (Server, u16) {
+async fn redis(replica_of: Option<u16>, more: &[&str]) -> (Server, u16) {
     Server::on_port(|port, _| {
         let mut args: Vec<String> = [
             "--port",
@@ -26,20 +31,23 @@ async fn redis(replica_of: Option<u16>) -> (Server, u16) {
             args.push("--replicaof".to_owned());
             args.push(format!("127.0.0.1 {master}"));
         }
+        args.extend(more.iter().map(|word| (*word).to_owned()));
         args
     })
     .await
 }
 
 /// One sentinel, which therefore decides alone.
-async fn sentinel(master: u16) -> (Server, u16) {
+async fn sentinel(master: u16, more: impl Fn(u16, &Directory) -> String) -> (Server, u16) {
     Server::on_port(|port, directory: &Directory| {
         let file = directory.path("sentinel.conf");
         let text = format!(
             "port {port}\n\
              sentinel monitor main 127.0.0.1 {master} 1\n\
              sentinel down-after-milliseconds main 300\n\
-             sentinel failover-timeout main 2000\n"
+             sentinel failover-timeout main 2000\n\
+             {}\n",
+            more(port, directory)
         );
         std::fs::write(&file, text).unwrap();
         vec![file.display().to_string(), "--sentinel".to_owned()]
@@ -49,14 +57,14 @@ async fn sentinel(master: u16) -> (Server, u16) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn goes_on_with_the_master_that_sentinel_promotes() {
-    let (mut master, port) = redis(None).await;
-    let (replica, _) = redis(Some(port)).await;
+    let (mut master, port) = redis(None, &[]).await;
+    let (replica, _) = redis(Some(port), &[]).await;
     let linked = async || {
         let role: Vec<redis::Value> = replica.ask(&["ROLE"]).await;
         role.get(3) == Some(&redis::Value::BulkString(b"connected".to_vec()))
     };
     eventually("the replica is linked", &linked).await;
-    let (watcher, sentinel) = sentinel(port).await;
+    let (watcher, sentinel) = sentinel(port, |_, _| String::new()).await;
     eventually("the sentinel knows the replica", || async {
         let known: Vec<redis::Value> = watcher.ask(&["SENTINEL", "REPLICAS", "main"]).await;
         known.len() == 1
@@ -106,4 +114,74 @@ async fn goes_on_with_the_master_that_sentinel_promotes() {
         panic!("there is no such master");
     };
     assert!(why.contains("knows no master other"), "{why}");
+}
+
+#[tokio::test]
+async fn sentinels_may_have_a_password_and_certificates_of_their_own() {
+    if !knows_tls() {
+        println!("skipped: this redis-server was built without TLS");
+        return;
+    }
+    let acl = [
+        ["--user", "default on nopass -@all +ping"],
+        ["--user", "shoal on >of-the-servers ~* &* +@all"],
+    ];
+    let acl: Vec<&str> = acl
+        .iter()
+        .flat_map(|[flag, user]| iter::once(*flag).chain(user.split(' ')))
+        .collect();
+    let (_master, port) = redis(None, &acl).await;
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue();
+    let (watcher, sentinel) = sentinel(port, |port, directory| {
+        let file = |name: &str, text: &str| write(directory, name, text).display().to_string();
+        format!(
+            "port 0\n\
+             tls-port {port}\n\
+             tls-cert-file {}\n\
+             tls-key-file {}\n\
+             tls-ca-cert-file {}\n\
+             sentinel auth-user main shoal\n\
+             sentinel auth-pass main of-the-servers\n\
+             user default on nopass -@all +ping\n\
+             user watcher on >of-the-sentinels ~* &* +@all\n",
+            file("cert.pem", &certificate),
+            file("key.pem", &key),
+            file("ca.pem", &authority.pem()),
+        )
+    })
+    .await;
+    let (certificate, key) = authority.issue();
+    let file = |name: &str, text: &str| Some(write(&watcher.directory, name, text));
+    let right = RedisConfig {
+        user: Some("shoal".to_owned()),
+        password: password("of-the-servers"),
+        tls: TlsConfig {
+            authority: file("ca.pem", &authority.pem()),
+            certificate: file("own.pem", &certificate),
+            key: file("own-key.pem", &key),
+        },
+        sentinel: SentinelConfig {
+            user: Some("watcher".to_owned()),
+            password: password("of-the-sentinels"),
+            tls: Some(true),
+        },
+        ..config(&format!("redis+sentinel://localhost:{sentinel}/main"))
+    };
+    let (_redis, store) = connect(right.clone()).await;
+    session(&store).await;
+
+    let mut wrong = right.clone();
+    wrong.sentinel.password = password("of-the-servers");
+    let mut plain = right.clone();
+    plain.sentinel.tls = Some(false);
+    plain.tls = TlsConfig::default();
+    for wrong in [wrong, plain] {
+        let wrong = RedisStore::connect(wrong).await;
+        assert!(matches!(wrong, Err(ConnectError::Unreachable(_))));
+    }
+}
+
+fn password(text: &str) -> Option<Password> {
+    Some(Password::Value(Secret::new(text)))
 }

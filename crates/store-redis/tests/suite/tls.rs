@@ -1,25 +1,33 @@
 //! TLS with certificates of an authority of our own.
 
+use std::path::PathBuf;
+
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
 };
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore, TlsConfig};
 
 use crate::fixture::{config, connect, keeps_the_contract};
-use crate::server::{Server, knows_tls};
+use crate::server::{Directory, Server, knows_tls};
 
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+/// An authority of a test.
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name = name("an authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
+    /// Its own certificate.
+    pub(crate) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
     /// A certificate for loopback, and its key.
-    fn issue(&self) -> (String, String) {
+    pub(crate) fn issue(&self) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let mut params = CertificateParams::new(names).unwrap();
@@ -43,12 +51,8 @@ async fn serves_over_tls_with_certificates_on_both_sides() {
     }
     let (ours, other) = (Authority::new(), Authority::new());
     let (server_cert, server_key) = ours.issue();
-    let (_server, port) = Server::on_port(|port, directory| {
-        let write = |name: &str, text: &str| {
-            let path = directory.path(name);
-            std::fs::write(&path, text).unwrap();
-            path.display().to_string()
-        };
+    let (server, port) = Server::on_port(|port, directory| {
+        let write = |name: &str, text: &str| write(directory, name, text).display().to_string();
         vec![
             "--port".to_owned(),
             "0".to_owned(),
@@ -59,15 +63,17 @@ async fn serves_over_tls_with_certificates_on_both_sides() {
             "--tls-key-file".to_owned(),
             write("key.pem", &server_key),
             "--tls-ca-cert-file".to_owned(),
-            write("ca.pem", &ours.0.pem()),
+            write("ca.pem", &ours.pem()),
         ]
     })
     .await;
     let url = format!("rediss://localhost:{port}");
     let (certificate, key) = ours.issue();
+    let file = |name: &str, text: &str| Some(write(&server.directory, name, text));
     let tls = TlsConfig {
-        authorities: Some(ours.0.pem().into_bytes()),
-        identity: Some((certificate.into_bytes(), key.into_bytes())),
+        authority: file("trusted.pem", &ours.pem()),
+        certificate: file("own.pem", &certificate),
+        key: file("own-key.pem", &key),
     };
     let trusting = || RedisConfig {
         tls: tls.clone(),
@@ -78,14 +84,15 @@ async fn serves_over_tls_with_certificates_on_both_sides() {
 
     let nobody = RedisConfig {
         tls: TlsConfig {
-            identity: None,
+            certificate: None,
+            key: None,
             ..tls.clone()
         },
         ..config(&url)
     };
     let suspicious = RedisConfig {
         tls: TlsConfig {
-            authorities: Some(other.0.pem().into_bytes()),
+            authority: file("others.pem", &other.pem()),
             ..tls.clone()
         },
         ..config(&url)
@@ -94,13 +101,31 @@ async fn serves_over_tls_with_certificates_on_both_sides() {
         let refused = RedisStore::connect(refused).await;
         assert!(matches!(refused, Err(ConnectError::Unreachable(_))));
     }
-    let nonsense = RedisConfig {
-        tls: TlsConfig {
-            identity: Some((b"no".to_vec(), b"pem".to_vec())),
-            ..tls
-        },
-        ..config(&url)
+    let nonsense = TlsConfig {
+        certificate: file("nonsense.pem", "no PEM"),
+        ..tls.clone()
     };
-    let nonsense = RedisStore::connect(nonsense).await;
-    assert!(matches!(nonsense, Err(ConnectError::Config(_))));
+    let missing = TlsConfig {
+        authority: Some("/does/not/exist".into()),
+        ..tls.clone()
+    };
+    let half = TlsConfig {
+        key: None,
+        ..tls.clone()
+    };
+    for wrong in [nonsense, missing, half] {
+        let wrong = RedisConfig {
+            tls: wrong,
+            ..config(&url)
+        };
+        let wrong = RedisStore::connect(wrong).await;
+        assert!(matches!(wrong, Err(ConnectError::Config(_))));
+    }
+}
+
+/// Writes a file of the test.
+pub(crate) fn write(directory: &Directory, name: &str, text: &str) -> PathBuf {
+    let path = directory.path(name);
+    std::fs::write(&path, text).unwrap();
+    path
 }

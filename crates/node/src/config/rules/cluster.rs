@@ -90,7 +90,8 @@ pub(super) fn store(settings: &Settings, broken: &mut Broken) {
     if store.is_memory() {
         return;
     }
-    if let Err(error) = shoal_store_redis::check_url(store.expose()) {
+    let config = settings.redis.store(store, &settings.streams);
+    if let Err(error) = shoal_store_redis::check(&config) {
         broken.add("node.store", format!("{error}; or \"memory\""));
     }
 }
