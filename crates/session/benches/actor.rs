@@ -2,7 +2,7 @@
 //! and goes for it.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/session/support/mod.rs"]
 mod support;
 
 use criterion::{Criterion, criterion_group, criterion_main};

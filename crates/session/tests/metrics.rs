@@ -5,6 +5,7 @@
     reason = "a failed step is the report"
 )]
 
+#[path = "session/support/mod.rs"]
 mod support;
 
 use std::time::Duration;

@@ -1,7 +1,4 @@
 //! The hold: a call that its edge has bound and that ends soon is stored nowhere, and never runs twice.
-#![allow(clippy::unwrap_used, reason = "a failed step is the report")]
-
-mod support;
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -12,9 +9,10 @@ use shoal_ports::{
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
-use support::flaky::{away, flaky};
-use support::{Bench, again, bound, call, post, read_all, within};
 use tokio::task::JoinHandle;
+
+use crate::support::flaky::{away, flaky};
+use crate::support::{Bench, again, bound, call, post, read_all, within};
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -529,7 +527,7 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     let lost = NodeId::new("test");
     bench.store.directory.end_lease(&lost).await.unwrap();
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
-    let cancelled = next.deliver(&alice, support::post(cancel)).await;
+    let cancelled = next.deliver(&alice, crate::support::post(cancel)).await;
     assert!(
         matches!(cancelled, Ok(Delivered::Accepted)),
         "{cancelled:?}"

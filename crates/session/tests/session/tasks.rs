@@ -1,11 +1,4 @@
 //! Sessions that are tasks: their call is taken over from the edge that began it, and its state is asked for.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,8 +13,9 @@ use shoal_ports::{
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
 use shoal_session::{SessionConfig, Sessions};
-use support::{Bench, Driven, Fate, again, bound, initialize, post, within};
 use tokio::time::Instant;
+
+use crate::support::{Bench, Driven, Fate, again, bound, initialize, post, within};
 
 const LONG: Duration = Duration::from_secs(60);
 

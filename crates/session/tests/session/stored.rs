@@ -1,14 +1,12 @@
 //! What a principal's sessions may have stored: beyond it nothing new begins, what runs can end, and others go on.
 
-mod support;
-
 use shoal_ports::{
     Delivered, GatewayError, NodeLimits, OpenSession, Principal, SessionGateway as _, SessionRef,
     SessionTransport,
 };
 use shoal_session::SessionConfig;
 
-use support::{Bench, post, read_all};
+use crate::support::{Bench, post, read_all};
 
 /// Several records of small sessions, and one large call.
 const BUDGET: u64 = 32 * 1024;

@@ -1,14 +1,13 @@
 //! A journal that is away for longer than a call to be started would wait: what runs already waits for it.
 
-mod support;
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::{Delivered, Epoch, SessionGateway, StoreError};
 use shoal_session::SessionConfig;
-use support::flaky::{away, flaky};
-use support::{call, post, read_all, within};
+
+use crate::support::flaky::{away, flaky};
+use crate::support::{call, post, read_all, within};
 
 async fn what_runs_waits(says: StoreError) {
     let config = SessionConfig {

@@ -1,11 +1,4 @@
 //! Whose a session is where an owner is gone but its lease lives, and where a lease is not certain.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,8 +11,9 @@ use shoal_ports::{
     SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_session::{SessionConfig, Sessions};
-use support::counted::Counted;
-use support::{Bench, call, initialize, post, read, read_all};
+
+use crate::support::counted::Counted;
+use crate::support::{Bench, call, initialize, post, read, read_all};
 
 const LONG: Duration = Duration::from_secs(60);
 

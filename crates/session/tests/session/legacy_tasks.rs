@@ -1,11 +1,4 @@
 //! Calls that begin as tasks, since their clients say so (2025-11-25).
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,7 +10,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{Body, Message, Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
-use support::{Bench, Driven, Fate, again, bound, initialize, post, within};
+
+use crate::support::{Bench, Driven, Fate, again, bound, initialize, post, within};
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -1,13 +1,12 @@
 //! Events that come soon after each other: fewer appends, and nothing else is different.
 
-mod support;
-
 use std::sync::Arc;
 
 use shoal_ports::{EventStream, SessionGateway as _, SessionRef};
 use shoal_session::SessionConfig;
-use support::counted::Counted;
-use support::{Bench, Driven, Read, read, read_all};
+
+use crate::support::counted::Counted;
+use crate::support::{Bench, Driven, Read, read, read_all};
 
 /// Events of a burst.
 const EVENTS: u64 = 10;

@@ -1,7 +1,5 @@
 //! The life of a call: JSON where possible, a resumable stream otherwise, exactly one answer.
 
-mod support;
-
 use std::time::Duration;
 
 use shoal_ports::{
@@ -9,7 +7,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{Method, Outcome};
 use shoal_session::SessionConfig;
-use support::{Bench, call, post, read, read_all, within};
+
+use crate::support::{Bench, call, post, read, read_all, within};
 
 #[tokio::test]
 async fn a_quick_repeatable_call_is_answered_as_json() {

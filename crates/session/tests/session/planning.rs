@@ -1,7 +1,4 @@
 //! A call is planned once, before anything is journaled: what is refused touches no store.
-#![allow(clippy::unwrap_used, reason = "a failed step is the report")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -14,10 +11,11 @@ use shoal_ports::{
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_session::SessionConfig;
-use support::over::{EventLogOver, Over};
-use support::{Bench, call, post, read, read_all, within};
 use tokio::sync::watch;
 use tokio::task::yield_now;
+
+use crate::support::over::{EventLogOver, Over};
+use crate::support::{Bench, call, post, read, read_all, within};
 
 /// The workers that the journal names for the calls of a session.
 async fn journaled(bench: &Bench, to: &SessionRef) -> Vec<Option<WorkerId>> {
@@ -224,7 +222,7 @@ async fn a_worker_that_left_and_has_no_other_leaves_the_call_not_executed() {
 async fn single_stream(bench: &Bench) -> (SessionRef, EventStream) {
     let open = OpenSession {
         transport: SessionTransport::SingleStream,
-        ..support::initialize("alice", "2024-11-05")
+        ..crate::support::initialize("alice", "2024-11-05")
     };
     let principal = open.principal.clone();
     let session = bench.sessions.open(open).await.unwrap().session;
@@ -336,7 +334,7 @@ async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again(
     let bench = Bench::on(store, SessionConfig::default());
     let (to, mut stream) = single_stream(&bench).await;
     let first = post(&call(1, "stream-once"));
-    let again = support::again(&first);
+    let again = crate::support::again(&first);
     bench.sessions.deliver(&to, first).await.unwrap();
     let tool = bench.script.call("stream-once").await;
     let mut waiting = log.waiting.subscribe();

@@ -1,7 +1,4 @@
 //! Whatever a client posts and does not wait for leaves nothing behind, wherever it is dropped.
-#![allow(clippy::unwrap_used, reason = "a failed step is the report")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -12,7 +9,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{EventId, Message, Method, RawJson, StreamId};
 use shoal_session::SessionConfig;
-use support::{Bench, call, initialize, post, read, read_all, within};
+
+use crate::support::{Bench, call, initialize, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(600);
 

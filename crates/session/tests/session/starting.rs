@@ -1,17 +1,11 @@
 //! A session node that has just started, and may not know yet what the server has.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, OpenSession, SessionGateway as _, SessionTransport};
 use shoal_session::SessionConfig;
-use support::{Bench, initialize, just_started, read};
+
+use crate::support::{Bench, initialize, just_started, read};
 
 /// What a session answers itself, by what the server has.
 const RELIANT: [(&str, &str); 3] = [

@@ -1,11 +1,4 @@
 //! What tools keep in a session: with its record, whoever owns it and whatever the store does.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +9,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
-use support::{Bench, Driven, Fate, call, post, read, read_all, within};
+
+use crate::support::{Bench, Driven, Fate, call, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -1,12 +1,11 @@
 //! What operators see of sessions, and how they end one.
 
-mod support;
-
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, SessionGateway as _, SessionId, mark_of};
 use shoal_session::SessionConfig;
-use support::{Bench, call, post, read_all, within};
+
+use crate::support::{Bench, call, post, read_all, within};
 
 fn quick() -> SessionConfig {
     SessionConfig {

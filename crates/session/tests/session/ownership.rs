@@ -1,11 +1,4 @@
 //! Sessions that change their owner: after a loss, on purpose, and behind a node's back.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,7 +9,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
-use support::{Bench, bound, call, post, read, read_all, within};
+
+use crate::support::{Bench, bound, call, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(60);
 

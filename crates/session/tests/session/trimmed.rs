@@ -1,11 +1,4 @@
 //! Sessions of one stream whose oldest events are gone: a client without an id goes on with what is kept, and is told.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +12,9 @@ use shoal_ports::{
 };
 use shoal_protocol::EventId;
 use shoal_session::SessionConfig;
-use support::over::{EventLogOver, Over};
-use support::{Bench, Read, initialize, read};
+
+use crate::support::over::{EventLogOver, Over};
+use crate::support::{Bench, Read, initialize, read};
 
 /// A store that keeps so many events of a stream.
 fn store(events_per_stream: usize) -> Store {

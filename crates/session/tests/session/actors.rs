@@ -1,11 +1,4 @@
 //! A session's actor comes and goes: what it takes in is done once, in order, whether or not anybody waits for it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +9,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::SessionConfig;
-use support::{Bench, call, post, within};
+
+use crate::support::{Bench, call, post, within};
 
 fn subscription(id: u64, method: &str, uri: &str) -> String {
     format!(
@@ -95,7 +89,7 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     within(third).await.unwrap();
     bench.sessions.deliver(&alice, subscribe(5)).await.unwrap();
     tool.finish("{}").await;
-    assert_eq!(support::read_all(&mut stream).await.events.len(), 1);
+    assert_eq!(crate::support::read_all(&mut stream).await.events.len(), 1);
 }
 
 /// It is asleep between many of them, too.

@@ -1,18 +1,12 @@
 //! Changed lists: told in passing, at least once, without a write for whoever only listens.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::time::Duration;
 
 use shoal_ports::{EventStream, NodeId, SessionGateway, SessionRef};
 use shoal_session::SessionConfig;
-use support::counted::Counted;
-use support::{Bench, Read, read, read_all};
+
+use crate::support::counted::Counted;
+use crate::support::{Bench, Read, read, read_all};
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
@@ -105,7 +99,7 @@ async fn who_has_asked_for_the_list_since_is_not_told_again() {
         read(&mut stream, 1).await;
         let listing = asked("tools/list", params);
         let sessions = bench.sessions.clone();
-        let (to, post) = (alice.clone(), support::post(&listing));
+        let (to, post) = (alice.clone(), crate::support::post(&listing));
         let asking = tokio::spawn(async move { sessions.deliver(&to, post).await });
         bench.script.call("").await.finish(r#"{"tools":[]}"#).await;
         asking.await.unwrap().unwrap();

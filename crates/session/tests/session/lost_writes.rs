@@ -1,11 +1,4 @@
 //! A store that has lost its newest writes, and an owner that hands its sessions over before it has written anything since.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +12,9 @@ use shoal_ports::{
     SessionGateway as _, SessionId, SessionRef, SessionTransport, Store, StoreError,
 };
 use shoal_session::SessionConfig;
-use support::over::{EventLogOver, JournalOver, Over};
-use support::{Bench, call, initialize, post, read};
+
+use crate::support::over::{EventLogOver, JournalOver, Over};
+use crate::support::{Bench, call, initialize, post, read};
 
 /// A store that says that it knows less than it was told, until it is told again.
 struct Lossy {

@@ -1,7 +1,5 @@
 //! Opening, sharing, sleeping, waking and ending sessions.
 
-mod support;
-
 use std::time::Duration;
 
 use shoal_ports::{
@@ -10,8 +8,9 @@ use shoal_ports::{
 };
 use shoal_protocol::RawJson;
 use shoal_session::SessionConfig;
-use support::counted::Counted;
-use support::{Bench, Fate, call, post, read, read_all, within};
+
+use crate::support::counted::Counted;
+use crate::support::{Bench, Fate, call, post, read, read_all, within};
 
 fn quick() -> SessionConfig {
     SessionConfig {
@@ -217,7 +216,7 @@ async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
     let bench = Bench::new(SessionConfig::default());
     let open = OpenSession {
         transport: SessionTransport::SingleStream,
-        ..support::initialize("alice", "2024-11-05")
+        ..crate::support::initialize("alice", "2024-11-05")
     };
     let principal = open.principal.clone();
     let session = bench.sessions.open(open).await.unwrap().session;

@@ -1,11 +1,4 @@
 //! Sessions whose clients come back while the node sweeps, and its store is late or fails.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed step is the report"
-)]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -14,9 +7,10 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use shoal_ports::{GatewayError, SessionGateway as _, SessionRef};
 use shoal_session::SessionConfig;
-use support::unsteady::unsteady;
-use support::{Bench, call, initialize, post, read, read_all, within};
 use tokio::time::sleep;
+
+use crate::support::unsteady::unsteady;
+use crate::support::{Bench, call, initialize, post, read, read_all, within};
 
 /// A session lives so long without being used.
 const IDLE: Duration = Duration::from_millis(400);

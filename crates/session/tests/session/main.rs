@@ -1,0 +1,28 @@
+//! Sessions, with a dispatcher whose calls do what the test says.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step is the report"
+)]
+
+mod actors;
+mod away;
+mod bursts;
+mod calls;
+mod dropped;
+mod evidence;
+mod hold;
+mod inspect;
+mod keeping;
+mod legacy_tasks;
+mod lifecycle;
+mod lists;
+mod lost_writes;
+mod ownership;
+mod planning;
+mod returning;
+mod starting;
+mod stored;
+mod support;
+mod tasks;
+mod trimmed;
