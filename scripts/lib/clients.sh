@@ -9,7 +9,7 @@ language_of() {
     case $1 in
         python | go) echo "$1" ;;
         fastmcp | odd | odd-clients) echo python ;;
-        java-*) echo java ;;
+        java-* | spring-ai-* | kotlin) echo java ;;
         rmcp) echo rust ;;
         *) echo node ;;
     esac
@@ -28,7 +28,7 @@ prepare() {
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
             ;;
         rmcp) rmcp_build attempt ;;
-        java-*) java_build "${1#java-}" ;;
+        java-* | spring-ai-* | kotlin) once jvm_build "$(jvm_program_of "$1")" ;;
         conformance-client) npm_install "$INTEROP/conformance" ;;
         *) npm_install "$INTEROP/$1" ;;
     esac
@@ -39,17 +39,6 @@ rmcp_build() {
     "$1" build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" --manifest-path "$INTEROP/rmcp/Cargo.toml"
 }
 
-# Versions of the official Java SDK. 0.17 speaks 2025-06-18; from 0.18 to 2.0 it refuses any line of a stream but `event`,
-# `id`, `data` and comments.
-JAVA_VERSIONS=(0.17.0 0.18.0 1.1.0 2.0.0 2.0.1 2.1.0)
-
-# java_build VERSION: compiles the program against that version of the SDK
-java_build() {
-    local into=$TOOLS/java/$1
-    install_by "build-java-$1" mvn --quiet --batch-mode --file "$INTEROP/java/pom.xml" \
-        "-Dmcp.version=$1" "-Dbuild.into=$into" compile dependency:copy-dependencies
-}
-
 # command_of CLIENT: sets COMMAND to the words that run it
 command_of() {
     case $1 in
@@ -58,10 +47,7 @@ command_of() {
         odd-clients) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/clients.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;
-        java-*)
-            local built=$TOOLS/java/${1#java-}
-            COMMAND=(java -cp "$built/classes:$built/dependency/*" shoal.interop.Client)
-            ;;
+        java-* | spring-ai-* | kotlin) jvm_command_of "$1" ;;
         console) COMMAND=(node "$INTEROP/console/run.js") ;;
         conformance) COMMAND=(node "$INTEROP/conformance/run.js") ;;
         conformance-client) COMMAND=(node "$INTEROP/conformance/run-client.js") ;;

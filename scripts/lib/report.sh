@@ -15,6 +15,8 @@ RUNNING=
 declare -A BEGUN
 # How the last of them at a lower priority ended.
 LAST_NICE=
+# How those that run in turn ended.
+IN_TURN=()
 
 heading() {
     printf '\n== %s\n' "$1"
@@ -113,6 +115,16 @@ begin_nicely() {
         [[ -z $0 ]] || flock "$0" true
         exec nice -n 10 timeout -k 10 "$@"' "$LAST_NICE" "${@:2}"
     LAST_NICE=$(status_of "$1")
+}
+
+# begin_in_turn TURNS NAME SECONDS COMMAND…: the same, where so many of these commands run at a time: each waits for the one that was
+# begun so many before it.
+begin_in_turn() {
+    local turns=$1 before=
+    [[ ${#IN_TURN[@]} -lt $turns ]] || before=${IN_TURN[-turns]}
+    # shellcheck disable=SC2016 # the shell that is started expands it
+    ahead "$2" bash -c '[[ -z $0 ]] || flock "$0" true; exec timeout -k 10 "$@"' "$before" "${@:3}"
+    IN_TURN+=("$(status_of "$2")")
 }
 
 # end_begun: ends what runs ahead, and all that it started

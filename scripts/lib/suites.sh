@@ -204,6 +204,7 @@ HTTP+SSE has no requests of 2026-07-28, and the SDK sends no InputRequiredResult
 }
 
 against_demo() {
+    resumable_upstream
     start_server demo --demo || return 0
     every_client interop
     client "interop: inspector, configured by Shoal" inspector --url "$URL" --shoal "$SHOAL" \
@@ -234,16 +235,14 @@ against_tasks() {
 
 # every_client NAME: all clients, in each era that they have, against the demo tools
 every_client() {
-    local client era version
+    local client era
     for client in python typescript go rmcp inspector; do
         for era in legacy modern; do
             client "$1: $client, $era" "$client" --url "$URL" --era "$era"
         done
     done
     client "$1: typescript-v1, legacy" typescript-v1 --url "$URL"
-    for version in "${JAVA_VERSIONS[@]}"; do
-        client "$1: java $version, legacy" "java-$version" --url "$URL"
-    done
+    jvm_clients "$1"
     for client in typescript-v1 typescript python go; do
         client "$1: $client over HTTP+SSE" "$client" --url "${URL%/mcp}/sse" --era legacy
     done
@@ -332,6 +331,7 @@ suite_cluster() {
         required_conformance "cluster: conformance"
         stop_servers
     fi
+    resumable_upstream
     # The demo keeps its counter and its extra tool in its process, as many servers do.
     if start_cluster cluster-demo --demo --set pools.demo.backend=demo --set pools.demo.affinity=all; then
         every_client "cluster: interop"

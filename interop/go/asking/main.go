@@ -106,8 +106,12 @@ func main() {
 	}, listRoots)
 	mcp.AddTool(server, &mcp.Tool{Name: "greet_required", Description: "Asks for a name by its result."}, greetRequired)
 	addWork(server)
-	if len(os.Args) == 3 && os.Args[1] == "--http" {
-		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	if len(os.Args) == 3 && (os.Args[1] == "--http" || os.Args[1] == "--resumable-http") {
+		options := &mcp.StreamableHTTPOptions{}
+		if os.Args[1] == "--resumable-http" {
+			options.EventStore = mcp.NewMemoryEventStore(nil)
+		}
+		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, options)
 		log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], handler))
 	}
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {

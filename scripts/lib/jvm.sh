@@ -1,0 +1,117 @@
+# shellcheck shell=bash
+# The clients that run on a JVM: the official Java SDK over both of its transports, Spring AI, and the official Kotlin SDK.
+
+# Versions of the Java SDK. 0.17 speaks 2025-06-18; from 0.18 to 2.0 it refuses any line of a stream but `event`, `id`, `data` and
+# comments.
+JAVA_VERSIONS=(0.17.0 0.18.0 1.1.0 2.0.0 2.0.1 2.1.0)
+JAVA_TRANSPORTS=(HttpClient WebClient)
+JVM_CLIENTS=(spring-ai-HttpClient spring-ai-WebClient kotlin)
+for version in "${JAVA_VERSIONS[@]}"; do
+    for transport in "${JAVA_TRANSPORTS[@]}"; do JVM_CLIENTS+=("java-$version-$transport"); done
+done
+# What runs at a time: they mostly wait.
+JVM_TURNS=4
+# A server that can resume, if there is one.
+DIRECT=
+
+# jvm_program_of CLIENT: what is built for it; both transports of a version of the Java SDK share a build
+jvm_program_of() {
+    case $1 in
+        java-*) echo "${1%-*}" ;;
+        *) echo "$1" ;;
+    esac
+}
+
+# jvm_maven_of PROGRAM: sets COMMAND to the words that build it
+jvm_maven_of() {
+    local directory=$INTEROP/java arguments=()
+    case $1 in
+        java-0.1[78].*)
+            local version=${1#java-}
+            arguments=("-Dmcp.version=$version" -Dwebflux.group=io.modelcontextprotocol.sdk "-Dwebflux.version=$version"
+                -Dspring.version=6.2.19 -Dreactor.netty.version=1.2.18)
+            ;;
+        # Spring AI 2.0.0-M3 is the newest that was built for 1.x.
+        java-1.*) arguments=("-Dmcp.version=${1#java-}" -Dwebflux.version=2.0.0-M3) ;;
+        java-*) arguments=("-Dmcp.version=${1#java-}") ;;
+        spring-ai-HttpClient) directory=$INTEROP/spring-ai ;;
+        spring-ai-WebClient)
+            directory=$INTEROP/spring-ai
+            arguments=(-Dspring-ai.version=2.0.0 -Dstarter=spring-ai-starter-mcp-client-webflux)
+            ;;
+        kotlin) directory=$INTEROP/kotlin ;;
+    esac
+    COMMAND=(mvn --quiet --batch-mode --file "$directory/pom.xml" "-Dbuild.into=$TOOLS/jvm/$1" "${arguments[@]}"
+        compile dependency:copy-dependencies)
+}
+
+# jvm_build PROGRAM: builds it, or waits for its build that has begun
+jvm_build() {
+    ! jvm_is_built "$1" || return 0
+    install_by "build-$1" "${COMMAND[@]}" && echo "${COMMAND[*]}" >"$TOOLS/jvm/$1/built"
+}
+
+# jvm_is_built PROGRAM: whether it was built by the same words from the same files; sets COMMAND
+jvm_is_built() {
+    local built=$TOOLS/jvm/$1/built
+    jvm_maven_of "$1"
+    [[ -f $built && $(cat "$built") == "${COMMAND[*]}" ]] &&
+        [[ -z $(find "$INTEROP"/{java,spring-ai,kotlin}/{pom.xml,src} -newer "$built" -print -quit) ]]
+}
+
+# jvm_command_of CLIENT: sets COMMAND to the words that run it
+jvm_command_of() {
+    local built main=(shoal.interop.Client --transport "${1##*-}")
+    built=$TOOLS/jvm/$(jvm_program_of "$1")
+    case $1 in
+        spring-ai-*) main=(shoal.interop.Application) ;;
+        kotlin) main=(shoal.interop.MainKt) ;;
+    esac
+    COMMAND=(java -cp "$built/classes:$built/dependency/*" "${main[@]}")
+}
+
+# jvm_clients NAME: all of them against the demo tools behind URL; what they make of losses is compared with DIRECT, a server that
+# can resume
+jvm_clients() {
+    local client arguments
+    if have java; then
+        jvm_builds_begin
+        for client in "${JVM_CLIENTS[@]}"; do
+            once prepare "$client" || continue
+            jvm_arguments_of "$client"
+            command_of "$client"
+            begin_in_turn "$JVM_TURNS" "$1: $client" "$CLIENT_SECONDS" "${COMMAND[@]}" "${ARGUMENTS[@]}"
+        done
+    fi
+    for client in "${JVM_CLIENTS[@]}"; do
+        jvm_arguments_of "$client"
+        client "$1: $client" "$client" "${ARGUMENTS[@]}"
+    done
+}
+
+# jvm_arguments_of CLIENT: sets ARGUMENTS
+jvm_arguments_of() {
+    ARGUMENTS=(--url "$URL")
+    [[ -z $DIRECT || $1 == spring-ai-* ]] || ARGUMENTS+=(--direct "$DIRECT")
+}
+
+# jvm_builds_begin: begins all builds, two at a time
+jvm_builds_begin() {
+    local client program
+    for client in "${JVM_CLIENTS[@]}"; do
+        program=$(jvm_program_of "$client")
+        [[ -z ${BEGUN[build-$program]:-} && -z ${VERDICTS[jvm_build $program]:-} ]] || continue
+        ! jvm_is_built "$program" || continue
+        begin_in_turn 2 "build-$program" "$TRY_SECONDS" "${COMMAND[@]}"
+    done
+}
+
+# resumable_upstream: starts a server on the Go SDK that keeps its events; sets DIRECT, or leaves it empty
+resumable_upstream() {
+    local name="interop: server that can resume"
+    DIRECT=
+    ready "$name" go || return 0
+    asking_server_of go
+    start_upstream resumable env INTEROP_RECORD=/dev/null "${COMMAND[@]}" --resumable-http @PORT@ || return 0
+    DIRECT=$UPSTREAM
+}
