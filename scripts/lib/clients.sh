@@ -8,7 +8,7 @@ CLIENT_SECONDS=300
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
-        fastmcp | odd | odd-clients) echo python ;;
+        fastmcp | odd | odd-clients | parsers) echo python ;;
         java-* | spring-ai-* | kotlin) echo java ;;
         rmcp) echo rust ;;
         *) echo node ;;
@@ -27,6 +27,7 @@ prepare() {
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
                 install_by build-asking-go go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
             ;;
+        parsers) ;; # it needs nothing but Python
         rmcp) rmcp_build attempt ;;
         java-* | spring-ai-* | kotlin) once jvm_build "$(jvm_program_of "$1")" ;;
         conformance-client) npm_install "$INTEROP/conformance" ;;
@@ -44,6 +45,7 @@ command_of() {
     case $1 in
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/client.py") ;;
         odd) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/oracle.py") ;;
+        parsers) COMMAND=(python3 -B "$INTEROP/parsers/check.py") ;;
         odd-clients) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/clients.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;

@@ -192,6 +192,7 @@ suite_interop() {
     heading "interop"
     once build_shoal || return 0
     against_demo
+    against_parsers
     against_tasks
     against_filesystem
     against_everything
@@ -209,6 +210,23 @@ against_demo() {
     every_client interop
     client "interop: inspector, configured by Shoal" inspector --url "$URL" --shoal "$SHOAL" \
         --only configured_by_url --only configured_by_stdio
+    stop_servers
+}
+
+# What Shoal sends, by the rules of the SDKs that cannot run here.
+against_parsers() {
+    local json_url
+    cat >"$WORK/json-response.toml" <<-END
+		[server]
+		json_response = true
+		[pools.demo]
+		backend = "demo"
+	END
+    start_server parsers-json --config "$WORK/json-response.toml" || return 0
+    json_url=$URL
+    if start_server parsers --demo; then
+        client "interop: parsers of other SDKs" parsers --url "$URL" --json-url "$json_url"
+    fi
     stop_servers
 }
 

@@ -51,7 +51,7 @@ class ComparedChecks(private val shoal: URI, private val direct: URI, private va
         "directly $directly; through Shoal $through"
     }
 
-    /** Cuts all connections of a client while its call runs. */
+    /** Cuts the streams of a client while its call runs. */
     private fun loseConnections(server: URI, how: Cut, patience: Duration): Seen {
         val work = if (server == direct) Call("work", mapOf("steps" to 30, "label" to "loss"))
         else Call("long_job", mapOf("steps" to 5, "interval_ms" to 300))

@@ -71,7 +71,7 @@ final class LossChecks {
         return "directly " + direct + "; through Shoal " + shoal;
     }
 
-    /** Cuts all connections of a client while its call runs. */
+    /** Cuts the streams of a client while its call runs. */
     private Seen loseConnections(Server server, Cut how, Duration patience) throws Exception {
         try (var proxy = new CuttingProxy(server.url);
                 var peer = new Peer(transport, proxy.url(), patience)) {

@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
-/** Passes bytes on to a server until it is told to cut the connections. It notes the head of each request. */
+/** Passes bytes on to a server until it is told to cut streams. It notes the head of each request. */
 public final class CuttingProxy implements AutoCloseable {
     private static final Pattern SESSION = Pattern.compile("(?i)mcp-session-id: *(\\S+)");
     private static final Pattern METHOD = Pattern.compile("POST |GET |DELETE ");
@@ -64,10 +64,15 @@ public final class CuttingProxy implements AutoCloseable {
         return events.tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS);
     }
 
-    /** Cuts the connections that there are. A client may open others meanwhile. */
+    /**
+     * Cuts the connections whose answer is a stream. Others stay: that a client resumes on a connection of its pool which is being
+     * closed too is a race that it may lose.
+     */
     public void cut(Cut how) {
         for (var connection : List.copyOf(open)) {
-            connection.cut(how);
+            if (connection.streams) {
+                connection.cut(how);
+            }
         }
     }
 
@@ -81,14 +86,13 @@ public final class CuttingProxy implements AutoCloseable {
                 daemon(connection::responses);
             }
         } catch (IOException closed) {
-            cut(Cut.BROKEN);
+            List.copyOf(open).forEach(connection -> connection.cut(Cut.BROKEN));
         }
     }
 
     @Override
     public void close() throws IOException {
         listener.close();
-        cut(Cut.BROKEN);
     }
 
     private static String head(String text) {
@@ -104,7 +108,7 @@ public final class CuttingProxy implements AutoCloseable {
     private final class Connection {
         private final Socket client;
         private final Socket upstream;
-        private boolean streams;
+        private volatile boolean streams;
 
         Connection(Socket client, Socket upstream) {
             this.client = client;
