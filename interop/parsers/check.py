@@ -115,7 +115,11 @@ def main() -> int:
     for name, bad in bad_answers():
         refusing = [parser.sdk for parser in PARSERS if not readable(bad, parser)]
         failed += not refusing
-        print(f"ok rules, {name}: refused by {'; '.join(refusing)}" if refusing else f"FAIL rules, {name}: nobody refuses it")
+        print(
+            f"ok rules, {name}: refused by {'; '.join(refusing)}"
+            if refusing
+            else f"FAIL rules, {name}: nobody refuses it"
+        )
     for parser in PARSERS:
         for revision in parser.revisions:
             url = given.url if parser.reads_streams else given.json_url

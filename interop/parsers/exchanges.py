@@ -15,7 +15,9 @@ PATIENCE = 30
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
-def send(url: str, method: str, headers: dict[str, str], body: Any = None) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+def send(
+    url: str, method: str, headers: dict[str, str], body: Any = None
+) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
     target = urlsplit(url)
     connection = http.client.HTTPConnection(target.hostname, target.port, timeout=PATIENCE)
     connection.request(method, target.path, None if body is None else json.dumps(body).encode(), headers)

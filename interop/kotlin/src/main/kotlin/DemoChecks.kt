@@ -2,6 +2,7 @@ package shoal.interop
 
 import io.modelcontextprotocol.kotlin.sdk.types.GetPromptRequest
 import io.modelcontextprotocol.kotlin.sdk.types.GetPromptRequestParams
+import io.modelcontextprotocol.kotlin.sdk.types.LATEST_PROTOCOL_VERSION
 import io.modelcontextprotocol.kotlin.sdk.types.LoggingLevel
 import io.modelcontextprotocol.kotlin.sdk.types.McpException
 import io.modelcontextprotocol.kotlin.sdk.types.ReadResourceRequest
@@ -72,9 +73,9 @@ class DemoChecks(url: String, private val report: Report) {
         }
     }
 
-    private fun connect(): String? {
+    private fun connect(): String {
         peer.connect()
-        return null
+        return "offers $LATEST_PROTOCOL_VERSION"
     }
 
     private fun client() = peer.client
