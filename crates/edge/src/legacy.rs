@@ -1,5 +1,6 @@
 //! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
 
+mod agent;
 mod handed_over;
 pub(crate) mod http_sse;
 mod opened;

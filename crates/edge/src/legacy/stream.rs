@@ -11,6 +11,7 @@ use shoal_ports::{AuthError, EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::HandedOver;
+use super::agent::resumes_calls;
 use crate::backlog::Reader;
 use crate::held_places::SessionPlaces;
 use crate::recorder::{RequestRecord, Unanswered};
@@ -28,6 +29,8 @@ pub(super) struct StreamFrames {
     reader: Reader,
     /// Whether the client will come back for the rest when the connection ends here.
     resumable: bool,
+    /// Whether it will once it has an event id.
+    resumes: bool,
     /// Ready when the client's token is good for this stream no more.
     over: BoxFuture<'static, AuthError>,
     /// Ready when the node drains, and the client is to go.
@@ -54,8 +57,8 @@ impl StreamFrames {
     }
 
     /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
-    /// answer; clients of earlier revisions mostly take a clean end for a lost request, so on a drain
-    /// theirs runs on.
+    /// answer; clients of earlier revisions, and [some](super::agent) of that one, take a clean end for a
+    /// lost request, so on a drain theirs runs on.
     pub(super) fn of_post(
         events: EventStream,
         visit: &Visit<'_>,
@@ -95,6 +98,7 @@ impl StreamFrames {
             events,
             reader: visit.reader(),
             resumable,
+            resumes: resumable || resumes_calls(&visit.head.headers),
             over,
             drained: Box::pin(async move {
                 drain.cancelled().await;
@@ -115,6 +119,12 @@ impl StreamFrames {
         self.ended = true;
         if let Some(record) = &self.record {
             record.expect_none(Unanswered::Closed);
+        }
+    }
+
+    fn knows_an_id(&mut self) {
+        if self.resumes {
+            self.unanswered = None;
         }
     }
 
@@ -158,7 +168,7 @@ impl StreamFrames {
             },
             StreamItem::Event { id, data } => match self.reader.keep(sse::resumable(id, &data)) {
                 Ok(frame) => {
-                    self.unanswered = None;
+                    self.knows_an_id();
                     if let Some(record) = &self.record {
                         record.wrote(&data);
                     }
@@ -171,8 +181,8 @@ impl StreamFrames {
                 }
             },
             StreamItem::Prime { id } => {
-                self.resumable = true;
-                self.unanswered = None;
+                self.resumable |= self.resumes;
+                self.knows_an_id();
                 sse::prime(id)
             }
             StreamItem::Retry(after) => {

@@ -60,6 +60,37 @@ async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() 
 }
 
 #[tokio::test]
+async fn a_primed_call_of_a_client_that_never_resumes_is_answered_here() {
+    let call = rpc("tools/call", &json!({}));
+    for agent in ["Java-http-client/17.0.15", "ReactorNetty/1.3.6"] {
+        let server = Server::start().await;
+        let post = || server.legacy(&call).header("user-agent", agent);
+        let mut finishes = Events::of(post().send().await.unwrap());
+        let feed_finishes = server.gateway.stream().await;
+        let mut outlasts = Events::of(post().send().await.unwrap());
+        let feed_outlasts = server.gateway.stream().await;
+        for feed in [&feed_finishes, &feed_outlasts] {
+            let prime = StreamItem::Prime { id: id(0) };
+            feed.send(prime).await.unwrap();
+        }
+        finishes.block().await.unwrap();
+        outlasts.block().await.unwrap();
+        server.drain.cancel();
+        feed_finishes.send(event(1, r#"{"id":7}"#)).await.unwrap();
+        assert!(finishes.block().await.unwrap().contains(r#"{"id":7}"#));
+        drop(feed_finishes);
+        assert_eq!(finishes.block().await, None);
+
+        feed_outlasts.send(event(1, "{}")).await.unwrap();
+        outlasts.block().await.unwrap();
+        server.load.end_waits();
+        assert_eq!(outlasts.message().await["id"], call["id"]);
+        assert_eq!(outlasts.block().await, None);
+        feed_outlasts.closed().await;
+    }
+}
+
+#[tokio::test]
 async fn an_unprimed_call_that_outlasts_the_drain_is_answered_or_resumed_by_an_id() {
     let server = Server::start().await;
     let call = rpc("tools/call", &json!({}));
