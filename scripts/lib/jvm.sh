@@ -115,3 +115,23 @@ resumable_upstream() {
     start_upstream resumable env INTEROP_RECORD=/dev/null "${COMMAND[@]}" --resumable-http @PORT@ || return 0
     DIRECT=$UPSTREAM
 }
+
+# against_draining: an edge of two is told to end while clients of the newest Java SDK wait there
+against_draining() {
+    local name="interop: java at an edge that ends" client=java-${JAVA_VERSIONS[-1]} redis joined url process
+    ready "$name" "$client-HttpClient" || return 0
+    have redis || { skip "$name" "$(needs redis)" && return 0; }
+    redis=$(free_port)
+    joined=$(free_port)
+    start_worker draining-redis redis-server --port "$redis" --save '' --maxmemory-policy noeviction --dir "$WORK"
+    start_worker draining-worker "$SHOAL" serve --roles worker --join "127.0.0.1:$joined" --admin 127.0.0.1:0 --demo
+    set -- --roles edge,session --store "redis://127.0.0.1:$redis"
+    start_server draining-edge "$@" --cluster-listen "127.0.0.1:$joined" || return 0
+    url=$URL
+    process=${SERVERS[-1]%%:*}
+    if start_server draining-other "$@" --cluster-listen 127.0.0.1:0; then
+        jvm_command_of "$client-HttpClient"
+        check "$name" "$CLIENT_SECONDS" "${COMMAND[@]:0:4}" --url "$url" --drain "$process" || true
+    fi
+    stop_servers
+}

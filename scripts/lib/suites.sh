@@ -192,6 +192,7 @@ suite_interop() {
     heading "interop"
     once build_shoal || return 0
     against_demo
+    against_draining
     against_parsers
     against_tasks
     against_filesystem

@@ -2,6 +2,7 @@ package shoal.interop;
 
 import java.net.URI;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -15,13 +16,18 @@ public final class Client {
 
     public static void main(String[] arguments) {
         var options = options(arguments);
-        if (options == null || !options.containsKey("--url") || !options.containsKey("--transport")) {
-            System.err.println("usage: Client --transport HttpClient|WebClient --url URL [--direct URL]");
+        var modes = List.of("--transport", "--drain");
+        if (options == null || !options.containsKey("--url") || modes.stream().noneMatch(options::containsKey)) {
+            System.err.println("usage: Client --url URL (--transport HttpClient|WebClient [--direct URL] | --drain PROCESS)");
             System.exit(2);
         }
-        var transport = Transport.valueOf(options.get("--transport"));
         var url = URI.create(options.get("--url"));
         var report = new Report();
+        if (options.containsKey("--drain")) {
+            new DrainChecks(url, options.get("--drain"), report).run();
+            System.exit(report.failed() == 0 ? 0 : 1);
+        }
+        var transport = Transport.valueOf(options.get("--transport"));
         new DemoChecks(transport, url, report).run();
         if (options.containsKey("--direct")) {
             var direct = URI.create(options.get("--direct"));
