@@ -7,6 +7,7 @@ JAVA_VERSIONS=(0.17.0 0.18.0 1.1.0 2.0.0 2.0.1 2.1.0)
 JAVA_TRANSPORTS=(HttpClient WebClient)
 JVM_CLIENTS=(spring-ai-HttpClient spring-ai-WebClient kotlin)
 for version in "${JAVA_VERSIONS[@]}"; do
+    # The SDK's own transport, and Spring's.
     for transport in "${JAVA_TRANSPORTS[@]}"; do JVM_CLIENTS+=("java-$version-$transport"); done
 done
 # What runs at a time: they mostly wait.
@@ -31,7 +32,7 @@ jvm_maven_of() {
             arguments=("-Dmcp.version=$version" -Dwebflux.group=io.modelcontextprotocol.sdk "-Dwebflux.version=$version"
                 -Dspring.version=6.2.19 -Dreactor.netty.version=1.2.18)
             ;;
-        # Spring AI 2.0.0-M3 is the newest that was built for 1.x.
+        # Spring AI 2.0.0-M3 was built for 1.1.
         java-1.*) arguments=("-Dmcp.version=${1#java-}" -Dwebflux.version=2.0.0-M3) ;;
         java-*) arguments=("-Dmcp.version=${1#java-}") ;;
         spring-ai-HttpClient) directory=$INTEROP/spring-ai ;;
@@ -102,6 +103,8 @@ jvm_builds_begin() {
         program=$(jvm_program_of "$client")
         [[ -z ${BEGUN[build-$program]:-} && -z ${VERDICTS[jvm_build $program]:-} ]] || continue
         ! jvm_is_built "$program" || continue
+        # What another version has left would be in the class path.
+        rm -rf "${TOOLS:?}/jvm/$program"
         begin_in_turn 2 "build-$program" "$TRY_SECONDS" "${COMMAND[@]}"
     done
 }
