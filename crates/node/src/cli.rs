@@ -1,6 +1,7 @@
 //! The command line, and the settings that it makes.
 
 mod calls;
+mod certificates;
 mod client_config;
 mod examples;
 mod policy;
@@ -19,6 +20,7 @@ use crate::config::{Flag, Role, listen_address};
 use crate::exit::Code;
 
 pub use calls::{Call, Era, OneTask, Remote, Tasks, Tools};
+pub use certificates::Certificates;
 pub use client_config::{ClientConfig, Header, McpClient};
 pub use policy::{PolicyCommand, PolicyTest};
 pub use pools::Pools;
@@ -55,6 +57,8 @@ pub enum Command {
     WorkerCheck(WorkerCheck),
     /// Print what to paste into a client's configuration.
     ClientConfig(ClientConfig),
+    /// Make certificates for the processes of a cluster, and the authority that issues them.
+    Certificates(Certificates),
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -21,6 +21,7 @@
 pub mod admin;
 pub mod call_command;
 mod certificates;
+pub mod certificates_command;
 pub mod cli;
 pub mod client_config;
 pub mod cluster;

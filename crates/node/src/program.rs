@@ -17,8 +17,8 @@ use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
 use crate::exit::Failure;
 use crate::node::node_id;
 use crate::{
-    call_command, client_config, config_command, install, policy_command, serve, shell,
-    status_command, stdio, worker_check,
+    call_command, certificates_command, client_config, config_command, install, policy_command,
+    serve, shell, status_command, stdio, worker_check,
 };
 
 /// How long what is left of the process may take once its work is done.
@@ -134,6 +134,7 @@ impl Program {
             Command::Status(command) => in_runtime(status_command::run(&command)),
             Command::WorkerCheck(command) => in_runtime(worker_check::run(&command)),
             Command::ClientConfig(command) => client_config::run(&command),
+            Command::Certificates(command) => in_runtime(certificates_command::run(&command)),
             Command::Policy(command) => policy_command::run(&command, &self.settings),
             Command::Config(command) => {
                 config_command::run(&command, &self.settings, &self.check())

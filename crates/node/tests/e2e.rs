@@ -29,6 +29,8 @@ mod granted;
 mod install;
 #[path = "e2e/legacy_tasks.rs"]
 mod legacy_tasks;
+#[path = "e2e/made_certificates.rs"]
+mod made_certificates;
 #[path = "e2e/narration.rs"]
 mod narration;
 #[path = "e2e/oauth.rs"]

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The words of a command, and how it is used: each line is what to type, and `#` with what it does.
-const EXAMPLES: [(&str, &[&str]); 19] = [
+const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "serve",
         &[
@@ -48,6 +48,12 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
         &[
             "client-config claude-code --url http://127.0.0.1:8080/mcp",
             "client-config claude-desktop -- python3 server.py",
+        ],
+    ),
+    (
+        "certificates",
+        &[
+            "certificates --pool search /etc/shoal/tls    # for nodes, and for the workers of one pool",
         ],
     ),
     ("config check", &["config check --config shoal.toml"]),

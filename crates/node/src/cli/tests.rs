@@ -91,6 +91,8 @@ fn mistakes_are_explained() {
         ("shoal config", "hash-token"),
         ("shoal sevre", "serve"),
         ("shoal install", "<PATH>"),
+        ("shoal certificates", "<DIRECTORY>"),
+        ("shoal certificates --secrets a b", "cannot be used with"),
         ("shoal tools --output yaml", "text, json"),
         ("shoal call --detach echo", "--task"),
         ("shoal tasks", "watch"),
