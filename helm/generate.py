@@ -48,6 +48,53 @@ OUR_TABLES = {
 }
 
 
+# What the binary refuses though its schema has no word for it: units of time, and URLs without a scheme.
+# helm/tests/same.py gives both the same texts.
+PERIOD = r"^\d+\s*[a-zµ]+(\s*\d+\s*[a-zµ]+)*$|^0$"
+UNITS = ("nanos|nsec|ns|usec|us|µs|millis|msec|ms|seconds|second|secs|sec|s|minutes|minute|mins|min|m|hours|hour|hrs|hr|h|"
+         "days|day|d|weeks|week|wks|wk|w|months|month|M|years|year|yrs|yr|y")
+NUMBER = r"\d+(\.\d+)?"
+TIME = rf"^(0|{NUMBER}\s*({UNITS})(\s*{NUMBER}\s*({UNITS}))*)$"
+URLS = {
+    "Auth": ["resource"],
+    "Issuer": ["issuer", "jwks_url"],
+    "Introspection": ["endpoint"],
+    "Telemetry": ["endpoint"],
+    "Http": ["url", "urls"],
+    "OpenApi": ["base_url", "base_urls"],
+    "ClientCredentials": ["token_endpoint", "issuer"],
+    "TokenExchange": ["endpoint"],
+}
+# Empty is the same as unset.
+URL = "^$|^https?://[^/]"
+
+
+def told_plainly(schema):
+    """Choices as one list: of `oneOf`, Helm says only that it does not fit. And times with their units."""
+    if isinstance(schema, list):
+        return [told_plainly(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: told_plainly(value) for key, value in schema.items()}
+    choices = schema.get("oneOf", [])
+    if choices and all("const" in choice for choice in choices):
+        del schema["oneOf"]
+        schema["enum"] = [choice["const"] for choice in choices]
+    if schema.get("pattern") == PERIOD:
+        schema["pattern"] = TIME
+    return schema
+
+
+def with_urls(definitions):
+    for table, settings in URLS.items():
+        for setting in settings:
+            members = definitions[table]["properties"]
+            if setting not in members:
+                sys.exit(f"helm/generate.py: {table} has no {setting}: correct URLS")
+            part = members[setting].get("items", members[setting])
+            part["pattern"] = URL
+
+
 def without_defaults(schema):
     """Defaults stand in docs/configuration.md; nobody applies those of a schema."""
     if isinstance(schema, list):
@@ -68,7 +115,8 @@ def refuse(table, member, text):
 def values_schema(shoal):
     """The chart's own part, with Shoal's configuration and pool settings put in."""
     printed = subprocess.run([shoal, "config", "schema"], check=True, capture_output=True, text=True).stdout
-    binary = without_defaults(json.loads(printed))
+    binary = told_plainly(without_defaults(json.loads(printed)))
+    with_urls(binary["$defs"])
     schema = json.loads((HERE / "schema" / "chart.json").read_text())
     own, theirs = schema["$defs"], binary["$defs"]
     clash = sorted(set(own) & set(theirs))

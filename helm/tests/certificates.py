@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The certificates that the chart makes do what they are for, between real processes on loopback.
+"""The certificates that the chart's Job makes do what they are for, between real processes on loopback.
 
     certificates.py BINARY
 
-A node and a worker start with the certificates of their Secrets. The worker of a pool joins. With the certificate of another pool it does not.
+The Job's command fills the Secrets with the rights of its Role. A node and a worker start with the files that their pods would mount. The
+worker of a pool joins. With the certificate of another pool it does not.
 """
-import base64
+import copy
 import os
 import subprocess
 import sys
@@ -16,24 +17,49 @@ import urllib.request
 from pathlib import Path
 
 from chart import Report, render, value_files
+from secrets_api import SecretsApi
 
 # After so long there is nothing to wait for.
 SECONDS = 30
+MEMBER = "shoal.test"
 
 
-def write_secrets(directory):
-    """The files of each Secret in a directory of its name, and the name that makes a process a member."""
-    for item in render(value_files()["trial"], sets=["pools.other.backend=demo"]):
-        if item["kind"] != "Secret":
-            continue
-        place = Path(directory, item["metadata"]["name"])
-        place.mkdir()
-        for name, content in item["data"].items():
-            (place / name).write_bytes(base64.b64decode(content))
-        names = item["metadata"].get("annotations", {}).get("shoal.dev/names", "").split()
-        if item["metadata"]["name"] == "shoal-tls":
-            (member,) = names
-    return member
+def run_job(binary, api, objects):
+    """The finished command of the chart's Job, in its pod."""
+    (job,) = [item for item in objects if item["kind"] == "Job"]
+    words = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    command = [binary, *words, "--service-account", str(api.account)]
+    return subprocess.run(command, env=api.environment(), capture_output=True, text=True, timeout=SECONDS)
+
+
+def write_volumes(api, objects, directory):
+    """The files that each Deployment's pods mount as `tls`, in a directory of its name."""
+    for item in objects:
+        if item["kind"] == "Deployment":
+            volumes = item["spec"]["template"]["spec"]["volumes"]
+            for secret in (one["secret"] for one in volumes if one["name"] == "tls"):
+                place = Path(directory, item["metadata"]["name"])
+                place.mkdir()
+                for file in secret["items"]:
+                    (place / file["path"]).write_bytes(api.files(secret["secretName"])[file["key"]])
+
+
+def filled(report, binary, directory, objects):
+    """Has the Job fill the Secrets of the chart, and writes the files of its pods."""
+    api = SecretsApi(binary, directory, objects)
+    try:
+        first = run_job(binary, api, objects)
+        report.say("the Job fills the Secrets", [] if first.returncode == 0 else [first.stderr])
+        made = copy.deepcopy(api.secrets)
+        second = run_job(binary, api, objects)
+        report.say("a second run changes nothing", [] if second.returncode == 0 and api.secrets == made else [second.stderr or "it does"])
+        write_volumes(api, objects, directory)
+        api.rules = []
+        refused = run_job(binary, api, objects)
+        expected = refused.returncode != 0 and "get and patch" in refused.stderr
+        report.say("without the Role the Job says what it lacks", [] if expected else [refused.stderr or "it works"])
+    finally:
+        api.end()
 
 
 class Process:
@@ -78,21 +104,22 @@ def is_ready(admin):
 def main():
     binary, report = sys.argv[1], Report()
     with tempfile.TemporaryDirectory() as directory:
-        member = write_secrets(directory)
+        objects = render(value_files()["trial"], sets=["pools.other.backend=demo", f"tls.name={MEMBER}"])
+        filled(report, binary, directory, objects)
         running = []
 
         def start(secret, *words):
-            running.append(Process(binary, directory, secret, member, *words))
+            running.append(Process(binary, directory, secret, MEMBER, *words))
             return running[-1]
 
         try:
-            node = start("shoal-tls", "--roles", "edge,session", "--cluster-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0")
+            node = start("shoal-edge", "--roles", "edge,session", "--cluster-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0")
             address, admin = node.said("cluster on "), node.said("admin on ")
             worker = ["--roles", "worker", "--demo", "--join", address]
-            other = start("shoal-tls-worker-other", *worker)
+            other = start("shoal-worker-other", *worker)
             other.said("the certificate is for the pools other")
             report.say("a worker with another pool's certificate is refused", ["the node is ready"] if is_ready(admin) else [])
-            start("shoal-tls-worker-demo", *worker)
+            start("shoal-worker-demo", *worker)
             end = time.monotonic() + SECONDS
             while not is_ready(admin) and time.monotonic() < end:
                 time.sleep(0.1)

@@ -33,10 +33,15 @@ def value_files():
     return {path.name.removesuffix("-values.yaml"): path for path in sorted((CHART / "ci").glob("*-values.yaml"))}
 
 
-def helm(*words):
+def helm(*words, chart=CHART):
     """The finished `helm template` with these words."""
-    command = [HELM, "template", RELEASE, str(CHART), "--namespace", NAMESPACE, *words]
+    command = [HELM, "template", RELEASE, str(chart), "--namespace", NAMESPACE, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def parse(text):
+    """The objects of a render."""
+    return [part for part in yaml.load_all(text, Loader) if part]
 
 
 def render(values, kubernetes=KUBERNETES, sets=()):
@@ -48,7 +53,7 @@ def render(values, kubernetes=KUBERNETES, sets=()):
     if done.returncode != 0:
         sys.exit(f"FAIL {values.name}: {done.stderr.strip()}")
     try:
-        return [part for part in yaml.load_all(done.stdout, Loader) if part]
+        return parse(done.stdout)
     except yaml.YAMLError as error:
         sys.exit(f"FAIL {values.name}: {error}")
 

@@ -6,14 +6,16 @@
 Secrets are made up: values of the environment by name, files below /run/secrets in a directory of this check, which is put
 in their place.
 """
-import base64
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import yaml
+
 from chart import Report, render, value_files
+from sets import SETS, TRIAL, merged
 
 # What the binary says, where nothing else is wrong, of a server that the pool's own image brings.
 BUILT_IN = "stands for a server that is built in"
@@ -52,15 +54,15 @@ def files(spec, directory):
             path.write_text("a-secret-of-sufficient-length")
 
 
-def with_certificates(text, spec, objects, directory):
-    """The configuration with the files of a certificate that the chart has made, if it has: then they are checked too."""
-    named = [volume["secret"]["secretName"] for volume in spec["volumes"] if volume["name"] == "tls"]
-    secrets = [item for item in objects if item["kind"] == "Secret" and item["metadata"]["name"] in named]
-    for secret in secrets:
-        for name, content in secret["data"].items():
-            Path(directory, name).write_bytes(base64.b64decode(content))
-        text = text.replace('"/run/tls/', f'"{directory}/')
-    return text, bool(secrets)
+def with_certificates(binary, text, name, objects, directory):
+    """The configuration with the files that the chart's Job would have made, if it has one: then they are checked too."""
+    jobs = [item["spec"]["template"]["spec"]["containers"][0]["args"] for item in objects if item["kind"] == "Job"]
+    for words in jobs:
+        prefix = words[words.index("--secrets") + 1]
+        words = [word for word in words if word not in ("--secrets", prefix)]
+        subprocess.run([binary, *words, directory], check=True, capture_output=True, timeout=30)
+        text = text.replace('"/run/tls/', f'"{directory}/{name.removeprefix(f"{prefix}-")}/')
+    return text, bool(jobs)
 
 
 def check(binary, text, spec, objects):
@@ -68,7 +70,8 @@ def check(binary, text, spec, objects):
     container = spec["containers"][0]
     with tempfile.TemporaryDirectory() as directory:
         files(spec, directory)
-        text, made = with_certificates(text, spec, objects, directory)
+        named = [volume["secret"]["secretName"] for volume in spec["volumes"] if volume["name"] == "tls"]
+        text, made = with_certificates(binary, text, named[0] if named else "", objects, directory)
         path = Path(directory, "shoal.toml")
         path.write_text(text.replace('"/run/secrets/', f'"{directory}/run/secrets/'))
         variables = {"PATH": os.environ["PATH"], **environment(container), "SHOAL_CONFIG": str(path)}
@@ -80,16 +83,20 @@ def check(binary, text, spec, objects):
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit code {done.returncode}")
 
 
-def knows_tls(binary):
-    schema = subprocess.run([binary, "config", "schema"], check=True, capture_output=True, text=True).stdout
-    return '"authority"' in schema
+def rendered():
+    """The value files of the chart, and what platforms set."""
+    for name, values in value_files().items():
+        yield name, render(values)
+    for name, values in SETS.items():
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            yaml.dump(merged(TRIAL, values), file)
+            file.flush()
+            yield name, render(Path(file.name))
 
 
 def main():
     binary, report = sys.argv[1], Report()
-    tls = knows_tls(binary)
-    for name, values in value_files().items():
-        objects = render(values)
+    for name, objects in rendered():
         maps = {item["metadata"]["name"]: item for item in objects if item["kind"] == "ConfigMap"}
         for item in objects:
             if item["kind"] != "Deployment":
@@ -100,9 +107,6 @@ def main():
                 continue
             title = f"{name}, {item['metadata']['name']}"
             text = maps[config[0]["configMap"]["name"]]["data"]["shoal.toml"]
-            if "[cluster.tls]" in text and not tls:
-                print(f"skip {title}: this binary has no cluster.tls")
-                continue
             trouble = check(binary, text, spec, objects)
             report.say(title, [trouble] if trouble else [])
     report.end()

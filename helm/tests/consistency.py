@@ -15,7 +15,7 @@ ROOT = CHART.parent.parent
 
 # Parts of what is printed after an installation.
 NOTES = {
-    "trial": ["http://shoal-edge.mcp.svc:80/mcp", "the bundled Redis is for trials", "stateKeys.secret.name is not set", "an authority of its own"],
+    "trial": ["http://shoal-edge.mcp.svc:80/mcp", "the bundled Redis is for trials", "stateKeys.secret.name is not set", "kubectl delete job,secret"],
     "production": ["http://tools-edge.mcp.svc:80/mcp", "https://mcp.example.com/mcp"],
     "gateway": ["http://shoal-edge.mcp.svc:80/tools/mcp", "mcp.example.com/tools/mcp (by the Gateway)"],
     "plain": ["http://shoal-mcp-edge.mcp.svc:8080/mcp"],

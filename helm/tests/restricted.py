@@ -24,7 +24,8 @@ def of_pod(spec):
         kinds = set(volume) - {"name"}
         if not kinds <= VOLUMES:
             yield f"volume {volume['name']} is {', '.join(kinds - VOLUMES)}"
-    if spec.get("automountServiceAccountToken") is not False:
+    # Only the Job that fills Secrets speaks to the API server.
+    if spec.get("automountServiceAccountToken") is not spec.get("serviceAccountName", "").endswith("-certificates"):
         yield "automountServiceAccountToken is not false"
     if spec.get("enableServiceLinks") is not False:
         yield "enableServiceLinks is not false"

@@ -11,6 +11,7 @@ CASES = [
     # Half a second counts once for session node and worker, and is rounded up; twice for the edge.
     (["config.shutdown.streams=500ms"], (44, 41, 45)),
     (["config.shutdown.streams=1ns"], (44, 41, 45)),
+    (["config.shutdown.calls=1.5s"], (34, 29, 19)),
     (["config.shutdown.calls=0s"], (32, 27, 16)),
     (["config.shutdown.workers=1h 1m 1s"], (47, 42, 3702)),
     (["config.shutdown.sessions=10s"], (59, 66, 46)),

@@ -8,7 +8,7 @@ HELM4_MODULE=helm.sh/helm/v4/cmd/helm@v4.0.0
 KUBERNETES_RELEASES="1.25 1.28 1.31 1.34 1.37"
 CHART=$ROOT/helm/shoal
 CHART_TESTS=$ROOT/helm/tests
-CHART_SECONDS=120
+CHART_SECONDS=300
 
 # find_helm3: sets HELM3
 find_helm3() {
@@ -59,12 +59,14 @@ suite_helm() {
     once build_shoal || return 0
     chart_check "helm: generated files are up to date" "$ROOT/helm/generate.py" --shoal "$SHOAL" --check
     chart_check "helm: configurations pass the binary" configuration.py "$SHOAL"
+    chart_check "helm: chart and binary refuse the same" same.py "$SHOAL"
     chart_check "helm: processes join by the certificates of the chart" certificates.py "$SHOAL"
     with_helm 3 "$HELM3"
     local release
     for release in $KUBERNETES_RELEASES; do
         chart_check "helm: objects of Kubernetes $release" validate.py "$release"
     done
+    chart_check "helm: what platforms set" platforms.py
     chart_check "helm: pods are restricted" restricted.py
     chart_check "helm: who reaches whom" network.py
     chart_check "helm: times until pods are killed" times.py
@@ -87,6 +89,7 @@ with_helm() {
     done
     HELM=$2 chart_check "helm: golden renders with Helm $1" golden.py
     HELM=$2 chart_check "helm: wrong values are refused with Helm $1" refusals.py
+    [[ $1 == 3 ]] || HELM=$2 chart_check "helm: what platforms set with Helm $1" platforms.py
     HELM=$2 chart_check "helm: consistency and package with Helm $1" consistency.py
 }
 

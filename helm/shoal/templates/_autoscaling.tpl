@@ -46,6 +46,9 @@ spec:
         metric: {name: shoal_pool_queued}
         target: {type: AverageValue, averageValue: {{ int $scale.queued | quote }}}
     {{- end }}
+    {{- with $scale.metrics }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   {{- with $scale.behavior }}
   behavior:
     {{- toYaml . | nindent 4 }}

@@ -21,11 +21,21 @@
 {{- if not (or $v.auth.tokensSecret.name (has ($auth.mode | default "none") (list "tokens" "oauth")) $auth.allow_anonymous) -}}
 {{- fail "nobody is said to be allowed to call: name a Secret with bearer tokens in auth.tokensSecret.name, set config.auth.mode=oauth with its issuers, or let everybody who reaches the edges call every tool with config.auth.allow_anonymous=true" -}}
 {{- end -}}
+{{- if eq ($auth.mode | default "none") "oauth" -}}
+{{- if not $auth.resource }}{{ fail "config.auth.mode is \"oauth\": set config.auth.resource to the URL that clients use, such as https://mcp.example.com/mcp" }}{{ end -}}
+{{- if not $auth.issuers }}{{ fail "config.auth.mode is \"oauth\": name the authorization servers in config.auth.issuers, such as [{issuer: https://login.example.com}]" }}{{ end -}}
+{{- end -}}
+{{- if and (eq ($auth.mode | default "none") "tokens") (not (or $auth.tokens $auth.tokens_file $v.auth.tokensSecret.name)) -}}
+{{- fail "config.auth.mode is \"tokens\": name a Secret with them in auth.tokensSecret.name, or set config.auth.tokens or config.auth.tokens_file" -}}
+{{- end -}}
 {{- if and $auth.tokens $v.auth.tokensSecret.name -}}
 {{- fail "bearer tokens are given twice: in config.auth.tokens and by auth.tokensSecret.name; leave one" -}}
 {{- end -}}
 {{- if and (eq ($auth.mode | default "tokens") "none") $v.auth.tokensSecret.name -}}
 {{- fail "auth.tokensSecret.name is set, and config.auth.mode is \"none\": leave one" -}}
+{{- end -}}
+{{- if and $v.tls.enabled (not (or $v.tls.secret.name $v.tls.certManager.enabled $v.tls.job.enabled)) -}}
+{{- fail "nothing makes the certificates between processes: name a Secret in tls.secret.name, set tls.certManager.enabled=true or tls.job.enabled=true, or do without TLS by tls.enabled=false" -}}
 {{- end -}}
 {{- if and $v.tls.enabled $v.tls.certManager.enabled $v.tls.secret.name -}}
 {{- fail "the certificate between processes is given twice: by tls.secret.name and by tls.certManager.enabled; leave one" -}}
@@ -40,6 +50,19 @@
 {{- if and $v.adminTls.secret.name $v.monitoring.podMonitor.enabled (not $v.adminTls.serverName) -}}
 {{- fail "Prometheus scrapes pods by address, and checks their certificate by a name: set adminTls.serverName to one that the certificate in adminTls.secret.name carries" -}}
 {{- end -}}
+{{- if and $v.networkPolicy.enabled $v.redis.urlSecret.name (not $v.networkPolicy.redis.ports) -}}
+{{- fail "the NetworkPolicy opens the way to Redis, whose port the Secret in redis.urlSecret.name keeps to itself: set networkPolicy.redis.ports, such as [6379]" -}}
+{{- end -}}
+{{- $outbound := mergeOverwrite (deepCopy ($v.config.outbound | default dict)) (deepCopy (($v.edge.config | default dict).outbound | default dict)) -}}
+{{- if and $v.networkPolicy.enabled $outbound.proxy_from_environment (not $v.networkPolicy.nodesEgress) -}}
+{{- $named := false -}}
+{{- range concat ($v.defaults.extraEnv | default list) ($v.edge.extraEnv | default list) -}}
+{{- if and (has (upper .name) (list "HTTP_PROXY" "HTTPS_PROXY")) .value }}{{ $named = true }}{{ end -}}
+{{- end -}}
+{{- if not $named -}}
+{{- fail "config.outbound.proxy_from_environment is true, and no extraEnv has HTTP_PROXY or HTTPS_PROXY with a value: the NetworkPolicy cannot know the proxy. Set defaults.extraEnv, or networkPolicy.nodesEgress and networkPolicy.workersEgress" -}}
+{{- end -}}
+{{- end -}}
 {{- range $pool, $values := $v.pools -}}
 {{- if $values -}}
 {{- with $values.image -}}
@@ -53,6 +76,7 @@
 {{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: a foreign worker needs its image: set pools.%s.image.repository" $pool $pool) }}{{ end -}}
 {{- else -}}
 {{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\", {http: {url: …}}, {openapi: {document: …}}, {stdio: {command: …}} or \"handler\", or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
+{{- include "shoal.backendCheck" (dict "pool" $pool "backend" $values.backend) -}}
 {{- if and (kindIs "map" $values.backend) (hasKey $values.backend "stdio") (not ($values.image | default dict).repository) }}{{ fail (printf "pools.%s: Shoal's own image has no programs but Shoal: set pools.%s.image.repository to one that has the command" $pool $pool) }}{{ end -}}
 {{- if eq (include "shoal.ownProgram" $values) "true" -}}
 {{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: the backend \"handler\" is a server that is built into a program of its author: set pools.%s.image.repository to its image" $pool $pool) }}{{ end -}}
@@ -68,5 +92,17 @@
 {{- end -}}
 {{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled needs the Gateway to attach to: set httpRoute.parentRefs" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What each kind of backend needs. */}}
+{{- define "shoal.backendCheck" -}}
+{{- $where := printf "pools.%s.backend" .pool -}}
+{{- if kindIs "map" .backend -}}
+{{- if ne (len .backend) 1 }}{{ fail (printf "%s: a pool has one backend, not %d: stdio, http or openapi" $where (len .backend)) }}{{ end -}}
+{{- with .backend.http }}{{ if not (or .url .urls) }}{{ fail (printf "%s.http: set url or urls" $where) }}{{ end }}{{ end -}}
+{{- with .backend.openapi }}{{ if not .document }}{{ fail (printf "%s.openapi: set document to a URL, or to a file that extraVolumes brings" $where) }}{{ end }}{{ end -}}
+{{- with .backend.stdio }}{{ if not .command }}{{ fail (printf "%s.stdio: set command" $where) }}{{ end }}{{ end -}}
+{{- range $kind, $settings := .backend }}{{ if not $settings }}{{ fail (printf "%s.%s has no settings: set url or urls for http, document for openapi, command for stdio" $where $kind) }}{{ end }}{{ end -}}
 {{- end -}}
 {{- end -}}

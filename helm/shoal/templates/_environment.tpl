@@ -1,5 +1,12 @@
 {{/* Environment variables of the containers. */}}
 
+{{/* Of a component's main container; extraEnv wins over env, and both over the chart's. A reference such as $(POD_IP) finds only
+     what stands before it, so each name keeps its first place. */}}
+{{- define "shoal.environment" -}}
+{{- $ours := include (ternary "shoal.foreignEnv" "shoal.env" (.c.foreignWorker | default false)) . | fromYamlArray -}}
+{{- $pools := ternary (include "shoal.poolEnv" .c | fromYamlArray) list (not (empty .c.env)) -}}
+{{- include "shoal.byKey" (dict "key" "name" "lists" (list $ours $pools .c.extraEnv)) -}}
+{{- end -}}
 {{/* Of a container that runs shoal: of (dict "root" $ "component" <component>). */}}
 {{- define "shoal.env" -}}
 {{- $values := .root.Values -}}

@@ -4,15 +4,13 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* What the names of all objects begin with; short enough for what follows it. */}}
+{{/* What the names of all objects begin with: a DNS label, short enough for what follows it. A release may be called "mcp.prod". */}}
 {{- define "shoal.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains (include "shoal.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (include "shoal.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- $name := .Values.fullnameOverride -}}
+{{- if not $name -}}
+{{- $name = ternary .Release.Name (printf "%s-%s" .Release.Name (include "shoal.name" .)) (contains (include "shoal.name" .) .Release.Name) -}}
 {{- end -}}
+{{- regexReplaceAll "[^a-z0-9-]" (lower $name) "-" | trunc 40 | trimAll "-" -}}
 {{- end -}}
 
 {{/* The headless Service at which workers find edges and session nodes. */}}
@@ -26,49 +24,98 @@
 
 {{/* The labels that never change: of (dict "root" $ "name" <component>). */}}
 {{- define "shoal.selector" -}}
-app.kubernetes.io/name: {{ include "shoal.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .name }}
+app.kubernetes.io/name: {{ include "shoal.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .name | quote }}
 {{- end -}}
 
-{{/* The labels of pods: nothing in them changes with a release of the chart, which would make new pods. */}}
-{{- define "shoal.podLabels" -}}
+{{/* The labels of all pods that run Shoal or a worker, and of those with a role that others can join. */}}
+{{- define "shoal.processes" -}}
+{{ include "shoal.release" . }}
+shoal.dev/process: "true"
+{{- end -}}
+
+{{- define "shoal.nodeLabels" -}}
+{{ include "shoal.release" . }}
+shoal.dev/node: "true"
+{{- end -}}
+
+{{- define "shoal.release" -}}
+app.kubernetes.io/name: {{ include "shoal.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{/* What a component's pods are selected by, which no other label may change: of (dict "root" $ "name" <component>), with
+     "component" where it is one of Shoal's. */}}
+{{- define "shoal.ownLabels" -}}
 {{ include "shoal.selector" . }}
-app.kubernetes.io/part-of: shoal
-{{- with .root.Values.extraLabels }}
-{{ toYaml . }}
+{{- if .component }}
+shoal.dev/process: "true"
+{{- if ne .component.role "worker" }}
+shoal.dev/node: "true"
+{{- end }}
 {{- end }}
 {{- end -}}
 
-{{/* All labels of an object: of (dict "root" $ "name" <component>). */}}
-{{- define "shoal.labels" -}}
-{{ include "shoal.podLabels" . }}
-app.kubernetes.io/version: {{ .root.Values.image.tag | default .root.Chart.AppVersion | trunc 63 | quote }}
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | quote }}
+{{/* The labels of pods: nothing in them changes with a release of the chart, which would make new pods. With "podLabels" of
+     their own. */}}
+{{- define "shoal.podLabels" -}}
+{{- $c := .component | default dict -}}
+{{- $theirs := include "shoal.merged" (list .root.Values.extraLabels $c.podLabels .podLabels) | fromYaml -}}
+{{- include "shoal.labelled" (dict "ours" (dict "app.kubernetes.io/part-of" "shoal") "theirs" $theirs "fixed" (include "shoal.ownLabels" . | fromYaml)) -}}
 {{- end -}}
 
-{{/* The metadata of an object: of (dict "root" $ "name" <component> "suffix" <end of its name>), with "annotations" and
-     "labels" of its own. */}}
+{{/* All labels of an object: of (dict "root" $ "name" <component>), with "component" and "labels" of its own. */}}
+{{- define "shoal.labels" -}}
+{{- $c := .component | default dict -}}
+{{- $ours := dict
+    "app.kubernetes.io/part-of" "shoal"
+    "app.kubernetes.io/version" (.root.Values.image.tag | default .root.Chart.AppVersion | toString | trunc 63)
+    "app.kubernetes.io/managed-by" .root.Release.Service
+    "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63) -}}
+{{- $theirs := include "shoal.merged" (list .root.Values.extraLabels $c.labels .labels) | fromYaml -}}
+{{- include "shoal.labelled" (dict "ours" $ours "theirs" $theirs "fixed" (include "shoal.selector" . | fromYaml)) -}}
+{{- end -}}
+
+{{- define "shoal.labelled" -}}
+{{- range $key, $value := .fixed -}}
+{{- if and (hasKey $.theirs $key) (ne (index $.theirs $key) $value) -}}
+{{- fail (printf "the label %s is what the chart's selectors select by: it is %q, and cannot be %q; leave it out of extraLabels, labels and podLabels" $key $value (index $.theirs $key)) -}}
+{{- end -}}
+{{- end -}}
+{{- include "shoal.merged" (list .ours .theirs .fixed) -}}
+{{- end -}}
+
+{{/* The metadata of an object: of (dict "root" $ "name" <component> "suffix" <end of its name>), with "component", "fullname" in
+     place of the name, "annotations" and "labels" of its own. */}}
 {{- define "shoal.metadata" -}}
-name: {{ include "shoal.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
-namespace: {{ .root.Release.Namespace }}
+{{- $c := .component | default dict -}}
+name: {{ .fullname | default (printf "%s%s" (include "shoal.fullname" .root) (ternary (printf "-%s" .suffix) "" (not (empty .suffix)))) | quote }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "shoal.labels" . | nindent 2 }}
-  {{- with .labels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-{{- with merge (dict) (.annotations | default dict) .root.Values.extraAnnotations }}
+{{- $annotations := include "shoal.merged" (list .root.Values.extraAnnotations $c.annotations .annotations) | fromYaml }}
+{{- with $annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* repository, tag or digest of an image: of (dict "image" <image> "tag" <default tag>). */}}
+{{/* repository, tag or digest of an image: of (dict "root" $ "image" <image> "tag" <default tag>). */}}
 {{- define "shoal.image" -}}
+{{- $repository := .image.repository -}}
+{{- with (.root.Values.global | default dict).imageRegistry -}}
+{{- /* In place of the registry, if the name has one. */ -}}
+{{- $parts := splitList "/" $repository -}}
+{{- $first := first $parts -}}
+{{- if and (gt (len $parts) 1) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) -}}
+{{- $parts = rest $parts -}}
+{{- end -}}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .) (join "/" $parts) -}}
+{{- end -}}
 {{- if .image.digest -}}
-{{- printf "%s@%s" .image.repository .image.digest -}}
+{{- printf "%s@%s" $repository .image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" .image.repository (.image.tag | default .tag | toString) -}}
+{{- printf "%s:%s" $repository (.image.tag | default .tag | toString) -}}
 {{- end -}}
 {{- end -}}

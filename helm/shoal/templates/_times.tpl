@@ -3,22 +3,23 @@
 {{/* Milliseconds, rounded up, of a time such as "1m 15s" or "500ms": of (dict "setting" <its name> "time" <text>). */}}
 {{- define "shoal.millis" -}}
 {{- $text := .time | toString | trim -}}
-{{- if not (regexMatch "^(0|[0-9]+\\s*[a-zA-Zµ]+(\\s*[0-9]+\\s*[a-zA-Zµ]+)*)$" $text) -}}
+{{- if not (regexMatch "^(0|[0-9.]+\\s*[a-zA-Zµ]+(\\s*[0-9.]+\\s*[a-zA-Zµ]+)*)$" $text) -}}
 {{- fail (printf "%s: %q is no time such as \"500ms\", \"30s\" or \"1m 15s\"" .setting $text) -}}
 {{- end -}}
 {{- $nanos := dict
-    "ns" 1 "nsec" 1 "us" 1000 "usec" 1000 "µs" 1000 "ms" 1000000 "msec" 1000000 "millis" 1000000
+    "ns" 1 "nsec" 1 "nanos" 1 "us" 1000 "usec" 1000 "µs" 1000 "ms" 1000000 "msec" 1000000 "millis" 1000000
     "s" 1000000000 "sec" 1000000000 "secs" 1000000000 "second" 1000000000 "seconds" 1000000000
     "m" 60000000000 "min" 60000000000 "mins" 60000000000 "minute" 60000000000 "minutes" 60000000000
     "h" 3600000000000 "hr" 3600000000000 "hrs" 3600000000000 "hour" 3600000000000 "hours" 3600000000000
-    "d" 86400000000000 "day" 86400000000000 "days" 86400000000000 -}}
+    "d" 86400000000000 "day" 86400000000000 "days" 86400000000000
+    "w" 604800000000000 "wk" 604800000000000 "wks" 604800000000000 "week" 604800000000000 "weeks" 604800000000000 -}}
 {{- $sum := int64 0 -}}
-{{- range regexFindAll "[0-9]+\\s*[a-zA-Zµ]+" $text -1 -}}
+{{- range regexFindAll "[0-9.]+\\s*[a-zA-Zµ]+" $text -1 -}}
 {{- $unit := regexFind "[a-zA-Zµ]+" . -}}
 {{- if not (hasKey $nanos $unit) -}}
-{{- fail (printf "%s: %q is no unit of time here: use ms, s, m, h or d" $.setting $unit) -}}
+{{- fail (printf "%s: %q is no unit of time here: use ms, s, m, h, d or w" $.setting $unit) -}}
 {{- end -}}
-{{- $sum = add $sum (mul (int64 (regexFind "[0-9]+" .)) (int64 (index $nanos $unit))) -}}
+{{- $sum = add $sum (int64 (ceil (mulf (float64 (regexFind "[0-9.]+" .)) (index $nanos $unit)))) -}}
 {{- end -}}
 {{- div (add $sum 999999) 1000000 -}}
 {{- end -}}

@@ -5,21 +5,20 @@
 {{- .Values.tls.name | default (printf "%s.%s.svc" (include "shoal.nodes" .) .Release.Namespace) -}}
 {{- end -}}
 
-{{/* Who makes the certificates: secret (the user), certManager, or chart; empty without TLS. */}}
+{{/* Where the certificates come from: secret (the user's), certManager, or job; empty without TLS. */}}
 {{- define "shoal.tlsFrom" -}}
 {{- if .Values.tls.enabled -}}
-{{- $wanted := .Values.tls.certManager.enabled -}}
 {{- if .Values.tls.secret.name -}}
 secret
-{{- else if or $wanted (and (kindIs "invalid" $wanted) (.Capabilities.APIVersions.Has "cert-manager.io/v1")) -}}
+{{- else if .Values.tls.certManager.enabled -}}
 certManager
 {{- else -}}
-chart
+job
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* What the certificates are: suffix of the Secret -> the DNS names. Those of a pool's workers name it, so that they can serve no other. */}}
+{{/* What cert-manager's certificates are: suffix of the Secret -> the DNS names. Those of a pool's workers name it, so that they can serve no other. */}}
 {{- define "shoal.tlsCertificates" -}}
 {{- $name := include "shoal.tlsName" . -}}
 {{- $all := dict "tls" (list $name) -}}
@@ -31,8 +30,20 @@ chart
 {{- toYaml $all -}}
 {{- end -}}
 
+{{/* What the names of the Secrets that the Job fills begin with. `shoal certificates --secrets` says how they go on. */}}
+{{- define "shoal.madeSecrets" -}}
+{{- include "shoal.fullname" . }}-made
+{{- end -}}
+
 {{/* The Secret of a component's certificate: of (dict "root" $ "name" <component> "component" <its values>). */}}
 {{- define "shoal.tlsSecret" -}}
-{{- $suffix := ternary (printf "tls-%s" .name) "tls" (eq .component.role "worker") -}}
-{{- .root.Values.tls.secret.name | default (printf "%s-%s" (include "shoal.fullname" .root) $suffix) -}}
+{{- $from := include "shoal.tlsFrom" .root -}}
+{{- $isWorker := eq .component.role "worker" -}}
+{{- if eq $from "secret" -}}
+{{- .root.Values.tls.secret.name -}}
+{{- else if eq $from "certManager" -}}
+{{- printf "%s-%s" (include "shoal.fullname" .root) (ternary (printf "tls-%s" .name) "tls" $isWorker) -}}
+{{- else -}}
+{{- printf "%s-%s" (include "shoal.madeSecrets" .root) (ternary (printf "pool-%s" (trimPrefix "worker-" .name)) "nodes" $isWorker) -}}
+{{- end -}}
 {{- end -}}

@@ -1,0 +1,73 @@
+{{/*
+Where a component's processes go, besides Shoal itself and Redis: of (dict "root" $ "name" <name> "component" <component>), as a
+YAML list of {for: <setting>, url: <URL>}. What the chart cannot know is refused.
+*/}}
+{{- define "shoal.destinations" -}}
+{{- $c := .component -}}
+{{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy $c.config) -}}
+{{- $all := list -}}
+{{- if not $c.foreignWorker -}}
+{{- $telemetry := $config.telemetry | default dict -}}
+{{- $all = append $all (dict "for" "telemetry.endpoint" "url" ($telemetry.endpoint | default "")) -}}
+{{- $proxied := ($config.outbound | default dict).proxy_from_environment -}}
+{{- range $c.extraEnv -}}
+{{- $isProxy := and $proxied (has (upper .name) (list "HTTP_PROXY" "HTTPS_PROXY")) -}}
+{{- if or $isProxy (eq .name "OTEL_EXPORTER_OTLP_ENDPOINT") -}}
+{{- $all = append $all (dict "for" .name "url" (.value | default "")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if eq $c.role "edge" -}}
+{{- $all = concat $all (include "shoal.issuers" ($config.auth | default dict) | fromYamlArray) -}}
+{{- else if and (eq $c.role "worker") (kindIs "map" $c.backend) -}}
+{{- $all = concat $all (include "shoal.backendUrls" . | fromYamlArray) -}}
+{{- end -}}
+{{- $known := list -}}
+{{- range $all }}{{ if .url }}{{ $known = append $known . }}{{ end }}{{ end -}}
+{{- toYaml $known -}}
+{{- end -}}
+
+{{/* The authorization servers of edges: where their metadata, their keys, and what they say of tokens are. */}}
+{{- define "shoal.issuers" -}}
+{{- $all := list -}}
+{{- if eq (.mode | default "none") "oauth" -}}
+{{- range .issuers -}}
+{{- $asked := .introspection | default dict -}}
+{{- range $url := list .issuer .jwks_url $asked.endpoint -}}
+{{- $all = append $all (dict "for" "auth.issuers" "url" ($url | default "")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end -}}
+
+{{/* The servers behind URLs of a pool, and who gives tokens for them. */}}
+{{- define "shoal.backendUrls" -}}
+{{- $pool := .component.pool -}}
+{{- /* Whoever says himself where workers may go need not be asked. */ -}}
+{{- $ruled := or .component.egress .root.Values.networkPolicy.workersEgress (not .root.Values.networkPolicy.enabled) -}}
+{{- $all := list -}}
+{{- range $kind := list "http" "openapi" -}}
+{{- with index $.component.backend $kind -}}
+{{- $where := printf "pools.%s.backend.%s" $pool $kind -}}
+{{- $urls := concat (list .url .base_url) (.urls | default list) (.base_urls | default list) -}}
+{{- if regexMatch "^https?://" (.document | default "") -}}
+{{- $urls = append $urls .document -}}
+{{- else if and .document (not .base_url) (not .base_urls) (not $ruled) -}}
+{{- fail (printf "%s.document is a file, which says by itself where the service is: set %s.base_url, so that the NetworkPolicy opens the way there, or pools.%s.egress" $where $where $pool) -}}
+{{- end -}}
+{{- $credentials := .client_credentials | default dict -}}
+{{- if and $credentials.client_id (not $credentials.token_endpoint) (not $credentials.issuer) (not $ruled) -}}
+{{- fail (printf "%s.client_credentials: the server would say who gives the token, which the NetworkPolicy cannot know: set %s.client_credentials.token_endpoint or issuer, or pools.%s.egress" $where $where $pool) -}}
+{{- end -}}
+{{- if $credentials.client_id -}}
+{{- $urls = append $urls ($credentials.token_endpoint | default $credentials.issuer) -}}
+{{- end -}}
+{{- $urls = append $urls (.token_exchange | default dict).endpoint -}}
+{{- range $urls -}}
+{{- $all = append $all (dict "for" $where "url" (. | default "")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end -}}

@@ -1,0 +1,226 @@
+"""What a set of values must come to: by the set's name, a function of the rendered objects that says what is wrong."""
+import json
+
+
+class Rendered:
+    """The objects of a render, by what they are called."""
+
+    def __init__(self, objects):
+        self.objects = objects
+
+    def kinds(self, kind):
+        return [item for item in self.objects if item["kind"] == kind]
+
+    def get(self, kind, name):
+        found = [item for item in self.kinds(kind) if item["metadata"]["name"] == name]
+        return found[0] if found else {"metadata": {}, "spec": {}}
+
+    def pod(self, component):
+        return self.get("Deployment", f"shoal-{component}")["spec"]["template"]
+
+    def container(self, component):
+        return self.pod(component)["spec"]["containers"][0]
+
+    def variables(self, component):
+        return {one["name"]: one for one in self.container(component)["env"]}
+
+    def ways(self, component):
+        """The ways out of a component: (peer as JSON or "anywhere", ports)."""
+        found = set()
+        for rule in self.get("NetworkPolicy", f"shoal-{component}")["spec"].get("egress", []):
+            ports = tuple(sorted({port["port"] for port in rule.get("ports", [])}))
+            for peer in rule.get("to", ["anywhere"]):
+                found.add((peer if peer == "anywhere" else json.dumps(peer, sort_keys=True), ports))
+        return found
+
+
+def anywhere(*ports):
+    return ("anywhere", ports)
+
+
+def address(cidr, *ports):
+    return (json.dumps({"ipBlock": {"cidr": cidr}}), ports)
+
+
+def namespace(name, *ports):
+    return (json.dumps({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}), ports)
+
+
+HERE = (json.dumps({"podSelector": {}}), ())
+
+
+def everywhere(spec):
+    """What holds of every pod: a quota can count it."""
+    for container in spec.get("initContainers", []) + spec["containers"]:
+        resources = container.get("resources", {})
+        for which, names in {"requests": ("cpu", "memory", "ephemeral-storage"), "limits": ("memory", "ephemeral-storage")}.items():
+            for name in names:
+                if name not in resources.get(which, {}):
+                    yield f"{container['name']} has no {which}.{name}"
+    for volume in spec.get("volumes", []):
+        if volume.get("emptyDir", {"sizeLimit": 1}) == {} and volume["name"] != "data":
+            yield f"the volume {volume['name']} has no limit"
+
+
+def opens(component, *expected, closed=()):
+    """These ways out are open, and of those to anywhere no other."""
+    def check(rendered):
+        ways = rendered.ways(component)
+        wide = {way for way in ways if way[0] == "anywhere"} - set(expected)
+        return [f"{component} cannot reach {way}" for way in expected if way not in ways] + \
+            [f"{component} reaches {way}" for way in (*sorted(wide), *closed) if way in ways]
+    return check
+
+
+def all_of(*checks):
+    return lambda rendered: [text for check in checks for text in check(rendered)]
+
+
+def same(what, find, expected):
+    """What is found is this."""
+    def check(rendered):
+        found = find(rendered)
+        return [] if found == expected else [f"{what} is {found}, not {expected}"]
+    return check
+
+
+def ids(rendered):
+    return [key for key in ("runAsUser", "runAsGroup", "fsGroup") if f'"{key}"' in json.dumps(rendered.objects)]
+
+
+def images(rendered):
+    return sorted({container["image"] for item in rendered.objects for container in containers(item)})
+
+
+def containers(item):
+    spec = item["spec"] if item["kind"] == "Pod" else item.get("spec", {}).get("template", {}).get("spec", {})
+    return spec.get("initContainers", []) + spec.get("containers", [])
+
+
+def protocols(rendered):
+    return {item["metadata"]["name"].removeprefix("shoal-"): port.get("appProtocol")
+            for item in rendered.kinds("Service") for port in item["spec"]["ports"]}
+
+
+def unlimited(rendered):
+    return [container["name"] for item in rendered.objects for container in containers(item)
+            if set(container["resources"].get("limits", {})) != {"cpu", "memory", "ephemeral-storage"}]
+
+
+def secrets(rendered):
+    return {item["metadata"]["name"]: item.get("data") for item in rendered.kinds("Secret")}
+
+
+def volume(rendered, component, name):
+    return [one for one in rendered.pod(component)["spec"]["volumes"] if one["name"] == name]
+
+
+EXPECTED = {
+    "trial": all_of(
+        same("protocols", protocols, {"edge": "http", "nodes": "tls", "redis": "redis"}),
+        same("Secrets", secrets, {"shoal-made-authority": None, "shoal-made-nodes": None, "shoal-made-pool-demo": None}),
+        opens("edge"), opens("session"), opens("worker-demo"), opens("certificates", anywhere(443, 6443)),
+    ),
+    "oauth": all_of(
+        opens("edge", anywhere(8443), namespace("identity"), address("203.0.113.7/32", 443)),
+        opens("session"), opens("worker-demo"),
+    ),
+    "oauth at a known address": opens("edge", address("203.0.113.0/24", 8443)),
+    "pools behind URLs": all_of(
+        opens("worker-web", anywhere(443), anywhere(9443), namespace("apps")),
+        opens("worker-pets", HERE, anywhere(8444)), opens("worker-demo"), opens("edge"),
+    ),
+    "collector by name": all_of(*(opens(one, namespace("telemetry")) for one in ("edge", "session", "worker-demo"))),
+    "collector by variable": opens("edge", anywhere(443)),
+    "proxy": opens("worker-demo", anywhere(3128)),
+    "Redis with TLS": all_of(opens("edge", address("10.0.0.9/32", 6380)), opens("worker-demo")),
+    "Redis Sentinel in a namespace": opens("session", namespace("redis")),
+    "Redis in a Secret": opens("edge", anywhere(6390)),
+    "Redis at its peers": opens("edge", address("10.9.0.0/16", 6390)),
+    "DNS elsewhere": opens("edge", address("10.96.0.10/32", 1053)),
+    "no network policy": same("policies", lambda it: it.kinds("NetworkPolicy"), []),
+    "own variables": all_of(
+        same("the name", lambda it: it.variables("edge")["SHOAL_NODE__NAME"], {"name": "SHOAL_NODE__NAME", "value": "mine"}),
+        same("A", lambda it: it.variables("edge")["A"]["value"], "2"),
+        same("HOME", lambda it: it.variables("worker-files")["HOME"]["value"], "/data"),
+        same("TOKEN", lambda it: it.variables("worker-files")["TOKEN"], {"name": "TOKEN", "value": "other"}),
+    ),
+    "own labels": all_of(
+        same("the pod's team", lambda it: it.pod("edge")["metadata"]["labels"]["team"], "b"),
+        same("the Ingress's team", lambda it: it.get("Ingress", "shoal-edge")["metadata"]["labels"]["team"], "c"),
+        same("part-of", lambda it: it.get("Deployment", "shoal-edge")["metadata"]["labels"]["app.kubernetes.io/part-of"], "tools"),
+        same("a", lambda it: it.get("Deployment", "shoal-edge")["metadata"]["annotations"]["a"], "2"),
+        same("the tier", lambda it: it.get("PodDisruptionBudget", "shoal-session")["metadata"]["labels"]["tier"], "back"),
+    ),
+    "own volumes": all_of(
+        same("tmp", lambda it: [list(one) for one in volume(it, "worker-demo", "tmp")], [["name", "persistentVolumeClaim"]]),
+        same("/tmp", lambda it: [one["name"] for one in it.container("worker-demo")["volumeMounts"] if one["mountPath"] == "/tmp"], ["data"]),
+    ),
+    "sidecars": all_of(
+        same("containers", lambda it: [one["name"] for one in it.pod("edge")["spec"]["containers"]], ["shoal", "proxy"]),
+        same("init containers", lambda it: [one["name"] for one in it.pod("edge")["spec"]["initContainers"]], ["vault"]),
+        same("the hook", lambda it: list(it.container("edge")["lifecycle"]), ["preStop"]),
+        same("the token", lambda it: it.pod("edge")["spec"]["automountServiceAccountToken"], True),
+    ),
+    "places": same("schedulers", lambda it: {
+        (item["spec"].get("template") or item)["spec"].get("schedulerName") for item in it.kinds("Deployment") + it.kinds("Job") + it.kinds("Pod")
+    }, {"bin-packing"}),
+    "budgets": all_of(
+        same("budgets", lambda it: [item["metadata"]["name"] for item in it.kinds("PodDisruptionBudget")], ["shoal-session", "shoal-worker-demo"]),
+        same("a budget", lambda it: sorted(it.get("PodDisruptionBudget", "shoal-session")["spec"]),
+             ["minAvailable", "selector", "unhealthyPodEvictionPolicy"]),
+    ),
+    "load balancer": all_of(
+        same("the class", lambda it: it.get("Service", "shoal-edge")["spec"]["loadBalancerClass"], "service.k8s.aws/nlb"),
+        same("the sources", lambda it: it.get("Service", "shoal-edge")["spec"]["loadBalancerSourceRanges"], ["10.0.0.0/8"]),
+        same("families of nodes", lambda it: it.get("Service", "shoal-nodes")["spec"]["ipFamilies"], ["IPv4", "IPv6"]),
+        same("the protocol", lambda it: protocols(it)["edge"], "kubernetes.io/h2c"),
+    ),
+    "scaling": same("metrics", lambda it: [one["type"] for one in it.get("HorizontalPodAutoscaler", "shoal-edge")["spec"]["metrics"]], ["External"]),
+    "monitoring by Services": all_of(
+        same("monitors", lambda it: [item["metadata"]["labels"]["release"] for item in it.kinds("ServiceMonitor")], ["prometheus"]),
+        same("protocols", lambda it: protocols(it)["metrics"], "http"),
+    ),
+    "monitoring with TLS": same("protocols", lambda it: protocols(it)["metrics"], "https"),
+    "ingress by prefix": all_of(
+        same("the body", lambda it: it.get("Ingress", "shoal-edge")["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"], "8388608"),
+        same("path types", lambda it: {path["pathType"] for rule in it.get("Ingress", "shoal-edge")["spec"]["rules"] for path in rule["http"]["paths"]}, {"Prefix"}),
+    ),
+    "route with filters": same("filters", lambda it: it.get("HTTPRoute", "shoal-edge")["spec"]["rules"][0]["filters"][0]["type"], "RequestHeaderModifier"),
+    "Istio": all_of(
+        same("protocols", lambda it: protocols(it)["nodes"], "kubernetes.io/h2c"),
+        *(opens(one, namespace("istio-system", 15012)) for one in ("edge", "session", "worker-demo", "redis", "test")),
+        same("policies without the mesh", lambda it: [item["metadata"]["name"] for item in it.kinds("NetworkPolicy")
+                                                      if "15008" not in json.dumps(item["spec"]["ingress"])], []),
+    ),
+    "rollout of TLS": same("protocols", lambda it: protocols(it)["nodes"], "tcp"),
+    "certificates of a Secret": all_of(
+        same("Jobs", lambda it: it.kinds("Job"), []),
+        same("the Secret", lambda it: volume(it, "worker-demo", "tls")[0]["secret"]["secretName"], "own"),
+    ),
+    "certificates of cert-manager": all_of(
+        same("Jobs", lambda it: it.kinds("Job"), []),
+        same("certificates", lambda it: len(it.kinds("Certificate")), 3),
+    ),
+    "certificates of a Job": all_of(
+        same("Secrets", lambda it: sorted(secrets(it)), ["shoal-made-authority", "shoal-made-nodes", "shoal-made-pool-a-b", "shoal-made-pool-demo"]),
+        same("rights", lambda it: [(rule["verbs"], sorted(rule["resourceNames"])) for item in it.kinds("Role") for rule in item["rules"]],
+             [(["get", "patch"], ["shoal-made-authority", "shoal-made-nodes", "shoal-made-pool-a-b", "shoal-made-pool-demo"])]),
+    ),
+    "OpenShift": same("ids", ids, []),
+    "quotas": same("containers without limits", unlimited, []),
+    "one account": same("accounts", lambda it: len([1 for item in it.kinds("ServiceAccount") if item["metadata"]["name"] == "shoal"]), 1),
+    "odd names": same("names", lambda it: [item["metadata"]["name"] for item in it.kinds("Service")
+                                           if not item["metadata"]["name"].startswith("tools-of-mine-")], []),
+    "no test": all_of(
+        same("pods", lambda it: it.kinds("Pod"), []),
+        same("policies", lambda it: it.get("NetworkPolicy", "shoal-test")["spec"], {}),
+    ),
+    "more objects": same("objects", lambda it: [it.get("ConfigMap", name).get("apiVersion") for name in ("shoal-more", "shoal-text")], ["v1", "v1"]),
+    "subchart with globals": all_of(
+        same("ids", ids, []),
+        same("images", images, ["mirror.example.com/hub/library/redis:7.4-alpine", "mirror.example.com/hub/shoal:0.1.0"]),
+        same("pull secrets", lambda it: [one["name"] for one in it.pod("edge")["spec"]["imagePullSecrets"]], ["one", "two", "three"]),
+    ),
+    "subchart that is off": same("objects", lambda it: it.objects, []),
+}

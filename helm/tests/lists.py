@@ -1,0 +1,56 @@
+"""Lists that server-side apply reads as maps: a key that comes twice is refused by the API server. Which lists those are, and by
+which keys, is said by Kubernetes' own schemas.
+"""
+import functools
+import json
+from pathlib import Path
+
+import kubernetes_validate
+
+SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
+# What the API server sets before it compares.
+DEFAULTS = {"protocol": "TCP"}
+
+
+@functools.cache
+def definitions(version):
+    return json.loads((SCHEMAS / f"v{version}.0-local-strict" / "_definitions.json").read_text())["$defs"]
+
+
+def schema_of(item, version):
+    group, _, api = item["apiVersion"].rpartition("/")
+    name = "-".join([item["kind"].lower(), *([group.split(".")[0]] if group else []), api])
+    path = SCHEMAS / f"v{version}.0-local-strict" / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def twice(value, schema, version, path=""):
+    """Each key that comes twice, with its place."""
+    if "$ref" in schema:
+        schema = definitions(version)[schema["$ref"].rsplit("/", 1)[1]]
+    if isinstance(value, dict):
+        rest = schema.get("additionalProperties")
+        for name, part in value.items():
+            below = schema.get("properties", {}).get(name, rest if isinstance(rest, dict) else {})
+            yield from twice(part, below, version, f"{path}.{name}")
+    if isinstance(value, list):
+        keys = schema.get("x-kubernetes-list-map-keys", [])
+        found = [tuple(item.get(key, DEFAULTS.get(key)) for key in keys) for item in value] if keys else []
+        if schema.get("x-kubernetes-list-type") == "set":
+            found = value
+        for one in {one for one in found if found.count(one) > 1}:
+            yield f"{path}: {one} comes twice"
+        for at, item in enumerate(value):
+            yield from twice(item, schema.get("items", {}), version, f"{path}[{at}]")
+
+
+def all_twice(objects, version):
+    """What server-side apply would refuse of the objects, and objects that come twice."""
+    seen = set()
+    for item in objects:
+        name = f"{item['kind']} {item['metadata']['name']}"
+        if name in seen:
+            yield f"{name} comes twice"
+        seen.add(name)
+        for text in twice(item, schema_of(item, version), version):
+            yield f"{name}{text}"
