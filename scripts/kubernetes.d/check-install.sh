@@ -15,6 +15,46 @@ check_install() {
     check_replicas
     check_restricted
     check_spread
+    check_certificates "certificates"
+}
+
+# made_by_job: the authority in its Secret, as a digest
+made_by_job() { n get secret "$RELEASE-shoal-made-authority" -o 'jsonpath={.data.tls\.crt}' | sha256sum | cut -c 1-12; }
+
+AUTHORITY=
+
+# check_certificates NAME: the Job has filled the Secrets, and no later one makes another authority
+check_certificates() {
+    local now secrets
+    secrets=$(n get secrets --selector app.kubernetes.io/component=certificates \
+        -o 'go-template={{range .items}}{{if .data}}{{.metadata.name}} {{end}}{{end}}')
+    now=$(made_by_job)
+    if [[ $(wc -w <<<"$secrets") -ne 3 ]]; then
+        fail "$1" "not all Secrets are filled: $secrets"
+    elif [[ -n $AUTHORITY && $now != "$AUTHORITY" ]]; then
+        fail "$1" "the authority is another one: $now, not $AUTHORITY"
+    else
+        AUTHORITY=$now
+        pass "$1" "3 Secrets, authority $now"
+    fi
+}
+
+# rendered: the objects of the chart, without a cluster
+rendered() { h template "$RELEASE" "$CHART" -f "$WORK/applied.yaml" --no-hooks >"$WORK/objects.yaml"; }
+
+# What Helm 4, Flux and Argo CD do: the API server refuses a list in which a name comes twice.
+check_server_side_apply() {
+    local name="server-side apply"
+    {
+        values
+        cat <<YAML
+defaults: {extraEnv: [{name: SHOAL_NODE__NAME, value: a}, {name: A, value: "1"}, {name: A, value: "2"}], podLabels: {team: a}}
+extraLabels: {team: b, app.kubernetes.io/part-of: tools}
+YAML
+    } >"$WORK/applied.yaml"
+    must helm-template rendered || return 0
+    must apply-server-side n apply --server-side --force-conflicts --dry-run=server -f "$WORK/objects.yaml" || return 0
+    pass "$name" "$(wc -l <"$(log_of apply-server-side)") objects taken"
 }
 
 # ready_pods COMPONENT: how many of its pods are ready

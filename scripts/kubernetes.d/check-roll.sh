@@ -48,6 +48,8 @@ roll_back() { h rollback "$RELEASE" "$@" --wait --timeout 80s; }
 
 check_upgrade() { roll_out "upgrade under load" upgrade upgraded; }
 
+check_same_authority() { check_certificates "certificates after the upgrade"; }
+
 check_rollback() { roll_out "rollback under load" roll_back 1; }
 
 # Upgrades and rollbacks in turn, as many as KUBE_ROLLOUTS says: a race of one in a thousand requests shows in many.
