@@ -62,6 +62,13 @@ def main():
     gone = [name for name in re.findall(r'"(\w+)"', left_out) if f'"{name}": {{' not in settings]
     report.say("settings of workers alone exist", gone)
 
+    # What makes other bytes of the same values. The two places that ask the cluster are ADR 64's.
+    sources = {path.name: path.read_text() for path in (CHART / "templates").rglob("*") if path.is_file()}
+    unsteady = re.compile(r"\.APIVersions|\bgen[A-Z]\w+|\brand[A-Z]\w+|\buuidv4\b|\bnow\b\s*\||\bhtpasswd\b|\bderivePassword\b")
+    found = [f"{name}: {word}" for name, text in sources.items() for word in unsteady.findall(text)]
+    found += [f"{name}: lookup" for name, text in sources.items() if re.search(r"\blookup\b \"", text) and name not in ("_checks.tpl", "deployments.yaml")]
+    report.say("templates make the same of the same values", found)
+
     packed = package()
     expected = {str(path.relative_to(CHART)) for path in (CHART / "files").rglob("*.*")} | {"values.schema.json", "README.md"}
     missing = sorted(expected - packed)

@@ -59,6 +59,7 @@ BAD = [
     (["edge.replica=3"], ["replica"]),
     (["image.digest=abc"], ["digest"]),
     (["pools.a__b.backend=demo"], ["a__b"]),
+    (["pools.a_.backend=demo"], ["a_"]),
     (["pools.web.backend.http.era=modern"], ["pools.web.backend.http", "url or urls"]),
     (["pools.web.backend.openapi.document=/etc/pets.json"], ["pools.web.backend.openapi.base_url", "pools.web.egress"]),
     (["pools.web.backend.openapi.base_url=https://a"], ["set document"]),
