@@ -12,7 +12,7 @@ YAML list of {for: <setting>, url: <URL>}. What the chart cannot know is refused
 {{- $proxied := ($config.outbound | default dict).proxy_from_environment -}}
 {{- range $c.extraEnv -}}
 {{- $isProxy := and $proxied (has (upper .name) (list "HTTP_PROXY" "HTTPS_PROXY")) -}}
-{{- if or $isProxy (eq .name "OTEL_EXPORTER_OTLP_ENDPOINT") -}}
+{{- if or $isProxy (has .name (list "OTEL_EXPORTER_OTLP_ENDPOINT" "SHOAL_TELEMETRY__ENDPOINT")) -}}
 {{- $all = append $all (dict "for" .name "url" (.value | default "")) -}}
 {{- end -}}
 {{- end -}}
