@@ -116,6 +116,19 @@ impl Body {
     /// # Errors
     /// -32700 when the text is not JSON, -32600 when it is no message; with the id where readable.
     pub fn parse(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
+        Self::read(text, max_depth, Repeated::Refused)
+    }
+
+    /// Reads a body that a server sent, as [`Body::parse`] does. Of equal members of the envelope the last one counts, as in the official
+    /// SDKs: what goes on to clients has an envelope of its own.
+    ///
+    /// # Errors
+    /// As [`Body::parse`].
+    pub fn from_server(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
+        Self::read(text, max_depth, Repeated::LastCounts)
+    }
+
+    fn read(text: &Bytes, max_depth: usize, repeated: Repeated) -> Result<Self, InvalidMessage> {
         let text = match text.starts_with(BYTE_ORDER_MARK) {
             true => &text.slice(BYTE_ORDER_MARK.len()..),
             false => text,
@@ -127,13 +140,23 @@ impl Body {
             ));
         }
         if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return parse_batch(text).map(Self::Batch);
+            return parse_batch(text, repeated).map(Self::Batch);
         }
-        Message::parse(text).map(Self::Single)
+        Message::read(text, repeated).map(Self::Single)
     }
 }
 
-fn parse_batch(text: &Bytes) -> Result<Vec<Result<Message, InvalidMessage>>, InvalidMessage> {
+/// What becomes of a message whose envelope names a member more than once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeated {
+    Refused,
+    LastCounts,
+}
+
+fn parse_batch(
+    text: &Bytes,
+    repeated: Repeated,
+) -> Result<Vec<Result<Message, InvalidMessage>>, InvalidMessage> {
     let members: Vec<&RawValue> = serde_json::from_slice(text).map_err(|e| parse_error(&e))?;
     if members.is_empty() {
         return Err(InvalidMessage::request(
@@ -143,7 +166,7 @@ fn parse_batch(text: &Bytes) -> Result<Vec<Result<Message, InvalidMessage>>, Inv
     }
     Ok(members
         .into_iter()
-        .map(|member| Message::parse(&text.slice_ref(member.get().as_bytes())))
+        .map(|member| Message::read(&text.slice_ref(member.get().as_bytes()), repeated))
         .collect())
 }
 
@@ -160,6 +183,10 @@ impl Message {
     /// # Errors
     /// As [`Body::parse`].
     pub fn parse(text: &Bytes) -> Result<Self, InvalidMessage> {
+        Self::read(text, Repeated::Refused)
+    }
+
+    fn read(text: &Bytes, repeated: Repeated) -> Result<Self, InvalidMessage> {
         // As text where it is: what is checked once need not be checked string by string.
         let read = match std::str::from_utf8(text) {
             Ok(text) => serde_json::from_str(text),
@@ -172,7 +199,7 @@ impl Message {
                 parse_error(&error)
             }
         })?;
-        wire.without_nulls().into_message(text)
+        wire.without_nulls().into_message(text, repeated)
     }
 }
 
@@ -187,6 +214,8 @@ struct Wire<'a> {
     error: Option<&'a RawValue>,
     /// A member that is there more than once.
     repeated: Option<&'static str>,
+    /// Whether that is the id: neither of two is the request's.
+    has_two_ids: bool,
 }
 
 impl<'a> Wire<'a> {
@@ -203,7 +232,8 @@ impl<'a> Wire<'a> {
         }
     }
 
-    fn into_message(self, text: &Bytes) -> Result<Message, InvalidMessage> {
+    fn into_message(self, text: &Bytes, repeated: Repeated) -> Result<Message, InvalidMessage> {
+        let is_refused = repeated == Repeated::Refused && self.repeated.is_some();
         let raw = |value: &RawValue| RawJson::from_valid(text.slice_ref(value.get().as_bytes()));
         // Clients that write members without a value as null put the id into notifications too.
         let id = self
@@ -211,10 +241,11 @@ impl<'a> Wire<'a> {
             .filter(|id| id.get() != "null" || self.names_request());
         let id = id.map(|id| RequestId::from_json(&raw(id)));
         let known = id.clone().and_then(Result::ok);
+        let known = known.filter(|_| !(is_refused && self.has_two_ids));
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
         // Parsers disagree on which of two equal members counts; a message that two hops could
         // read differently is refused.
-        if let Some(name) = self.repeated {
+        if let Some(name) = self.repeated.filter(|_| is_refused) {
             return Err(invalid(&format!(
                 "not a JSON-RPC message: duplicate field `{name}`"
             )));
@@ -290,10 +321,8 @@ impl<'de> Visitor<'de> for WireVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut wire = Wire::default();
-        let mut ids = 0;
         while let Some(key) = map.next_key::<Key>()? {
             let value: &'de RawValue = map.next_value()?;
-            ids += usize::from(matches!(key, Key::Id));
             let (slot, name) = match key {
                 Key::Jsonrpc => (&mut wire.jsonrpc, "jsonrpc"),
                 Key::Id => (&mut wire.id, "id"),
@@ -305,11 +334,8 @@ impl<'de> Visitor<'de> for WireVisitor {
             };
             if slot.replace(value).is_some() {
                 wire.repeated = Some(name);
+                wire.has_two_ids |= name == "id";
             }
-        }
-        if ids > 1 {
-            // Neither of two is the request's.
-            wire.id = None;
         }
         Ok(wire)
     }

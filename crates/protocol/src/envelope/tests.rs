@@ -70,6 +70,23 @@ fn a_repeated_member_leaves_the_id_readable() {
 }
 
 #[test]
+fn of_a_servers_repeated_members_the_last_one_counts() {
+    for text in [
+        r#"{"jsonrpc":"2.0","id":7,"id":8,"result":{}}"#,
+        r#"{"jsonrpc":"1.0","jsonrpc":"2.0","id":8,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":8,"result":1,"result":{}}"#,
+    ] {
+        let text = Bytes::from_static(text.as_bytes());
+        let Ok(Body::Single(Message::Response(answer))) = Body::from_server(&text, 8) else {
+            panic!("{text:?}")
+        };
+        assert_eq!(answer.id.number(), Some(8));
+        assert!(matches!(answer.outcome, Outcome::Result(result) if result.is_object()));
+        assert!(Body::parse(&text, 8).is_err());
+    }
+}
+
+#[test]
 fn what_readers_could_take_for_two_messages_is_refused_by_its_id() {
     let refused = |text: &str| {
         let text = Bytes::copy_from_slice(text.as_bytes());

@@ -183,7 +183,7 @@ impl Channel {
     }
 
     fn take_version_of(&self, text: &Bytes) {
-        let messages = match Body::parse(text, MAX_DEPTH) {
+        let messages = match Body::from_server(text, MAX_DEPTH) {
             Ok(Body::Single(message)) => vec![Ok(message)],
             Ok(Body::Batch(messages)) => messages,
             Err(_) => return,

@@ -27,7 +27,7 @@ impl Link {
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
             Line::Whole(text) if text.iter().all(u8::is_ascii_whitespace) => {}
-            Line::Whole(text) => match Body::parse(&text, MAX_DEPTH) {
+            Line::Whole(text) => match Body::from_server(&text, MAX_DEPTH) {
                 Ok(Body::Single(message)) => self.take(message, origin),
                 Ok(Body::Batch(messages)) => {
                     for message in messages {
