@@ -3,20 +3,22 @@
 //!
 //! | server | begins | ends |
 //! |---|---|---|
-//! | 2025-11-25 | `tools/call` with `task`, for tools that need it | `tasks/result`, which also carries the server's questions |
+//! | 2025-11-25 | `tools/call` with `task`, for tools that need it | `tasks/result`, which also carries the server's questions; `tasks/get` says whether the task still runs |
 //! | 2026-07-28 | when the server answers `tools/call` with a task | `tasks/get` says so, which also brings the questions |
 
 mod cancelling;
 mod polling;
 mod tools;
+mod waiting;
 
 use std::sync::Arc;
 
 use shoal_ports::Call;
-use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject};
+use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, RpcError};
 
 pub(crate) use self::cancelling::ServerTask;
 pub(crate) use self::tools::TaskTools;
+use self::waiting::Waiting;
 use super::link::{Link, RequestHandle};
 use super::params;
 use super::pending::RequestOutcome;
@@ -40,21 +42,20 @@ pub(crate) async fn run(
     handle.send(&call.method, params.as_ref(), caller).await;
     let outcome = handle.outcome().await;
     let greeting = link.greeting();
-    if greeting.era == Era::Modern && greeting.tasks && call.method == Method::ToolsCall {
+    if greeting.era == Era::Modern && call.method == Method::ToolsCall {
         return polling::follow(outcome, link, call, context, task).await;
     }
     outcome
 }
 
-/// The request of `handle` is the one that waits for the result: it stands for the call from the beginning, since the server may
-/// ask, or tell its progress, before it has told of the task.
+/// The request of `handle` is never sent: it stands for the call from the beginning to the end, since the server may ask, or tell
+/// its progress, before it has told of the task, and between two requests about it.
 async fn follow(
     handle: &mut RequestHandle,
     link: &Arc<Link>,
     (call, params): (&Call, Option<RawJson>),
     task: &mut ServerTask<'_>,
 ) -> RequestOutcome {
-    let caller = Some(&call.caller);
     let mut params = params.as_ref().and_then(RawObject::of).unwrap_or_default();
     params.set("task", RawJson::from_static("{}"));
     let created = match link.register_for(handle.id()) {
@@ -65,35 +66,35 @@ async fn follow(
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         other => return other,
     };
-    let Some(id) = result.member("task").and_then(|task| task.member("taskId")) else {
+    let Some(made) = result.member("task").filter(RawJson::is_object) else {
         // It ran the call at once.
         return RequestOutcome::Answered(Outcome::Result(result));
     };
+    let Some(id) = task_id(&made) else {
+        return RequestOutcome::Answered(Outcome::Error(nameless()));
+    };
     task.runs(id.clone());
-    let mut asked = RawObject::default();
-    asked.set("taskId", id);
-    handle
-        .send(&Method::TasksResult, Some(&asked.to_json()), caller)
-        .await;
-    match handle.outcome().await {
-        RequestOutcome::Answered(outcome) => {
-            task.is_over();
-            RequestOutcome::Answered(match outcome {
-                Outcome::Result(result) => Outcome::Result(unrelated(result)),
-                error => error,
-            })
-        }
-        outcome @ (RequestOutcome::TooLarge | RequestOutcome::Unreadable(_)) => {
-            task.is_over();
-            outcome
-        }
-        // The task goes on, whatever has become of the request for its result.
-        RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
-            lost(failure.to_string().into())
-        }
-        RequestOutcome::Rejected(error) => lost(error.message.into()),
-        RequestOutcome::Lost { reason, .. } => lost(reason),
+    let waiting = Waiting::new(link, call, handle.id(), id);
+    let end = waiting.to_the_end(&made).await;
+    // What is lost may go on.
+    if !matches!(end, RequestOutcome::Lost { .. }) {
+        task.is_over();
     }
+    match end {
+        RequestOutcome::Answered(Outcome::Result(result)) => {
+            RequestOutcome::Answered(Outcome::Result(unrelated(result)))
+        }
+        other => other,
+    }
+}
+
+/// The id of a task.
+fn task_id(task: &RawJson) -> Option<RawJson> {
+    task.member("taskId").filter(|id| id.as_str() != "null")
+}
+
+fn nameless() -> RpcError {
+    RpcError::internal("the server answered with a task that has no taskId")
 }
 
 /// Asks something of a task, in the name of the call that it was made of.

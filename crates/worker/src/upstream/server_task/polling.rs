@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::super::link::Link;
 use super::super::pending::RequestOutcome;
-use super::{ServerTask, ask, lost};
+use super::{ServerTask, ask, lost, nameless, task_id};
 use crate::CallContext;
 
 /// How often a task is asked for, where its server says nothing of use.
@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_LEAST: u64 = 50;
 const POLL_AT_MOST: u64 = 10_000;
 /// Requests about a task that may get lost in a row.
-const MOST_LOST: u32 = 5;
+pub(super) const MOST_LOST: u32 = 5;
 
 /// Follows the task that a call was answered with, if it was.
 pub(super) async fn follow(
@@ -38,9 +38,8 @@ pub(super) async fn follow(
     if kind.as_deref() != Some("task") {
         return outcome;
     }
-    let Some(id) = created.member("taskId") else {
-        let why = "the server answered with a task that has no taskId";
-        return RequestOutcome::Answered(Outcome::Error(RpcError::internal(why)));
+    let Some(id) = task_id(created) else {
+        return RequestOutcome::Answered(Outcome::Error(nameless()));
     };
     task.runs(id.clone());
     let followed = Follower { link, call, id };
@@ -101,7 +100,7 @@ impl Follower<'_> {
                         }
                         _ if self.link.pending.ended().is_none() && lost_in_a_row < MOST_LOST => {
                             lost_in_a_row += 1;
-                            pause = POLL.saturating_mul(1 << lost_in_a_row);
+                            pause = pause_after_loss(lost_in_a_row);
                         }
                         _ => return lost("the server could not be asked for its task".into()),
                     }
@@ -160,7 +159,17 @@ fn requests(task: &RawJson) -> RawObject {
 }
 
 fn pause(task: &RawJson) -> Duration {
-    let said = task.member("pollIntervalMs");
+    said_pause(task, "pollIntervalMs")
+}
+
+/// How long to wait after so many requests about a task got lost in a row.
+pub(super) fn pause_after_loss(lost: u32) -> Duration {
+    POLL.saturating_mul(1 << lost)
+}
+
+/// How long a server wants not to be asked for a task.
+pub(super) fn said_pause(task: &RawJson, member: &str) -> Duration {
+    let said = task.member(member);
     let said = said.and_then(|said| said.read::<u64>().ok());
     said.map_or(POLL, |said| {
         Duration::from_millis(said.clamp(POLL_AT_LEAST, POLL_AT_MOST))

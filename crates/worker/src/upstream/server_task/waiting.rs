@@ -1,0 +1,223 @@
+//! Tasks of 2025-11-25, as a client of them.
+//!
+//! `tasks/result` waits for the end of the task. Servers that answer it at once, by an error or by the task, are asked by `tasks/get`
+//! until the task has ended. While `tasks/result` waits, `tasks/get` shows whether the server still knows the task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::Call;
+use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
+use tokio::time::sleep;
+
+use super::super::link::Link;
+use super::super::pending::RequestOutcome;
+use super::polling::{MOST_LOST, pause_after_loss, said_pause};
+use super::{ask, lost};
+
+/// How often a server is asked at most whether it knows a task whose result it is asked for.
+const WATCHED_EVERY: Duration = Duration::from_secs(1);
+
+/// The wait for the end of one task.
+pub(super) struct Waiting<'a> {
+    link: &'a Arc<Link>,
+    call: &'a Call,
+    /// The request that stands for the call.
+    request: u64,
+    id: RawJson,
+}
+
+/// What a server says of a task.
+enum Status {
+    /// It runs; the next time to ask.
+    Runs(Duration),
+    /// It waits for answers to what it asks by `tasks/result`.
+    Asks(Duration),
+    /// It has ended.
+    Over,
+    /// The server does not know it.
+    Unknown(RpcError),
+    /// The server cannot be asked that.
+    Unanswered,
+    /// The question got lost, or was turned away.
+    Lost,
+}
+
+/// Why the wait for `tasks/result` may go on.
+enum Turn {
+    /// The task has ended.
+    Over,
+    /// It asks something.
+    Asks,
+    /// The server cannot say how the task is.
+    Unanswered,
+    /// Nobody knows the task.
+    Gone(String),
+}
+
+impl<'a> Waiting<'a> {
+    pub(super) fn new(link: &'a Arc<Link>, call: &'a Call, request: u64, id: RawJson) -> Self {
+        Self {
+            link,
+            call,
+            request,
+            id,
+        }
+    }
+
+    /// Waits for the result of the task that was told of so.
+    pub(super) async fn to_the_end(&self, made: &RawJson) -> RequestOutcome {
+        let mut pause = said_pause(made, POLL_INTERVAL);
+        let mut is_over = false;
+        loop {
+            let outcome = tokio::select! {
+                biased;
+                outcome = self.result() => outcome,
+                gone = self.watch(pause), if !is_over => lost(gone.into()),
+            };
+            let early = match &outcome {
+                RequestOutcome::Answered(Outcome::Result(result)) => is_task(result),
+                RequestOutcome::TooLarge | RequestOutcome::Unreadable(_) => false,
+                RequestOutcome::Lost { .. } => self.link.pending.ended().is_none(),
+                _ => true,
+            };
+            if !early || is_over {
+                return settled(outcome);
+            }
+            match self.turn(&mut pause).await {
+                Turn::Over => is_over = true,
+                Turn::Asks => {}
+                Turn::Unanswered => return settled(outcome),
+                Turn::Gone(why) => return settled(said_last(outcome, why)),
+            }
+        }
+    }
+
+    /// Asks for the result, in the name of the call.
+    async fn result(&self) -> RequestOutcome {
+        match self.link.register_for(self.request) {
+            Ok(mut handle) => {
+                let mut asked = RawObject::default();
+                asked.set("taskId", self.id.clone());
+                let caller = Some(&self.call.caller);
+                handle
+                    .send(&Method::TasksResult, Some(&asked.to_json()), caller)
+                    .await;
+                handle.outcome().await
+            }
+            Err(reason) => lost(reason),
+        }
+    }
+
+    /// Returns once the server has said twice that it does not know the task: it may forget a task whose result is on its way.
+    async fn watch(&self, mut pause: Duration) -> String {
+        let mut was_unknown = false;
+        loop {
+            sleep(pause.max(WATCHED_EVERY)).await;
+            was_unknown = match self.status().await {
+                Status::Unknown(error) if was_unknown => return unknown(&error),
+                Status::Unknown(_) => true,
+                Status::Unanswered => return std::future::pending().await,
+                Status::Runs(next) | Status::Asks(next) => {
+                    pause = next;
+                    false
+                }
+                Status::Over | Status::Lost => false,
+            };
+        }
+    }
+
+    /// Waits until the server can be asked for the result again.
+    async fn turn(&self, pause: &mut Duration) -> Turn {
+        let mut lost_in_a_row = 0;
+        loop {
+            match self.status().await {
+                Status::Over => return Turn::Over,
+                Status::Unanswered => return Turn::Unanswered,
+                Status::Unknown(error) => return Turn::Gone(unknown(&error)),
+                Status::Asks(next) => {
+                    *pause = next;
+                    sleep(next).await;
+                    return Turn::Asks;
+                }
+                Status::Runs(next) => {
+                    lost_in_a_row = 0;
+                    *pause = next;
+                    sleep(next).await;
+                }
+                Status::Lost
+                    if lost_in_a_row < MOST_LOST && self.link.pending.ended().is_none() =>
+                {
+                    lost_in_a_row += 1;
+                    sleep(pause_after_loss(lost_in_a_row)).await;
+                }
+                Status::Lost => {
+                    return Turn::Gone("the server could not be asked for its task".to_owned());
+                }
+            }
+        }
+    }
+
+    async fn status(&self) -> Status {
+        let about = (Method::TasksGet, self.id.clone());
+        let task = match ask(self.link, self.call, about, RawObject::default()).await {
+            RequestOutcome::Answered(Outcome::Result(task)) => task,
+            RequestOutcome::Answered(Outcome::Error(error)) => {
+                return match error.code {
+                    code::METHOD_NOT_FOUND => Status::Unanswered,
+                    _ => Status::Unknown(error),
+                };
+            }
+            _ => return Status::Lost,
+        };
+        // Some wrap it as the answer to the call is.
+        let task = task
+            .member("task")
+            .filter(RawJson::is_object)
+            .unwrap_or(task);
+        let pause = said_pause(&task, POLL_INTERVAL);
+        match task.member("status").and_then(|status| status.string()) {
+            Some(status) if OVER.contains(&&*status) => Status::Over,
+            Some(status) if status == "input_required" => Status::Asks(pause),
+            _ => Status::Runs(pause),
+        }
+    }
+}
+
+const POLL_INTERVAL: &str = "pollInterval";
+const OVER: [&str; 3] = ["completed", "failed", "cancelled"];
+
+fn unknown(error: &RpcError) -> String {
+    format!("the server says of its task: {error}")
+}
+
+/// Whether a result is a task instead of a tool's result.
+fn is_task(result: &RawJson) -> bool {
+    let task = result.member("task").filter(RawJson::is_object);
+    task.is_some_and(|task| task.member("status").is_some()) && result.member("content").is_none()
+}
+
+/// What a call is told whose task nobody knows. Other errors than those for a task that is not there are the task's own end.
+fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
+    match outcome {
+        RequestOutcome::Answered(Outcome::Error(error)) if error.code != code::INVALID_PARAMS => {
+            RequestOutcome::Answered(Outcome::Error(error))
+        }
+        _ => lost(why.into()),
+    }
+}
+
+/// The task goes on, whatever has become of the request for its result.
+fn settled(outcome: RequestOutcome) -> RequestOutcome {
+    match outcome {
+        RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {
+            lost(failure.to_string().into())
+        }
+        RequestOutcome::Rejected(error) => lost(error.message.into()),
+        RequestOutcome::Lost { reason, .. } => lost(reason),
+        RequestOutcome::Answered(Outcome::Result(result)) if is_task(&result) => {
+            lost("the server answered tasks/result with a task that runs".into())
+        }
+        other => other,
+    }
+}
