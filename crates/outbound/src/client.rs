@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::Method;
+use http::{HeaderMap, HeaderValue, Method, header};
 use reqwest::{Certificate, RequestBuilder};
 use shoal_ports::read_file;
 use url::{Host, Url};
@@ -128,6 +128,11 @@ impl Outbound {
             .pool_idle_timeout(settings.connection_idle)
             .tcp_keepalive(TCP_KEEP_ALIVE)
             .tcp_nodelay(true)
+            // What servers compress all the same is unpacked, in pieces of a few kilobytes: whoever reads an answer limits what comes of it.
+            .default_headers(HeaderMap::from_iter([(
+                header::ACCEPT_ENCODING,
+                HeaderValue::from_static("identity"),
+            )]))
             // A connection of HTTP/2 has room for some hundred streams, and a call would wait behind those that only listen.
             .http1_only()
             .redirect(settings.redirects.policy());

@@ -409,7 +409,9 @@ async fn a_request_carries_no_headers_but_its_own() {
         .filter_map(|line| line.split_once(':'));
     let mut names: Vec<&str> = names.map(|(name, _)| name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["accept", "host", "user-agent"], "{request}");
+    let expected = ["accept", "accept-encoding", "host", "user-agent"];
+    assert_eq!(names, expected, "{request}");
+    assert!(request.contains("accept-encoding: identity"), "{request}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Response, Url};
 use shoal_outbound::{Client, Named, Outbound};
 use shoal_ports::Caller;
@@ -61,11 +61,6 @@ impl Endpoint {
             let all = self.http.headers(client, sent.caller).await;
             let mut all = all.map_err(Unanswered::NoToken)?;
             let token = all.get(header::AUTHORIZATION).cloned();
-            // Without this, a server may compress as it likes (RFC 9110, 12.5.3), and nothing here unpacks that.
-            all.insert(
-                header::ACCEPT_ENCODING,
-                HeaderValue::from_static("identity"),
-            );
             // What the protocol says is not the operator's to change.
             for (name, value) in &sent.headers {
                 all.insert(name, value.clone());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
-use http::{HeaderValue, Response, header};
+use http::{HeaderMap, HeaderValue, Response, header};
 use reqwest::{Client, Url};
 
 use super::{BodyError, Exchange, Outgoing, Reply, SendError};
@@ -50,6 +50,11 @@ impl RemoteExchange {
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_idle_timeout(POOL_IDLE)
             .tcp_keepalive(TCP_KEEP_ALIVE)
+            // A proxy that compresses a stream may hold its events back.
+            .default_headers(HeaderMap::from_iter([(
+                header::ACCEPT_ENCODING,
+                HeaderValue::from_static("identity"),
+            )]))
             // A redirect could carry the token elsewhere.
             .redirect(reqwest::redirect::Policy::none())
             .build()
