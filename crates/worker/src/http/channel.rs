@@ -23,8 +23,8 @@ use super::tools::Tools;
 use crate::http_client::{NoToken, Unanswered};
 use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, RequestOutcome};
 
-/// The longest session id that is sent back.
-const LONGEST_SESSION: usize = 1024;
+/// Bytes of the longest session id that is sent back: servers take no longer head by default.
+const LONGEST_SESSION: usize = 8192;
 /// Notifications and answers that are on their way to the server at once.
 const TELLING: u32 = 64;
 /// What is said of a session that the server does not know any more.
@@ -355,13 +355,12 @@ impl Channel {
         };
         match refusal::read(answer, refused).await {
             Refusal::Outcome(outcome) => return outcome,
-            // Of what is no call, nothing is sent again.
-            Refusal::PerhapsForgotten(otherwise) if refused.is_call => {
+            Refusal::PerhapsForgotten(otherwise) => {
                 if !self.is_forgotten().await {
                     return otherwise;
                 }
             }
-            Refusal::Forgotten | Refusal::PerhapsForgotten(_) => {}
+            Refusal::Forgotten => {}
         }
         self.is_of_no_use(FORGOTTEN);
         RequestOutcome::Lost {

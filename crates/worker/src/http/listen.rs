@@ -62,7 +62,11 @@ impl Channel {
                 }
                 Ok(answer) if may_pass(answer.status()) => {}
                 // Some servers have nothing at all for this method, and the session has just been opened.
-                Ok(answer) if opened.is_some() && answer.status() == StatusCode::NOT_FOUND => {
+                Ok(answer)
+                    if opened.is_some()
+                        && [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST]
+                            .contains(&answer.status()) =>
+                {
                     return;
                 }
                 Ok(answer) => {

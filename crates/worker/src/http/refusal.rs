@@ -19,7 +19,8 @@ const BODY: usize = 64 * 1024;
 pub(super) enum Refusal {
     /// The server has forgotten the session, and has not executed anything.
     Forgotten,
-    /// The server has, if it says the same of whatever else is sent in the session. Otherwise the request has ended so.
+    /// The server has, if it says the same of whatever else is sent in the session: some have 404 for a method that they do not know. Otherwise the
+    /// request has ended so.
     PerhapsForgotten(RequestOutcome),
     /// The request has ended.
     Outcome(RequestOutcome),
@@ -74,7 +75,10 @@ fn judge(
     }
     if in_session && status == StatusCode::NOT_FOUND && !is_answer {
         let reason = format!("the server answered {status}, and still knows the session");
-        return Refusal::PerhapsForgotten(may_have_run(reason));
+        return Refusal::PerhapsForgotten(match is_call {
+            true => may_have_run(reason),
+            false => RequestOutcome::Rejected(RpcError::internal(reason)),
+        });
     }
     if let Some(error) = own.clone().filter(|_| is_answer) {
         return Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error)));

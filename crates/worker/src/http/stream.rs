@@ -2,15 +2,23 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use shoal_outbound::Broken;
 use shoal_protocol::{SseEvent, SseParser};
 
+const EVENT_STREAM: &[u8] = b"text/event-stream";
+
 /// Whether the answer is an event stream.
 pub(super) fn is_event_stream(answer: &Response) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+    let begins = |kind: &HeaderValue| {
+        kind.as_bytes()
+            .get(..EVENT_STREAM.len())
+            .map(<[u8]>::to_ascii_lowercase)
+    };
+    kind.and_then(begins).as_deref() == Some(EVENT_STREAM)
 }
 
 /// The events of an answer.

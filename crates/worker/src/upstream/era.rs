@@ -329,7 +329,13 @@ fn unsupported(offered: &[String]) -> StartError {
     }
 }
 
+/// The revision ahead of the first one that was published. The TypeScript SDK still takes it.
+const BEFORE_ALL: &str = "2024-10-07";
+
 fn legacy(version: &str) -> Option<Revision> {
+    if version == BEFORE_ALL {
+        return Some(Revision::V2024_11_05);
+    }
     let revision: Revision = version.parse().ok()?;
     (revision.era() == Era::Legacy).then_some(revision)
 }
