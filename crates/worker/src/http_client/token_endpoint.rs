@@ -55,7 +55,8 @@ pub(super) struct Asked<'a> {
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
-    token_type: String,
+    /// Some endpoints leave out that it is `Bearer`, as all that Shoal asks for is.
+    token_type: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     expires_in: Option<Duration>,
 }
@@ -119,8 +120,10 @@ pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Tok
 
 impl Granted {
     fn into_token(self) -> Result<Token, NoToken> {
-        if !self.token_type.eq_ignore_ascii_case("bearer") {
-            let kind = shown(&self.token_type, SHOWN);
+        if let Some(other) = &self.token_type
+            && !other.eq_ignore_ascii_case("bearer")
+        {
+            let kind = shown(other, SHOWN);
             let why = format!(
                 "the token endpoint granted a token of the type {kind}, which is not Bearer"
             );
@@ -200,4 +203,23 @@ fn refused(status: StatusCode, body: &Bytes, asked: &Asked<'_>) -> NoToken {
         return NoToken::Away(format!("the token endpoint answered {told}"));
     }
     NoToken::Refused(format!("the token endpoint {}: {told}", asked.refusal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Granted;
+
+    #[test]
+    fn a_token_is_a_bearer_token_unless_the_endpoint_says_otherwise() {
+        for (granted, is_taken) in [
+            (r#"{"access_token":"x"}"#, true),
+            (r#"{"access_token":"x","token_type":null}"#, true),
+            (r#"{"access_token":"x","token_type":"bearer"}"#, true),
+            (r#"{"access_token":"x","token_type":"DPoP"}"#, false),
+            (r#"{"access_token":"","token_type":"Bearer"}"#, false),
+        ] {
+            let read: Granted = serde_json::from_str(granted).unwrap();
+            assert_eq!(read.into_token().is_ok(), is_taken, "{granted}");
+        }
+    }
 }
