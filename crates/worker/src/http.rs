@@ -184,7 +184,7 @@ impl HttpBackend {
             sessions: self.sessions.clone(),
             owner: owner.clone(),
         });
-        match self.sessions.hold(&owner, &call.caller, context).await {
+        match self.sessions.hold(&owner, call, context).await {
             Ok(hold) => {
                 if matches!(owner, SessionOwner::Session(_)) {
                     let watched = &self.server.launcher.subscriptions;

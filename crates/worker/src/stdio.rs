@@ -13,8 +13,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_ports::{Call, CallFailure, CallOutcome, FailureKey, ResourceUpdated, SessionId};
-use shoal_protocol::{ClientCapability, Era, Method, RpcError, declares};
+use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated, SessionId};
+use shoal_protocol::{ClientCapability, Era, RpcError, declares};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ use self::placement::Want;
 use self::pool::{Lease, PoolOpening, ProcessPool};
 use crate::upstream::{
     Binding, Connection, Launcher, NeverWritten, Server, SessionOwner, Sessions, StartError,
-    Subscriptions, Transport, carry,
+    Subscriptions, Transport, carry, failure_key,
 };
 use crate::{Backend, BackendState, CallContext};
 
@@ -151,12 +151,15 @@ impl StdioBackend {
     ) -> Result<CallOutcome, CallFailure> {
         let owner = SessionOwner::Session(session);
         loop {
-            let hold = match sessions.hold(&owner, &call.caller, context).await {
+            let hold = match sessions.hold(&owner, call, context).await {
                 Ok(hold) => hold,
                 Err(not_held) => return not_held.into(),
             };
             match carry(&hold.connection.link, call, context, None).await {
-                Ok(outcome) => return Ok(outcome),
+                Ok(outcome) => {
+                    hold.ended(&outcome);
+                    return Ok(outcome);
+                }
                 Err(never_written) => {
                     self.may_go_on(&hold.connection, never_written, context)
                         .await?;
@@ -190,9 +193,7 @@ impl StdioBackend {
         call: &Call,
         context: &CallContext,
     ) -> Result<Lease, CallFailure> {
-        let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
-        let tool = tool.flatten().and_then(|name| name.string());
-        let key = FailureKey::of(&call.caller, &call.method, tool.as_deref());
+        let key = failure_key(call);
         let want = Want {
             alone: self.is_askable(call),
             apart: None,

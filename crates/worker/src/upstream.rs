@@ -58,7 +58,7 @@ pub(crate) use self::pending::{Origin, Quarantine, RequestOutcome};
 pub(crate) use self::restart_delay::{RestartDelay, SHORT_PAUSE, STABLE};
 pub(crate) use self::router::quote;
 pub(crate) use self::server::Server;
-pub(crate) use self::sessions::{SessionOwner, Sessions};
+pub(crate) use self::sessions::{SessionOwner, Sessions, failure_key};
 pub use self::settings::EraChoice;
 pub(crate) use self::settings::Settings;
 pub(crate) use self::subscriptions::{Subscriptions, catch_up};

@@ -1,5 +1,7 @@
 //! A connection for each legacy session, or for each principal, or for a single call.
 
+mod blame;
+
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,12 +9,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use shoal_ports::{CallFailure, CallId, CallOutcome, Caller, Principal, SessionId};
-use shoal_protocol::RpcError;
-use tokio::sync::Notify;
+use shoal_ports::{
+    Call, CallFailure, CallId, CallOutcome, Caller, FailureKey, Principal, SessionId,
+};
+use shoal_protocol::{Method, RpcError};
+use tokio::sync::{MutexGuard, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::blame::Blame;
 use super::binding::{Binding, extensions_of};
 use super::connection::Connection;
 use super::error::{Denied, StartError};
@@ -73,6 +78,7 @@ struct PooledSession {
     /// Whose session it is.
     principal: Principal,
     usage: Mutex<Usage>,
+    blame: Mutex<Blame>,
     /// Held while the connection is opened, so that it is opened once.
     connection: tokio::sync::Mutex<SessionConnection>,
     over: CancellationToken,
@@ -91,13 +97,30 @@ struct SessionConnection {
     restart_delay: RestartDelay,
     /// Before this, a connection that failed is not opened again.
     not_before: Instant,
+    /// Whether that is since it could not be opened: then no call can have been the reason.
+    was_not_opened: bool,
 }
 
 /// A call's lease of its owner's connection. Idleness begins when it is dropped.
 pub(crate) struct SessionLease {
     /// The connection.
     pub(crate) connection: Arc<Connection>,
-    _usage: UsageGuard,
+    key: FailureKey,
+    usage: UsageGuard,
+}
+
+impl SessionLease {
+    /// Takes note of how the call ended.
+    pub(crate) fn ended(&self, outcome: &CallOutcome) {
+        self.usage.session.blame.lock().note(&self.key, outcome);
+    }
+}
+
+/// What is held against a call that ends its server: against the tool, for this caller.
+pub(crate) fn failure_key(call: &Call) -> FailureKey {
+    let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
+    let tool = tool.flatten().and_then(|name| name.string());
+    FailureKey::of(&call.caller, &call.method, tool.as_deref())
 }
 
 struct UsageGuard {
@@ -148,9 +171,10 @@ impl Sessions {
     pub(crate) async fn hold(
         self: &Arc<Self>,
         owner: &SessionOwner,
-        caller: &Arc<Caller>,
+        call: &Call,
         context: &CallContext,
     ) -> Result<SessionLease, NotHeld> {
+        let (caller, key) = (&call.caller, failure_key(call));
         let cancelled = context.cancelled();
         let guard = match self.enter(owner, &caller.principal) {
             Some(guard) => guard,
@@ -162,7 +186,7 @@ impl Sessions {
         let session = guard.session.clone();
         let connection = tokio::select! {
             biased;
-            connection = self.connection_of(&session, owner, caller) => connection?,
+            connection = self.connection_of(&session, owner, caller, &key) => connection?,
             () = cancelled.cancelled() => {
                 return Err(CallFailure::not_executed("the session's connection was not ready in time").into());
             }
@@ -170,7 +194,8 @@ impl Sessions {
         };
         Ok(SessionLease {
             connection,
-            _usage: guard,
+            key,
+            usage: guard,
         })
     }
 
@@ -262,38 +287,53 @@ impl Sessions {
         }
     }
 
+    /// The connection, or the right to open one, once a call of this kind may have it.
+    async fn turn<'a>(
+        &self,
+        session: &'a PooledSession,
+        key: &FailureKey,
+    ) -> Result<MutexGuard<'a, SessionConnection>, CallFailure> {
+        loop {
+            let mut opened = session.connection.lock().await;
+            if let Some(connection) = opened
+                .connection
+                .take_if(|connection| !connection.is_alive())
+            {
+                // One that its server has merely forgotten is opened again at once.
+                if let Some(reason) = connection.link.pending.ended() {
+                    tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
+                    opened.failed();
+                }
+            }
+            let waits = opened.was_not_opened || session.blame.lock().may_be_on(key);
+            let pause = opened.not_before.saturating_duration_since(Instant::now());
+            if !waits || pause.is_zero() {
+                return Ok(opened);
+            }
+            if pause > self.launcher.settings.waits_to_reopen {
+                return Err(CallFailure::not_executed(
+                    "the session's connection failed and is opened again soon",
+                ));
+            }
+            // Others need not wait for this one.
+            let not_before = opened.not_before;
+            drop(opened);
+            tokio::time::sleep_until(not_before).await;
+        }
+    }
+
     async fn connection_of(
         &self,
         session: &PooledSession,
         owner: &SessionOwner,
         caller: &Arc<Caller>,
+        key: &FailureKey,
     ) -> Result<Arc<Connection>, NotHeld> {
-        let mut opened = session.connection.lock().await;
-        if let Some(connection) = opened
-            .connection
-            .take_if(|connection| !connection.is_alive())
-        {
-            // One that its server has merely forgotten is opened again at once.
-            if let Some(reason) = connection.link.pending.ended() {
-                tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
-                opened.failed();
-            }
-        }
+        let mut opened = self.turn(session, key).await?;
         if let Some(connection) = &opened.connection {
             return Ok(connection.clone());
         }
-        let pause = opened.not_before.saturating_duration_since(Instant::now());
-        if pause <= self.launcher.settings.waits_to_reopen {
-            tokio::time::sleep_until(opened.not_before).await;
-        }
-        let now = Instant::now();
-        if now < opened.not_before {
-            return Err(CallFailure::not_executed(
-                "the session's connection failed and is opened again soon",
-            )
-            .into());
-        }
-        opened.began = now;
+        opened.began = Instant::now();
         let binding = match owner {
             SessionOwner::Session(_) | SessionOwner::Call(_) => Binding::session_of(caller),
             SessionOwner::Principal(..) => self.launcher.settings.shared.for_principal_of(caller),
@@ -303,6 +343,7 @@ impl Sessions {
         self.freed.notify_waiters();
         match launched {
             Ok(connection) => {
+                opened.was_not_opened = false;
                 opened.connection = Some(connection.clone());
                 Ok(connection)
             }
@@ -310,6 +351,7 @@ impl Sessions {
                 Err(NotHeld::Denied(error))
             }
             Err(error) => {
+                opened.was_not_opened = true;
                 opened.failed();
                 Err(self.not_opened(&error).into())
             }
@@ -398,11 +440,13 @@ impl PooledSession {
                 last: now,
                 starts: true,
             }),
+            blame: Mutex::default(),
             connection: tokio::sync::Mutex::new(SessionConnection {
                 connection: None,
                 began: now,
                 restart_delay: RestartDelay::of(&launcher.settings),
                 not_before: now,
+                was_not_opened: false,
             }),
             over: CancellationToken::new(),
         }

@@ -266,3 +266,26 @@ async fn a_server_sees_only_the_environment_that_is_meant_for_it() {
     assert!(seen.contains("TOKEN=given") && seen.contains("PATH="));
     assert!(seen.contains("CARGO_PKG_NAME=shoal-worker") && !seen.contains("CARGO_MANIFEST_DIR"));
 }
+
+#[tokio::test]
+async fn a_tool_that_ends_its_sessions_process_keeps_no_other_tool_from_the_next_one() {
+    let mut config = fixture("legacy.py", &[]);
+    config.isolation = Isolation::Session;
+    config.restart_delay = Duration::from_secs(60).into();
+    config.max_restart_delay = Duration::from_secs(60).into();
+    let running = TestBackend::start(config).await;
+    let client = Client::named("a");
+    let pid = || async { text(&running.call(&client, "pid", json!({})).await) };
+    let first = pid().await;
+    let outcome = running.call(&client, "die", json!({})).await;
+    assert!(matches!(
+        failure(outcome),
+        CallFailure::OutcomeUnknown { .. }
+    ));
+    let second = pid().await;
+    assert_ne!(first, second);
+    // It waits, also where a process is there.
+    let outcome = running.call(&client, "die", json!({})).await;
+    assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
+    assert_eq!(pid().await, second);
+}
