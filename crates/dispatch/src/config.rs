@@ -130,8 +130,8 @@ pub enum Affinity {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Arguments")]
 pub enum ArgumentPolicy {
-    /// The server decides on strings in place of other values and on members that the schema does not have: it gets them as
-    /// they are. Shoal refuses everything else that does not match.
+    /// The server decides on strings in place of other values, on numbers in place of strings that an `enum` names, and on members that the
+    /// schema does not have: it gets them as they are. Shoal refuses everything else that does not match.
     #[default]
     Pass,
     /// Shoal reads such strings as JSON and leaves out such members if the arguments match then. If not, `pass` applies.

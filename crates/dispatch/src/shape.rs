@@ -1,5 +1,7 @@
 //! The shape of a result for the era of its caller, spliced into the backend's own text.
 
+mod legacy;
+
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -77,7 +79,7 @@ impl Shaping {
         match (revision.era(), outcome) {
             (Era::Legacy, CallOutcome::Result(result)) => CallOutcome::Result(match typed {
                 Typed::No => result,
-                Typed::Perhaps => result.without("resultType"),
+                Typed::Perhaps => legacy::result(method, result),
             }),
             (Era::Modern, CallOutcome::Result(result)) => {
                 let hint = matches!(method, Method::ResourcesRead).then_some(&self.read);

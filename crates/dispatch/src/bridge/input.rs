@@ -68,7 +68,9 @@ impl InputRequired {
         if !method.may_require_input() {
             return Err(broken(&format!("is not allowed for {method}")));
         }
-        let requests = match object.get("inputRequests") {
+        // Some serializers write what is not there as null.
+        let member = |name: &str| object.get(name).filter(|value| !value.is_null());
+        let requests = match member("inputRequests") {
             None => Vec::new(),
             Some(requests) => RawObject::of(&requests)
                 .and_then(|requests| {
@@ -79,7 +81,7 @@ impl InputRequired {
                 })
                 .ok_or_else(|| broken("has malformed inputRequests"))?,
         };
-        let state = match object.get("requestState") {
+        let state = match member("requestState") {
             None => None,
             Some(state) => Some(
                 state

@@ -7,7 +7,7 @@ use serde_json::Value;
 use shoal_protocol::RawJson;
 
 use super::budget::{Budget, within};
-use super::lenient::{corrected, corrections, is_forgivable};
+use super::lenient::{are_forgivable, corrected, corrections};
 use super::metered::MeteredNode;
 use super::schema::{self, Compiled, SchemaError, bounded};
 use crate::config::ArgumentPolicy;
@@ -116,7 +116,7 @@ impl Checker {
 
     /// Whether all that is wrong is what many servers forgive.
     fn is_forgivable(&self, arguments: &Value, budget: Budget) -> bool {
-        let all = |mut errors: Errors<'_, '_>| Iterator::all(&mut errors, |it| is_forgivable(&it));
+        let all = |errors: Errors<'_, '_>| are_forgivable(&errors.collect::<Vec<_>>());
         self.errors(arguments, budget, all) == Some(true)
     }
 

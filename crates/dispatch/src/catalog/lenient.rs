@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::Value;
 use shoal_protocol::{RawJson, RawObject, nesting_within};
 
 /// Deeper texts stay strings.
@@ -18,13 +19,44 @@ pub(super) enum Correction {
     LeaveOut(String),
 }
 
+/// Whether all errors are ones that servers often forgive.
+pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
+    let is_of_other_kind = |error: &ValidationError<'_>| {
+        let at = error.instance_path();
+        let mut there = errors.iter().filter(|other| other.instance_path() == at);
+        error.instance().is_number() && there.any(names_other_kind)
+    };
+    errors.iter().all(|error| match error.kind() {
+        // The number is one of the texts.
+        Kind::Type { .. } if is_of_other_kind(error) => true,
+        _ => is_forgivable(error),
+    })
+}
+
 /// Whether the error is one that servers often forgive.
-pub(super) fn is_forgivable(error: &ValidationError<'_>) -> bool {
+fn is_forgivable(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             error.instance().is_string()
         }
         Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => true,
+        _ => names_other_kind(error),
+    }
+}
+
+/// Whether an `enum` or `const` names numbers, `true`, `false` or `null` where a string came, or strings where a number came.
+fn names_other_kind(error: &ValidationError<'_>) -> bool {
+    let sent = error.instance();
+    let is_other = |named: &Value| match named {
+        Value::String(_) => sent.is_number(),
+        Value::Number(_) | Value::Bool(_) | Value::Null => sent.is_string(),
+        _ => false,
+    };
+    match error.kind() {
+        Kind::Enum { options } => options
+            .as_array()
+            .is_some_and(|all| all.iter().any(is_other)),
+        Kind::Constant { expected_value } => is_other(expected_value),
         _ => false,
     }
 }
@@ -113,6 +145,9 @@ mod tests {
                 "maybe": { "anyOf": [{ "type": "array" }, { "type": "null" }] },
                 "deep": { "type": "object", "properties": { "n": { "type": "number" } } },
                 "text": { "type": "string", "maxLength": 3 },
+                "level": { "type": "integer", "enum": [1, 2] },
+                "size": { "type": "string", "enum": ["1", "2"] },
+                "on": { "const": true },
             },
         });
         Checker::of(&schema).unwrap()
@@ -129,6 +164,13 @@ mod tests {
             (r#"{"count":"one"}"#, true),
             (r#"{"count":1,"sessionId":"x","action":7}"#, true),
             (r#"{"count":1,"maybe":"[1]","deep":{"n":"2"}}"#, true),
+            (r#"{"count":1,"level":"2"}"#, true),
+            (r#"{"count":1,"level":"3"}"#, true),
+            (r#"{"count":1,"size":2}"#, true),
+            (r#"{"count":1,"on":"true"}"#, true),
+            (r#"{"count":1,"level":3}"#, false),
+            (r#"{"count":1,"size":"3"}"#, false),
+            (r#"{"count":1,"size":true}"#, false),
             (r#"{"count":true}"#, false),
             (r#"{"count":1.5}"#, false),
             (r#"{"sessionId":"x"}"#, false),
@@ -161,6 +203,8 @@ mod tests {
                 r#"{"count":1,"maybe":"null"}"#,
                 r#"{"count":1,"maybe":null}"#,
             ),
+            (r#"{"count":1,"level":"2"}"#, r#"{"count":1,"level":2}"#),
+            (r#"{"count":1,"on":"true"}"#, r#"{"count":1,"on":true}"#),
         ] {
             assert_eq!(coerced(text).as_deref(), Some(expected), "{text}");
         }
