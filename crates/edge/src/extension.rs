@@ -1,7 +1,8 @@
 //! Notifications of extensions, which go to the server that declares the extension.
 
+use bytes::Bytes;
 use shoal_ports::CallId;
-use shoal_protocol::{Body, Message, Notification, Request, RequestId};
+use shoal_protocol::{Body, Message, Notification, Request, RequestId, RpcError, error_response};
 
 /// The call that carries a notification of an extension: it ends when the server has it. `None` for any other notification.
 pub(crate) fn as_request(said: Notification) -> Option<Request> {
@@ -22,5 +23,43 @@ pub(crate) fn carried(body: Body) -> (Body, bool) {
             None => (Body::Single(Message::Notification(said)), false),
         },
         body => (body, false),
+    }
+}
+
+/// The refusal of a request by the name of a notification, which has no answer: servers of the official SDKs know no such method.
+pub(crate) fn refusal(body: &Body) -> Option<Bytes> {
+    match body {
+        Body::Single(Message::Request(Request { id, method, .. }))
+            if method.is_notification() && method.may_be_of_extension() =>
+        {
+            let unknown = RpcError::method_not_found(method.as_str());
+            Some(error_response(id, &unknown))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use shoal_protocol::Body;
+
+    #[test]
+    fn a_request_by_the_name_of_a_notification_is_refused() {
+        let refused = |text: &'static str| {
+            super::refusal(&Body::parse(&Bytes::from_static(text.as_bytes()), 8).unwrap())
+        };
+        let refusal = refused(r#"{"jsonrpc":"2.0","id":5,"method":"notifications/odd"}"#).unwrap();
+        let told = std::str::from_utf8(&refusal).unwrap();
+        assert!(
+            told.contains("-32601") && told.contains(r#""id":5"#),
+            "{told}"
+        );
+        for served in [
+            r#"{"jsonrpc":"2.0","method":"notifications/odd"}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"skills/list"}"#,
+        ] {
+            assert!(refused(served).is_none(), "{served}");
+        }
     }
 }

@@ -267,6 +267,12 @@ async fn deliver(
     mut permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
+    if let Some(refusal) = extension::refusal(&body) {
+        if let Some(record) = &permit.record {
+            record.answered(&refusal);
+        }
+        return Ok(answer::json(StatusCode::OK, refusal));
+    }
     let (body, told) = extension::carried(body);
     let whole = (form == AnswerForm::Json)
         .then(|| Whole::new(visit, session.clone(), matches!(body, Body::Batch(_))));

@@ -40,7 +40,8 @@ pub(super) fn request(
     let method = request.method.as_str();
     expect_plain("Mcp-Method", sent(headers, &names::METHOD), method)?;
     let of_task = offers_tasks && request.method.is_of_task();
-    if !of_task && !request.method.is_request_of(revision) {
+    let is_known = of_task || request.method.is_request_of(revision);
+    if !is_known || request.method.is_notification() {
         return Err(RpcError::method_not_found(method));
     }
     let params = request.params.as_ref();
