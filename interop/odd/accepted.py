@@ -1,9 +1,42 @@
 """What may be worse through Shoal than directly, and why."""
 
-ACCEPTED: dict[str, str] = {
-    "id-zero": "it answers every request with the id 0, so no client gets further than initialize",
-    "tools-error": "Shoal finds the server of a call by the list of tools, which this server refuses",
-    "slow-start": "a session's process starts with the session's first call, and not when its client connects",
+from dataclasses import dataclass
+
+BY_LISTS = "Shoal finds the server of a call by its lists, and this one is refused or has no such entry"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What may be worse."""
+
+    steps: frozenset[str]
+    reason: str
+
+
+def accepted(steps: str, reason: str) -> Accepted:
+    return Accepted(frozenset(steps.split()), reason)
+
+
+ACCEPTED: dict[str, Accepted] = {
+    "id-zero": accepted("connect", "it answers every request with the id 0, so no client gets further than initialize"),
+    "tools-error": accepted("call", BY_LISTS),
+    "tools-none": accepted("call", BY_LISTS),
+    **{
+        name: accepted("get", BY_LISTS)
+        for name in (
+            "codes-of-legacy error-code-text error-text error-without-id error-without-message prompts-array prompts-error prompts-member-missing "
+            "prompts-not-allowed prompts-null status-of-errors unknown-is-page"
+        ).split()
+    },
+    "asks-with-state-object": accepted("call", "a `requestState` is a text by the specification, and Shoal seals it as one"),
+    "content-type-missing": accepted("call", "the Python SDK's client takes it in the modern era only"),
+    "output-without-type": accepted("call", "directly the client has no list and so no schema to check results by"),
+    "slow-start": accepted("tools read get call", "a session's process starts with the session's first call: if it started when the client connects, clients that "
+    "call nothing would take the few processes from sessions that keep their state in one"),
+    "structured-array": accepted("call", "earlier revisions have objects alone, so legacy clients get the content without it"),
+    "structured-nan": accepted("call", "NaN is not JSON; one of the SDKs reads it"),
+    "tool-name-empty": accepted("tools", "rules, quotas and metrics name tools"),
+    "tool-name-long": accepted("tools", "the specification has 128 characters at most, and rules, quotas and metrics keep the name"),
 }
 """By the oddity of a server."""
 

@@ -327,6 +327,9 @@ ROWS: dict[str, Row] = {
     # Notifications and answers that nobody waits for.
     "notification-unknown": one(notice("notifications/odd", {"x": 1})),
     "notification-foreign": one(notice("$/setTrace", {"value": "off"})),
+    "notification-with-id": one(message("notifications/odd", {"x": 1}, id=5)),
+    "notification-known-with-id": one(message("notifications/roots/list_changed", id=5)),
+    "notification-cancelled-with-id": one(message("notifications/cancelled", {"requestId": 4711}, id=5)),
     "notification-cancelled-unknown": one(notice("notifications/cancelled", {"requestId": 4711})),
     "notification-cancelled-bare": one(notice("notifications/cancelled", {})),
     "notification-progress-unknown": one(notice("notifications/progress", {"progressToken": "x", "progress": 1})),
@@ -390,6 +393,7 @@ ROWS: dict[str, Row] = {
     "modern-batch": Row((post([call()], mcp_session_id=None, mcp_protocol_version=MODERN, mcp_method="tools/call", mcp_name="echo"),), opened=False),
     "modern-discover": modern(message("server/discover")),
     "modern-ping": modern(PING),
+    "modern-notification-with-id": modern(message("notifications/odd", {"x": 1}, id=5)),
     "modern-initialized": modern(notice("notifications/initialized")),
     "modern-capabilities-odd": modern(meta={"io.modelcontextprotocol/clientCapabilities": {"x": 1, "roots": {"listChanged": True}}}),
     "modern-input-responses-empty": modern(call(inputResponses={})),

@@ -1,7 +1,7 @@
 """Compares what the official Python and TypeScript SDKs' clients get from odd servers directly with what they get through Shoal.
 
-`python oracle.py --shoal PATH [--only ODDITY]… [--transport stdio|http]`. A cell fails if something is worse through Shoal than directly,
-unless accepted.py says why that is so.
+`python oracle.py --shoal PATH [--only ODDITY]… [--transport stdio|http] [--era legacy|modern]`. A cell fails if something is worse through
+Shoal than directly, unless accepted.py says why that is so. Directly, a server is driven by clients of its own era.
 """
 
 from __future__ import annotations
@@ -9,92 +9,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
+import itertools
 import logging
 import pathlib
 import re
 import sys
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
-from mcp import Client, StdioServerParameters
-
-import oddities
 from accepted import ACCEPTED
+from clients_of_sdks import Seen, TypeScript, python
+from compare import worse
+from oddities import ALL
+from oddities import rows as driven
 
 SERVER = pathlib.Path(__file__).with_name("server.py")
-TYPESCRIPT = pathlib.Path(__file__).parents[1] / "typescript" / "odd.js"
-STEP_SECONDS = 8
-START_SECONDS = 40
+START_SECONDS = 60
 WATCHED_SECONDS = 6
 MOST_READINGS = 12
 """How often the lists may be read in that time."""
-ERAS = {"legacy": "legacy", "modern": "auto"}
-AT_ONCE = 8
-
-Seen = dict[str, Any]
-"""What was got in each step; an exception where that failed."""
-
-
-async def steps(client: Client) -> Seen:
-    """What a client gets."""
-
-    async def tools() -> Any:
-        return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
-
-    async def resources() -> Any:
-        return [str(resource.uri) for resource in (await client.list_resources()).resources]
-
-    async def templates() -> Any:
-        return [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
-
-    async def prompts() -> Any:
-        return [prompt.name for prompt in (await client.list_prompts()).prompts]
-
-    async def call() -> Any:
-        result = await client.call_tool("tool1", {"text": "x"})
-        return result.model_dump(include={"content", "structured_content", "is_error"}, exclude_none=True)
-
-    seen: Seen = {}
-    for step in (tools, resources, templates, prompts, call):
-        seen[step.__name__] = await tried(step)
-    return seen
-
-
-async def tried(step: Callable[[], Awaitable[Any]]) -> Any:
-    try:
-        async with asyncio.timeout(STEP_SECONDS):
-            return await step()
-    except Exception as error:
-        return error
-
-
-async def python(words: list[str], era: str) -> Seen:
-    """A connection of the Python SDK and all its steps."""
-    target = words[0] if len(words) == 1 else StdioServerParameters(command=words[0], args=words[1:])
-    mode = ERAS[era]
-    seen: Seen = {}
-    try:
-        async with asyncio.timeout(4 * STEP_SECONDS):
-            async with Client(target, mode=mode) as client:
-                seen["connect"] = True
-                seen |= await steps(client)
-    except Exception as error:
-        seen.setdefault("connect", error)
-    return seen
-
-
-async def typescript(words: list[str], era: str) -> Seen:
-    """The same with the TypeScript SDK."""
-    async with process("node", str(TYPESCRIPT), era, str(STEP_SECONDS), *words) as client:
-        said = await client.stdout.readline()
-    steps = json.loads(said or '{"connect": {"error": "it says nothing"}}')
-    return {name: step["got"] if "got" in step else RuntimeError(step["error"]) for name, step in steps.items()}
-
-
-CLIENTS = {"python": python, "typescript": typescript}
+ERAS = ("legacy", "modern")
+SDKS = ("python", "typescript")
+AT_ONCE = 10
 
 
 @contextlib.asynccontextmanager
@@ -110,44 +48,6 @@ async def process(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
         await running.communicate()
 
 
-@contextlib.asynccontextmanager
-async def odd_server(oddity: str, transport: str, *more: str) -> AsyncIterator[list[str]]:
-    """The words after which the server is there: its URL, or the command that starts it."""
-    command = [sys.executable, "-B", str(SERVER), oddity, *more]
-    if transport == "stdio":
-        yield command
-        return
-    async with process(*command, "--http", "0") as server:
-        port = (await server.stdout.readline()).decode().strip()
-        yield [f"http://127.0.0.1:{port}/mcp"]
-
-
-async def directly(oddity: str, transport: str) -> dict[str, Seen]:
-    """What each client gets."""
-    async with odd_server(oddity, transport) as words:
-        return {name: await client(words, "legacy") for name, client in CLIENTS.items()}
-
-
-async def through_shoal(shoal: str, oddity: str, transport: str) -> dict[tuple[str, str], Seen]:
-    """What each client of each era gets, with how often the lists were read."""
-    everybody = [(name, era) for name in CLIENTS for era in ERAS]
-    with tempfile.NamedTemporaryFile() as log:
-        async with odd_server(oddity, transport, "--log", log.name) as words:
-            given = words if transport == "http" else ["--", *words]
-            serve = [shoal, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", *given]
-            async with process(*serve) as running:
-                url = await served(running)
-                if url is None:
-                    failed = RuntimeError("Shoal does not start")
-                    return {who: {"connect": failed} for who in everybody}
-                found = {(name, era): await CLIENTS[name]([url], era) for name, era in everybody}
-                if oddities.ALL[oddity].watched:
-                    await asyncio.sleep(WATCHED_SECONDS)
-                    readings = pathlib.Path(log.name).read_text().split().count("tools/list")
-                    found[everybody[0]]["quiet"] = readings <= MOST_READINGS or RuntimeError(f"{readings} readings")
-                return found
-
-
 async def served(running: asyncio.subprocess.Process) -> str | None:
     """Where Shoal serves, once it does."""
     with contextlib.suppress(TimeoutError):
@@ -158,95 +58,118 @@ async def served(running: asyncio.subprocess.Process) -> str | None:
     return None
 
 
-def worse(direct: Seen, shoal: Seen) -> list[str]:
-    """The steps that are worse through Shoal, and how."""
-    found = []
-    for step, expected in direct.items():
-        got = shoal.get(step, shoal.get("connect"))
-        if isinstance(expected, Exception):
-            continue
-        if isinstance(got, Exception):
-            found.append(f"{step}: {type(got).__name__}: {got}")
-        elif step == "tools":
-            found += [f"tools: {lost}" for lost in lost_of_tools(expected, got)]
-        elif got != expected and not (isinstance(expected, list) and set(expected) <= set(got)):
-            found.append(f"{step}: {got!r} instead of {expected!r}")
-    if isinstance(shoal.get("quiet"), Exception):
-        found.append(f"quiet: {shoal['quiet']}")
-    return found
+@dataclass(frozen=True)
+class Cell:
+    """What a client of an era got through Shoal, against what it gets directly."""
+
+    name: str
+    verdict: str
+    refused: str
+    """The steps that fail directly."""
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict.startswith("FAIL")
+
+    @property
+    def told(self) -> str:
+        word, _, why = self.verdict.partition(": ")
+        return f"{word} {self.name}{f': {why}' if why else ''}" + (f" (directly it fails in: {self.refused})" if self.refused else "")
 
 
-def lost_of_tools(direct: Seen, shoal: Seen) -> list[str]:
-    """Tools and parameters that are not there any more. Those of tools that come and go do not count."""
-    lost = []
-    for name, schema in direct.items():
-        if name not in shoal:
-            lost += [] if name.startswith("new") else [f"{name} is lost"]
-            continue
-        lost += [f"{name}: {parameter} is lost" for parameter in parameters(schema) - parameters(shoal[name])]
-        if len(shoal) < len(direct):
-            lost.append(f"{len(shoal)} tools instead of {len(direct)}")
-    return lost
+def judged(oddity: str, against: list[tuple[str, str]]) -> str:
+    """`ok`, or what is worse, and why it may be."""
+    accepted = ACCEPTED.get(oddity)
+    if accepted and against and all(step in accepted.steps for step, _ in against):
+        return f"skip: {accepted.reason}"
+    return f"FAIL: {'; '.join(f'{step}: {how}' for step, how in against)[:400]}" if against else "ok"
 
 
-def parameters(schema: Any) -> set[str]:
-    """All names of properties, wherever in the schema they stand."""
-    if isinstance(schema, list):
-        return {name for each in schema for name in parameters(each)}
-    if not isinstance(schema, dict):
-        return set()
-    own = schema.get("properties")
-    return set(own if isinstance(own, dict) else ()) | {name for each in schema.values() for name in parameters(each)}
+class Oracle:
+    """Runs rows: an oddity, over a transport, with a server of an era."""
 
+    def __init__(self, shoal: str, port: str, logs: pathlib.Path, typescript: TypeScript) -> None:
+        self._shoal = shoal
+        self._port = port
+        self._logs = logs
+        self._typescript = typescript
+        self._runs = itertools.count()
 
-async def row(shoal: str, oddity: str, transport: str) -> list[tuple[str, str, str]]:
-    """Oddity, transport, client and era with the verdict, and the steps that fail directly."""
-    direct = await directly(oddity, transport)
-    found = await through_shoal(shoal, oddity, transport)
-    cells = []
-    for (client, era), seen in found.items():
-        cell = f"{oddity}, {transport}, {client}, {era}"
-        against = worse(direct[client], seen)
-        reason = ACCEPTED.get(oddity)
-        if not against:
-            verdict = "ok"
-        elif reason:
-            verdict = f"skip: {reason}"
-        else:
-            verdict = f"FAIL: {'; '.join(against)[:400]}"
-        cells.append((cell, verdict, ", ".join(step for step, got in direct[client].items() if isinstance(got, Exception))))
-    return cells
+    async def row(self, oddity: str, transport: str, era: str) -> list[Cell]:
+        direct, through = await asyncio.gather(self._directly(oddity, transport, era), self._through(oddity, transport, era))
+        cells = []
+        for (sdk, client_era), seen in through.items():
+            verdict = judged(oddity, worse({**direct[sdk], **ALL[oddity].expected}, seen))
+            refused = ", ".join(step for step, got in direct[sdk].items() if isinstance(got, Exception))
+            cells.append(Cell(f"{oddity}, {transport}, {era} server, {sdk}, {client_era}", verdict, refused))
+        return cells
+
+    async def _client(self, sdk: str, words: list[str], era: str, oddity: str) -> Seen:
+        run = python if sdk == "python" else self._typescript.run
+        return await run(words, era, ALL[oddity].asks)
+
+    async def _directly(self, oddity: str, transport: str, era: str) -> dict[str, Seen]:
+        clients = (self._client(sdk, self._words(oddity, transport, era)[0], era, oddity) for sdk in SDKS)
+        return dict(zip(SDKS, await asyncio.gather(*clients), strict=True))
+
+    async def _through(self, oddity: str, transport: str, era: str) -> dict[tuple[str, str], Seen]:
+        words, log = self._words(oddity, transport, era)
+        everybody = list(itertools.product(SDKS, ERAS))
+        given = words if transport == "http" else ["--", *words]
+        async with process(self._shoal, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", *given) as running:
+            url = await served(running)
+            if url is None:
+                return {who: {"connect": RuntimeError("Shoal does not start")} for who in everybody}
+            found = {(sdk, client_era): await self._client(sdk, [url], client_era, oddity) for sdk, client_era in everybody}
+            if ALL[oddity].watched:
+                await asyncio.sleep(WATCHED_SECONDS)
+                readings = log.read_text().split().count("tools/list")
+                found[everybody[0]]["quiet"] = readings <= MOST_READINGS or RuntimeError(f"{readings} readings")
+            return found
+
+    def _words(self, oddity: str, transport: str, era: str) -> tuple[list[str], pathlib.Path]:
+        """The URL or the command of a server of its own, and what it writes down."""
+        run = f"run{next(self._runs)}"
+        log = self._logs / run
+        if transport == "http":
+            return [f"http://127.0.0.1:{self._port}/{run}/{oddity}/{era}/mcp"], log
+        return [sys.executable, "-B", str(SERVER), oddity, era, "--log", str(log)], log
 
 
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shoal", required=True)
-    parser.add_argument("--only", action="append", default=[], choices=sorted(oddities.ALL))
+    parser.add_argument("--only", action="append", default=[], choices=sorted(ALL))
     parser.add_argument("--transport", choices=("stdio", "http"))
+    parser.add_argument("--era", choices=ERAS)
     args = parser.parse_args()
     limit = asyncio.Semaphore(AT_ONCE)
-
-    async def limited(oddity: str, transport: str) -> list[tuple[str, str, str]]:
-        async with limit:
-            cells = await row(args.shoal, oddity, transport)
-            # What a busy machine made slow passes when it is tried again.
-            if any(verdict.startswith("FAIL") for _, verdict, _ in cells):
-                cells = await row(args.shoal, oddity, transport)
-            return cells
-
     rows = [
-        limited(oddity, transport)
-        for oddity, kind in oddities.ALL.items()
-        for transport in kind.transports
-        if (not args.only or oddity in args.only) and args.transport in (None, transport)
+        (oddity, transport, era)
+        for oddity, kind in ALL.items()
+        for transport, era in driven(kind)
+        if (not args.only or oddity in args.only) and args.transport in (None, transport) and args.era in (None, era)
     ]
-    failed = 0
-    for done in asyncio.as_completed(rows):
-        for cell, verdict, refused in await done:
-            failed += verdict.startswith("FAIL")
-            word, _, why = verdict.partition(": ")
-            said = f": {why}" if why else ""
-            print(f"{word} {cell}{said}" + (f" (directly it fails in: {refused})" if refused else ""), flush=True)
+    cells: list[Cell] = []
+    with tempfile.TemporaryDirectory() as logs:
+        async with process(sys.executable, "-B", str(SERVER), "--http", "--log", logs) as server, TypeScript() as typescript:
+            port = (await server.stdout.readline()).decode().strip()
+            oracle = Oracle(args.shoal, port, pathlib.Path(logs), typescript)
+
+            async def limited(row: tuple[str, str, str]) -> None:
+                async with limit:
+                    found = await oracle.row(*row)
+                    # What a busy machine made slow passes when it is tried again.
+                    if any(cell.failed for cell in found):
+                        found = await oracle.row(*row)
+                for cell in found:
+                    print(cell.told, flush=True)
+                cells.extend(found)
+
+            await asyncio.gather(*map(limited, rows))
+    failed = sum(cell.failed for cell in cells)
+    accepted = sum(cell.verdict.startswith("skip") for cell in cells)
+    print(f"{len({row[0] for row in rows})} oddities, {len(cells)} cells, {accepted} accepted, {failed} failed")
     return 1 if failed else 0
 
 

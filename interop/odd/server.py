@@ -1,26 +1,33 @@
-"""An MCP server with one oddity at a time, over stdio, or over HTTP with --http.
+"""MCP servers with one oddity each, over stdio, or over HTTP with --http.
 
-`python3 server.py ODDITY [--http PORT] [--log FILE]`; `--http 0` takes a free port and prints it. FILE gets one line for each message
-that arrives. Each oddity is a class in oddities.py: its name is the class's in kebab case, its docstring says what is odd.
+`python3 server.py ODDITY ERA [--log FILE]` speaks stdio. `python3 server.py --http [--log DIRECTORY]` takes a free port, prints it, and
+serves `/RUN/ODDITY/ERA/mcp`: each RUN has a server of its own. The log gets one line for each message that arrives, in FILE, or in a file
+of DIRECTORY with the name of the run. Each oddity is a class in oddities/: its name is the class's in kebab case, its docstring says what is odd.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import pathlib
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TextIO
+from typing import Any
 
-import oddities
+from oddities import ALL
+from plain import Plain, Response
+
+COMMENT_SECONDS = 1.0
 
 
 class Log:
     """Writes down the methods that arrive."""
 
-    def __init__(self, file: TextIO | None) -> None:
-        self._file = file
+    def __init__(self, path: pathlib.Path | None) -> None:
+        self._file = path.open("a") if path else None
         self._lock = threading.Lock()
 
     def note(self, what: str) -> None:
@@ -29,80 +36,112 @@ class Log:
                 print(what, file=self._file, flush=True)
 
 
-def stdio(server: oddities.Plain, log: Log) -> None:
-    sys.stdout.buffer.write(server.preamble)
+def stdio(server: Plain, log: Log) -> None:
+    lock = threading.Lock()
+
+    def write(text: bytes) -> None:
+        with lock:
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()
+
+    def serve(message: dict[str, Any]) -> None:
+        for reply in server.replies(message):
+            write(server.line(reply))
+
+    write(server.preamble)
     for line in sys.stdin.buffer:
         if not line.strip():
             continue
         message = json.loads(line)
-        log.note(message.get("method", "response"))
-        for reply in server.replies(message):
-            sys.stdout.buffer.write(server.encoded(reply) + b"\n")
-            sys.stdout.buffer.flush()
+        method = message.get("method", "response")
+        log.note(method)
+        if method in server.waits:
+            threading.Thread(target=serve, args=(message,), daemon=True).start()
+        else:
+            serve(message)
 
 
-def http(server: oddities.Plain, log: Log, port: int) -> None:
+class Servers:
+    """The servers of all runs, made when they are first asked."""
+
+    def __init__(self, logs: pathlib.Path | None) -> None:
+        self._logs = logs
+        self._lock = threading.Lock()
+        self._made: dict[str, tuple[Plain, Log]] = {}
+
+    def at(self, path: str) -> tuple[Plain, Log]:
+        run, oddity, era = path.split("/")[1:4]
+        with self._lock:
+            if run not in self._made:
+                self._made[run] = ALL[oddity](era), Log(self._logs / run if self._logs else None)
+            return self._made[run]
+
+
+def http(servers: Servers) -> None:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def say(self, status: int, body: bytes = b"", **headers: str) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name.replace("_", "-"), value)
-            self.send_header("content-length", str(len(body)))
+        def say(self, response: Response) -> None:
+            self.send_response(response.status)
+            for name, value in response.headers.items():
+                self.send_header(name, value)
+            if response.stays or not response.framed:
+                self.send_header("connection", "close")
+                self.close_connection = True
+            elif response.status != 204:
+                self.send_header("content-length", str(len(response.body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(response.body)
+            self.wfile.flush()
+            with contextlib.suppress(OSError):
+                while response.stays:
+                    time.sleep(COMMENT_SECONDS)
+                    self.wfile.write(b": \n\n")
+                    self.wfile.flush()
 
         def do_POST(self) -> None:
-            message: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            text = self.rfile.read(int(self.headers["content-length"]))
+            message: dict[str, Any] = json.loads(text)
+            server, log = servers.at(self.path)
             log.note(message.get("method", "response"))
-            replies = server.replies(message)
-            if not replies:
-                return self.say(202)
-            session = {"mcp_session_id": "one"} if message.get("method") == "initialize" else {}
-            kind = "application/json"
-            if len(replies) == 1:
-                body = server.preamble + server.encoded(replies[0], framed=False)
-            else:
-                kind = "text/event-stream"
-                # The answer ends the stream, so it comes last.
-                events = [server.encoded(reply, framed=False) for reply in reversed(replies)]
-                body = b"".join(b"event: message\ndata: " + event + b"\n\n" for event in events)
-            self.say(200, body, content_type=kind, **session)
+            self.say(server.posted(self.path, message))
 
         def do_GET(self) -> None:
+            server, log = servers.at(self.path)
             log.note("GET")
-            if server.stream is None:
-                return self.say(405)
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.wfile.write(server.stream)
-            self.close_connection = True
+            self.say(server.got())
 
         def do_DELETE(self) -> None:
-            self.say(204)
+            self.say(Response(204))
 
         def log_message(self, *_: object) -> None:
             pass
 
-    listening = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    class Listening(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 256
+
+        def handle_error(self, *_: object) -> None:
+            """Clients go away whenever they like."""
+
+    listening = Listening(("127.0.0.1", 0), Handler)
     print(listening.server_address[1], flush=True)
     listening.serve_forever()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("oddity", choices=sorted(oddities.ALL))
-    parser.add_argument("--http", type=int, metavar="PORT")
-    parser.add_argument("--log", type=argparse.FileType("a"))
+    parser.add_argument("oddity", nargs="?", choices=sorted(ALL))
+    parser.add_argument("era", nargs="?", choices=("legacy", "modern"))
+    parser.add_argument("--http", action="store_true")
+    parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
-    server = oddities.ALL[args.oddity]()
-    if args.http is None:
-        stdio(server, Log(args.log))
+    if args.http:
+        http(Servers(args.log))
+    elif args.oddity and args.era:
+        stdio(ALL[args.oddity](args.era), Log(args.log))
     else:
-        http(server, Log(args.log), args.http)
+        parser.error("name an oddity and an era, or --http")
 
 
 if __name__ == "__main__":

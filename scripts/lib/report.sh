@@ -173,10 +173,15 @@ reason() {
     esac
 }
 
-# tally NAME: how many named checks a program has printed, if it prints any
+# tally NAME: what a program has counted itself, or how many named checks it has printed, if it prints any
 tally() {
-    local log good other
+    local log counted good other
     log=$(log_of "$1")
+    counted=$(grep -E '^[0-9]+ oddities, ' "$log" | tail -n 1 || true)
+    if [[ -n $counted ]]; then
+        printf '%s, ' "$counted"
+        return
+    fi
     good=$(grep -c '^ok ' "$log" || true)
     other=$(grep -c '^skip ' "$log" || true)
     [[ $good -eq 0 ]] || printf '%s checks%s, ' "$good" "$([[ $other -eq 0 ]] || echo ", $other not applicable")"

@@ -6,6 +6,7 @@ mod callers;
 mod calls;
 mod credentials;
 mod http_sse;
+mod odd;
 mod server;
 mod sessions;
 mod streams;

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{CallOutcome, PoolCatalog};
+use shoal_ports::{CallFailure, CallOutcome, PoolCatalog};
 
-use super::harness::{Client, TestBackend, fixture, text};
+use super::harness::{Client, TestBackend, error, failure, fixture, text};
 use crate::StdioConfig;
 
 fn odd(oddity: &str) -> StdioConfig {
     let mut config = fixture("legacy.py", &[]);
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../../interop/odd/server.py");
-    config.args = ["-B", server, oddity].map(str::to_owned).to_vec();
+    config.args = ["-B", server, oddity, "legacy"].map(str::to_owned).to_vec();
     config
 }
 
@@ -106,6 +106,10 @@ async fn envelopes_are_read_as_leniently_as_by_the_sdks() {
         "array-of-one",
         "bom",
         "extra-member",
+        "id-twice",
+        "jsonrpc-twice",
+        "result-twice",
+        "version-oldest",
     ] {
         let running = TestBackend::start(odd(oddity)).await;
         let outcome = running.call(&Client::named("a"), "tool1", json!({})).await;
@@ -173,4 +177,52 @@ async fn a_start_that_makes_progress_is_waited_for() {
     config.max_restart_delay = Duration::from_secs(300).into();
     let running = TestBackend::start(config).await;
     assert_eq!(running.0.restarts(), 0);
+}
+
+/// What a call that its server makes a task of comes to.
+async fn of_task(oddity: &str) -> CallOutcome {
+    let running = TestBackend::start(odd(oddity)).await;
+    running.catalog_where(|_| true).await;
+    running.call(&Client::named("a"), "tool1", json!({})).await
+}
+
+#[tokio::test]
+async fn a_task_has_its_result_however_its_server_is_to_be_asked() {
+    for oddity in [
+        "tasks",
+        "task-ignored",
+        "task-over-at-once",
+        "task-status-only",
+        "task-id-number",
+        "task-get-unknown",
+        "task-get-wrapped",
+        "task-result-refused",
+        "task-result-working",
+    ] {
+        let outcome = of_task(oddity).await;
+        let CallOutcome::Result(result) = outcome else {
+            panic!("{oddity}: {outcome:?}")
+        };
+        let result: Value = result.read().unwrap();
+        assert_eq!(result["content"][0]["text"], "done", "{oddity}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_knows_any_more_ends_its_call() {
+    for oddity in ["task-lost", "task-lost-silently", "task-killed"] {
+        let outcome = of_task(oddity).await;
+        assert!(
+            matches!(failure(outcome), CallFailure::OutcomeUnknown { .. }),
+            "{oddity}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_followed_or_has_failed_is_an_error() {
+    for (oddity, said) in [("task-without-id", "no taskId"), ("task-fails", "it broke")] {
+        let told = error(of_task(oddity).await).message;
+        assert!(told.contains(said), "{oddity}: {told}");
+    }
 }

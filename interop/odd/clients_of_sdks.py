@@ -1,0 +1,127 @@
+"""The clients of the official Python and TypeScript SDKs, and the steps that each takes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import pathlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Self
+
+import mcp_types as types
+from mcp import Client, StdioServerParameters
+
+PROGRAM = pathlib.Path(__file__).parents[1] / "typescript" / "odd.js"
+STEP_SECONDS = 8
+WHOLE_SECONDS = 5 * STEP_SECONDS
+MODES = {"legacy": "legacy", "modern": "auto"}
+LONGEST_LINE = 1 << 26
+
+Seen = dict[str, Any]
+"""What was got in each step; an exception where that failed."""
+
+
+async def steps(client: Client, seen: Seen) -> None:
+    """What a client gets."""
+
+    async def tools() -> Any:
+        return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+
+    async def resources() -> Any:
+        return [str(resource.uri) for resource in (await client.list_resources()).resources]
+
+    async def templates() -> Any:
+        return [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
+
+    async def prompts() -> Any:
+        return [prompt.name for prompt in (await client.list_prompts()).prompts]
+
+    async def call() -> Any:
+        result = await client.call_tool("tool1", {"text": "x"})
+        return result.model_dump(mode="json", by_alias=True, include={"content", "structured_content", "is_error"}, exclude_none=True)
+
+    async def read() -> Any:
+        result = await client.read_resource("odd://one")
+        return result.model_dump(mode="json", by_alias=True, include={"contents"}, exclude_none=True)
+
+    async def get() -> Any:
+        result = await client.get_prompt("greet")
+        return result.model_dump(mode="json", by_alias=True, include={"messages"}, exclude_none=True)
+
+    for step in (tools, resources, templates, prompts, read, get, call):
+        seen[step.__name__] = await tried(step)
+
+
+async def tried(step: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            return await step()
+    except Exception as error:
+        return error
+
+
+async def answered(_context: Any, _params: Any) -> types.ElicitResult:
+    return types.ElicitResult(action="accept", content={"colour": "blue"})
+
+
+async def python(words: list[str], era: str, asks: bool) -> Seen:
+    """A connection of the Python SDK and all its steps."""
+    target = words[0] if len(words) == 1 else StdioServerParameters(command=words[0], args=words[1:])
+    seen: Seen = {}
+    try:
+        async with asyncio.timeout(WHOLE_SECONDS):
+            async with Client(target, mode=MODES[era], elicitation_callback=answered if asks else None) as client:
+                seen["connect"] = True
+                await steps(client, seen)
+    except Exception as error:
+        seen.setdefault("connect", cause(error))
+    return seen
+
+
+def cause(error: Exception) -> Exception:
+    """What is in a group."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class TypeScript:
+    """The program that has the TypeScript SDK's clients: one for all connections, since its start takes longer than they do."""
+
+    async def __aenter__(self) -> Self:
+        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Future[Seen]] = {}
+        self._program = await asyncio.create_subprocess_exec("node", str(PROGRAM), stdin=pipe, stdout=pipe, stderr=nothing, limit=LONGEST_LINE)
+        self._reader = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._reader.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            self._program.terminate()
+        await self._program.wait()
+
+    async def run(self, words: list[str], era: str, asks: bool) -> Seen:
+        number = next(self._numbers)
+        done = self._waiting[number] = asyncio.get_running_loop().create_future()
+        job = {"number": number, "era": era, "seconds": STEP_SECONDS, "words": words, "asks": asks}
+        self._program.stdin.write(json.dumps(job).encode() + b"\n")
+        try:
+            async with asyncio.timeout(2 * WHOLE_SECONDS):
+                return await done
+        except TimeoutError as error:
+            return {"connect": error}
+        finally:
+            del self._waiting[number]
+
+    async def _read(self) -> None:
+        while line := await self._program.stdout.readline():
+            said = json.loads(line)
+            seen = {name: step["got"] if "got" in step else RuntimeError(step["error"]) for name, step in said["seen"].items()}
+            if (done := self._waiting.get(said["number"])) and not done.done():
+                done.set_result(seen)
+        for done in self._waiting.values():
+            done.set_exception(RuntimeError("the program of the TypeScript SDK has ended"))

@@ -1,0 +1,33 @@
+"""What servers in the field do. A new report is a new class in one of these modules, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from plain import Plain
+
+from . import changes, contents, envelopes, events, handshakes, http, items, lists, modern, questions, results, schemas, stdio, tasks
+
+
+
+_DIAGONAL = tuple(module.__name__ for module in (contents, items, schemas))
+
+
+def _name(kind: type[Plain]) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z0-9])", "-", kind.__name__).lower()
+
+
+def _all(kind: type[Plain]) -> list[type[Plain]]:
+    return [kind] + [leaf for below in kind.__subclasses__() for leaf in _all(below)]
+
+
+ALL: dict[str, type[Plain]] = {_name(kind): kind for kind in _all(Plain) if not kind.__name__.startswith("_")}
+"""By their names in kebab case; what several share begins with `_`."""
+
+
+def rows(kind: type[Plain]) -> list[tuple[str, str]]:
+    """The transports and eras in which a server is driven: all, but for what lists and results hold, which passes through either of both."""
+    crossed = [(transport, era) for transport in kind.transports for era in kind.eras]
+    if kind.__module__ not in _DIAGONAL or len(crossed) < 4:
+        return crossed
+    return [("stdio", "legacy"), ("http", "modern")]
