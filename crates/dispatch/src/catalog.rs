@@ -40,6 +40,7 @@ pub use conflict::{Conflict, Degraded, ItemKind};
 use extensions::ExtensionPool;
 pub(crate) use keepers::{AgreedNames, Keepers, contested};
 use lists::List;
+pub(crate) use merge::Audience;
 pub(crate) use pages::Pages;
 use resource_filter::ResourceFilter;
 use resource_uri::ResourceUri;
@@ -144,17 +145,18 @@ impl Catalog {
     /// The pool to ask for a URI: the one that lists it, else the first with a template that fits, else
     /// the only one that has resources at all, whose backend may know more than it lists.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
-        let of_template =
-            || self.template_pool(|template, pool| template.matches(uri) && self.offers(pool, uri));
+        let of_template = || {
+            self.template_pool(|template, pool| template.matches(uri) && self.offers_of(pool, uri))
+        };
         let only = || match self.resource_pools.as_slice() {
-            [only] => self.offers(only, uri).then_some(only),
+            [only] => self.offers_of(only, uri).then_some(only),
             _ => None,
         };
         self.resources.get(uri).or_else(of_template).or_else(only)
     }
 
     /// Whether a resource of the pool may be had.
-    fn offers(&self, pool: &Arc<str>, uri: &str) -> bool {
+    pub(crate) fn offers_of(&self, pool: &str, uri: &str) -> bool {
         let filter = self.resource_filters.get(pool);
         filter.is_none_or(|filter| filter.admits(uri))
     }
@@ -169,6 +171,35 @@ impl Catalog {
         let mut templates = self.templates.iter();
         let found = templates.find(|(template, pool)| fits(template, pool));
         found.map(|(_, pool)| pool)
+    }
+
+    /// The pool that lists what a call names, by its name or URI alone.
+    pub(crate) fn lister(&self, method: &Method, named: &str) -> Option<&Arc<str>> {
+        match method {
+            Method::ToolsCall => Some(&self.tool(named)?.pool),
+            Method::PromptsGet => Some(&self.prompt(named)?.pool),
+            Method::ResourcesRead => self.resources.get(named),
+            _ => None,
+        }
+    }
+
+    /// About how many bytes it takes, without what it has in common with its pools.
+    pub(crate) fn bytes(&self) -> usize {
+        const EACH: usize = 256;
+        let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
+        let prompts = self.prompts.iter();
+        let prompts = prompts.map(|(name, it)| 3 * name.len() + it.name.len() + EACH);
+        let resources = self.resources.keys().map(|uri| 3 * uri.len() + EACH);
+        let templates = self.templates.iter();
+        let templates = templates.map(|(template, _)| 4 * template.as_str().len() + EACH);
+        let told = self.degraded.iter().map(|it| it.reason.len() + EACH);
+        let conflicts = self.conflicts.iter().map(|it| it.name.len() + EACH);
+        tools.sum::<usize>()
+            + prompts.sum::<usize>()
+            + resources.sum::<usize>()
+            + templates.sum::<usize>()
+            + told.sum::<usize>()
+            + conflicts.sum::<usize>()
     }
 
     /// The pages of a list method, as the caller may see them; `None` where no pool has the capability.

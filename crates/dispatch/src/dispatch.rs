@@ -37,6 +37,7 @@ impl Dispatch {
     pub fn add_worker(&self, worker: Arc<dyn Worker>) {
         let mut announcements = worker.announcement();
         let updates = worker.resource_updates();
+        let own_lists = worker.own_lists();
         let said = announcements.borrow_and_update().clone();
         let (id, pool) = (said.worker.clone(), said.pool.clone());
         match worker.here() {
@@ -50,13 +51,16 @@ impl Dispatch {
         let weak = Arc::downgrade(&self.shared);
         let forward = crate::watch::resource_updates(weak.clone(), pool.clone(), updates);
         let forward = tokio::spawn(forward);
+        let followed = worker.clone();
         let follow = tokio::spawn(async move {
             if let (true, Some(shared)) = (ready, weak.upgrade()) {
-                shared.subscriptions.restore(&pool, worker.as_ref()).await;
+                shared.subscriptions.restore(&pool, followed.as_ref()).await;
             }
-            crate::watch::announcements(weak, worker, announcements).await;
+            crate::watch::announcements(weak, followed, announcements).await;
         });
-        let tasks = [follow.abort_handle(), forward.abort_handle()];
+        let own = crate::watch::own_lists(Arc::downgrade(&self.shared), worker, own_lists);
+        let own = tokio::spawn(own);
+        let tasks = [follow, forward, own].map(|task| task.abort_handle());
         self.shared.keep(&id, tasks);
     }
 

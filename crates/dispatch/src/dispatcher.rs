@@ -1,6 +1,7 @@
 //! What edges and sessions ask of the dispatcher.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -14,6 +15,7 @@ use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Body, Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 
 use crate::access::Access;
 use crate::approval::Next;
@@ -24,6 +26,9 @@ use crate::pools::{Member, View, Wanted};
 use crate::route::unknown_resource;
 use crate::start::{Resumed, instead};
 use crate::subscriptions::Subscriptions;
+
+/// How long a subscription waits for what its server lists to the caller.
+const LISTS_WITHIN: Duration = Duration::from_secs(10);
 
 #[async_trait]
 impl Dispatcher for Dispatch {
@@ -45,7 +50,7 @@ impl Dispatcher for Dispatch {
         params: Option<&RawJson>,
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError> {
-        let view = self.shared.view();
+        let view = self.view_of_tool(caller, params);
         let headers_of = |access: &Access| {
             let headers = tool(&view, access, params)?.tool.headers.as_ref().ok();
             headers.filter(|headers| !headers.is_empty())
@@ -73,7 +78,7 @@ impl Dispatcher for Dispatch {
     }
 
     fn requires_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
-        let view = self.shared.view();
+        let view = self.view_of_tool(caller, params);
         // Hardly any tool does, and then none is looked for.
         view.catalog.requires_tasks
             && tool(&view, &Access::of(&self.shared.config, caller), params)
@@ -82,13 +87,14 @@ impl Dispatcher for Dispatch {
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
-        // Whether its caller may use it is asked when it is planned.
-        tool(&view, &Access::granted(), params)
-            .is_some_and(|offered| offered.tool.task_support != Some(TaskSupport::Forbidden))
+        // Whether its caller may use it is asked when it is planned, and whether there is one that only the caller sees.
+        tool(&view, &Access::granted(), params).map_or(!view.own.is_empty(), |offered| {
+            offered.tool.task_support != Some(TaskSupport::Forbidden)
+        })
     }
 
     fn says_may_be_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
-        let view = self.shared.view();
+        let view = self.view_of_tool(caller, params);
         let access = Access::of(&self.shared.config, caller);
         tool(&view, &access, params).is_none_or(|offered| {
             let said = offered.tool.task_support;
@@ -195,10 +201,13 @@ impl Dispatcher for Dispatch {
     }
 
     async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
-        let view = self.shared.view();
-        let access = match caller {
-            Some(caller) => Access::of(&self.shared.config, caller),
-            None => Access::granted(),
+        let (view, access) = match caller {
+            Some(caller) => (
+                self.learnt_view_of(caller, Instant::now() + LISTS_WITHIN)
+                    .await,
+                Access::of(&self.shared.config, caller),
+            ),
+            None => (self.shared.view(), Access::granted()),
         };
         let pool = view.catalog.resource(uri);
         let Some(pool) = pool.filter(|pool| access.resource(&view.catalog, uri, pool)) else {

@@ -7,7 +7,8 @@
 //! | what there is, from all pools | `catalog` |
 //! | what of that a caller may use | `access` |
 //! | what a person must agree to first | `approval` |
-//! | what is settled of a call before it starts | `plan` |
+//! | what is settled of a call before it starts | `plan`, `placing` |
+//! | lists that differ by caller | `own` |
 //! | checks, and the pool for a call | `route` |
 //! | checks that take long | `checking` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
@@ -35,7 +36,9 @@ mod gauges;
 mod handle;
 mod in_flight;
 mod now;
+mod own;
 mod picture;
+mod placing;
 mod plan;
 mod pools;
 mod rounds;

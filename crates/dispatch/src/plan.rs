@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::future::Either;
 use shoal_ports::{
     Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, EdgePlan, Planning, RequestPlan,
-    Route, WorkerId, at_once, later,
+    Route, at_once, later,
 };
 use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -19,11 +19,12 @@ use crate::audit;
 use crate::bridge::may_continue;
 use crate::checking::Check;
 use crate::dispatch::Dispatch;
-use crate::pools::{AffinityKey, View, Wanted};
+use crate::own::{BRIEFLY, Sees, may_ask_again};
+use crate::picture::not_ready;
+use crate::pools::View;
 use crate::route::{Arguments, RouteError, Routed, route};
 use crate::settling::STARTS_WITHIN;
 use crate::shape::Typed;
-use crate::start::list;
 
 /// What a plan finds.
 pub(crate) struct Found {
@@ -42,6 +43,8 @@ enum Finding {
     Check(Check, Routed),
     /// A worker is to be waited for.
     Worker(Routed),
+    /// The servers are to be asked what they list to the caller.
+    Lists,
     /// A server is being started, which may know what is called.
     Start(CallFailure),
 }
@@ -63,9 +66,13 @@ impl Dispatch {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
             let waits = view.unsettled().is_some() || view.catalog.is_empty() && view.starts();
-            return match waits {
-                false => at_once(Err(list(&view, access, &call))),
-                true => {
+            let listed = match waits {
+                false => self.list_now(&view, access, &call, 0),
+                true => None,
+            };
+            return match listed {
+                Some(listed) => at_once(Err(listed)),
+                None => {
                     let dispatch = self.clone();
                     later(async move { Err(dispatch.list_in_time(&call).await) })
                 }
@@ -77,16 +84,21 @@ impl Dispatch {
         if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
             // Nothing of it is begun before it is found again, and then the rules are asked.
             let access = Access::granted();
-            let routed = self.route(&view, &access, &call, Arguments::Trusted, params);
-            // What is unknown here will only be refused.
-            let durability = routed.map_or(Durability::Repeatable, |routed| routed.durability);
+            let own = self.view_of(&call.caller);
+            let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
+            let durability = match routed {
+                Ok(routed) => routed.durability,
+                // What is unknown here will only be refused, unless it is the caller's own.
+                Err(_) if own.own.is_empty() => Durability::Repeatable,
+                Err(_) => Durability::Journaled,
+            };
             return at_once(Ok(CallPlan {
                 call: Call { durability, ..call },
                 route: None,
                 worker: None,
             }));
         }
-        match self.find(&view, access, &call, params) {
+        match self.find(&view, access, &call, params, 0) {
             Finding::Done(found) => at_once(found.map(|found| found.into_plan(call))),
             finding => {
                 let dispatch = self.clone();
@@ -110,18 +122,9 @@ impl Dispatch {
     ) -> Result<Found, CallOutcome> {
         let finding = {
             let params = call.params.as_ref().map(RawJson::index);
-            self.find(&self.shared.view(), &access, call, params.as_ref())
+            self.find(&self.shared.view(), &access, call, params.as_ref(), 0)
         };
         self.find_in_time(access, call, finding).await
-    }
-
-    /// Another worker for a call, by the way that was found for it.
-    pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
-        if tried.len() >= self.shared.config.start_attempts.max(1) {
-            return None;
-        }
-        let (view, route) = (self.shared.view(), plan.route.as_ref()?);
-        self.place(&view, &plan.call, route, tried).ok()
     }
 
     /// What a call's caller may use.
@@ -148,7 +151,19 @@ impl Dispatch {
         access: &Access,
         call: &Call,
         params: Option<&Index<'_>>,
+        asked: usize,
     ) -> Finding {
+        let sees = self.sees(view, &call.caller, &call.method, params);
+        let view = match &sees {
+            Sees::All => view,
+            Sees::Own(own, _) => own,
+            Sees::Unknown if may_ask_again(asked) => return Finding::Lists,
+            Sees::Unknown => {
+                let why = "the server has not told what it lists to this caller".to_owned();
+                let refused = RouteError::NotReady(not_ready(why));
+                return Finding::Done(Err(refuse(view, call, refused)));
+            }
+        };
         let arguments = match self.shared.config.validate_arguments {
             true => Arguments::Checked,
             false => Arguments::Trusted,
@@ -156,8 +171,16 @@ impl Dispatch {
         match self.route(view, access, call, arguments, params) {
             Ok(routed) => self.placed(view, call, routed),
             Err(RouteError::NotReady(failure)) if view.starts() => Finding::Start(failure),
+            Err(RouteError::Answer(_)) if asked == 0 && sees.may_be_more(&call.method, params) => {
+                Finding::Lists
+            }
             Err(refused) => {
                 tell_allowed(call, access.rule());
+                let instead = match &refused {
+                    RouteError::Answer(_) => sees.instead_of_unknown(access, &call.method, params),
+                    RouteError::NotReady(_) => None,
+                };
+                let refused = instead.map_or(refused, RouteError::Answer);
                 Finding::Done(Err(refuse(view, call, refused)))
             }
         }
@@ -192,13 +215,25 @@ impl Dispatch {
     ) -> Result<Found, CallOutcome> {
         let until = call.deadline.min(Instant::now() + STARTS_WITHIN);
         let mut changes = self.shared.changes();
+        let mut asked = 0;
         loop {
             finding = match finding {
                 Finding::Done(found) => return found,
+                Finding::Lists => {
+                    asked += 1;
+                    let learnt = self.learn(&call.caller, call.deadline, BRIEFLY).await;
+                    if let Err(failure) = learnt {
+                        tell_allowed(call, access.rule());
+                        let refused = RouteError::NotReady(failure);
+                        return Err(refuse(&self.shared.view(), call, refused));
+                    }
+                    let params = call.params.as_ref().map(RawJson::index);
+                    self.find(&self.shared.view(), &access, call, params.as_ref(), asked)
+                }
                 Finding::Start(failure) => {
                     let again = {
                         let params = call.params.as_ref().map(RawJson::index);
-                        self.find(&self.shared.view(), &access, call, params.as_ref())
+                        self.find(&self.shared.view(), &access, call, params.as_ref(), asked)
                     };
                     let still = matches!(again, Finding::Start(_));
                     if still && timeout_at(until, changes.changed()).await.is_err() {
@@ -226,54 +261,10 @@ impl Dispatch {
             };
         }
     }
-
-    /// Waits for a worker, for as long as one that is away is waited for. Whoever polls this owns all of it.
-    async fn worker_in_time(&self, call: &Call, routed: Routed) -> Result<Found, CallOutcome> {
-        let patience = self.shared.config.reconnect_wait();
-        let until = (Instant::now() + patience).min(call.deadline);
-        let mut changes = self.shared.changes();
-        loop {
-            let placed = self.place(&self.shared.view(), call, &routed.route, &[]);
-            match placed {
-                Ok(worker) => return Ok(Found::of(routed, Some(worker))),
-                Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
-                Err((failure, reason)) => {
-                    tell_allowed(call, routed.route.rule);
-                    return Err(shed(&routed.route.pool, failure, reason));
-                }
-            }
-            // Either way it is looked at again.
-            let _ = timeout_at(until, changes.changed()).await;
-        }
-    }
-
-    /// The worker that is offered a call next, or why there is none.
-    fn place(
-        &self,
-        view: &View,
-        call: &Call,
-        route: &Route,
-        tried: &[WorkerId],
-    ) -> Result<Binding, (CallFailure, ShedReason)> {
-        let affinity = &view.settings.of(&route.pool).affinity;
-        let (session, principal) = (call.caller.session.as_ref(), &call.caller.principal);
-        let wanted = Wanted {
-            tool: route.tool.as_deref(),
-            key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
-            call: Some(call),
-        };
-        match view.choose(&route.pool, &wanted, tried) {
-            Ok(member) => Ok(Binding {
-                worker: member.id.clone(),
-                ledger: member.worker.ledger(),
-            }),
-            Err(failure) => Err((failure, view.shed_reason(&route.pool, &wanted))),
-        }
-    }
 }
 
 impl Found {
-    fn of(routed: Routed, worker: Option<Binding>) -> Self {
+    pub(crate) fn of(routed: Routed, worker: Option<Binding>) -> Self {
         Self {
             route: routed.route,
             durability: routed.durability,
@@ -296,7 +287,7 @@ impl Found {
 }
 
 /// A call is refused before it begins: it has no event, which would say the rule that allowed it.
-fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
+pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
         let subject = audit::Subject {
             rule: Some(&rule),
@@ -330,7 +321,7 @@ pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutco
 }
 
 /// The answer to a call that is turned away.
-fn shed(pool: &str, failure: CallFailure, reason: ShedReason) -> CallOutcome {
+pub(crate) fn shed(pool: &str, failure: CallFailure, reason: ShedReason) -> CallOutcome {
     metrics().pools.shed(pool, reason);
     CallOutcome::Failed(failure)
 }

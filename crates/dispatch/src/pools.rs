@@ -8,6 +8,7 @@ mod registry;
 mod rollout;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,18 +25,38 @@ pub(crate) use circuit::CircuitMark;
 pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
-use crate::catalog::Catalog;
+use crate::catalog::{AgreedNames, Catalog, Keepers, Pool};
 use crate::config::PoolSettings;
+use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
 /// What calls are dispatched by; immutable, replaced as a whole when a worker changes.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
+    fleet: Arc<Fleet>,
+}
+
+/// What a view has whoever looks at the catalog.
+pub(crate) struct Fleet {
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
     /// What the configuration says of the pools.
     pub(crate) settings: Arc<PoolSettings>,
+    /// Whose lists are others than those in the catalog of all.
+    pub(crate) own: OwnPools,
+    /// What the catalog of all is made of.
+    pub(crate) offered: Arc<[Pool]>,
+    /// Which pools keep the names that several offer, as the nodes have agreed.
+    agreed: Arc<AgreedNames>,
     by_id: HashMap<WorkerId, Arc<Member>, RandomState>,
     picture: Picture,
+}
+
+impl Deref for View {
+    type Target = Fleet;
+
+    fn deref(&self) -> &Fleet {
+        &self.fleet
+    }
 }
 
 /// The workers of one pool.
@@ -166,24 +187,50 @@ impl View {
         settings: Arc<PoolSettings>,
         picture: Picture,
     ) -> Self {
-        Self::new(catalog, BTreeMap::new(), settings, picture)
+        let fleet = Fleet {
+            pools: BTreeMap::new(),
+            settings,
+            own: OwnPools::default(),
+            offered: Arc::default(),
+            agreed: Arc::default(),
+            by_id: HashMap::default(),
+            picture,
+        };
+        Self::new(catalog, fleet)
     }
 
-    fn new(
-        catalog: Arc<Catalog>,
-        pools: BTreeMap<Arc<str>, PoolView>,
-        settings: Arc<PoolSettings>,
-        picture: Picture,
-    ) -> Self {
-        let members = pools.values().flat_map(PoolView::members);
-        let by_id: HashMap<_, _, _> = members.map(|m| (m.id.clone(), m.clone())).collect();
+    fn new(catalog: Arc<Catalog>, mut fleet: Fleet) -> Self {
+        let members = fleet.pools.values().flat_map(PoolView::members);
+        fleet.by_id = members.map(|m| (m.id.clone(), m.clone())).collect();
         Self {
             catalog,
-            pools,
-            settings,
-            by_id,
-            picture,
+            fleet: Arc::new(fleet),
         }
+    }
+
+    /// The same with the catalog of one caller.
+    pub(crate) fn with(&self, catalog: Arc<Catalog>) -> Self {
+        Self {
+            catalog,
+            fleet: Arc::clone(&self.fleet),
+        }
+    }
+
+    /// Which of these pools, which one caller sees, keep what several of them offer: those that have it in the catalog of all.
+    pub(crate) fn keepers_of(&self, pools: &[Pool]) -> Keepers {
+        let now = Instant::now();
+        let is_missing = |name: &str| {
+            let is_here = pools.iter().any(|pool| *pool.name == *name);
+            let until = self.picture.waits_until(name);
+            !is_here && until.is_some_and(|until| now < until)
+        };
+        Keepers::of(
+            pools,
+            &self.settings,
+            &self.catalog,
+            &self.agreed,
+            &is_missing,
+        )
     }
 
     /// A worker by its id, ready or not.

@@ -52,11 +52,12 @@ impl CacheHint {
 }
 
 impl Shaping {
-    pub(crate) fn new(server_info: &RawJson, config: &Config) -> Self {
-        // Where rules say who sees what, nobody may see a copy of somebody else's.
-        let scope = |scope| match config.policies {
-            Some(_) => CacheScope::Private,
-            None => scope,
+    /// For lists that are the same for all callers, or not.
+    pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
+        // Where rules or servers say who sees what, nobody may see a copy of somebody else's.
+        let scope = |scope| match config.policies.is_some() || !is_for_all {
+            true => CacheScope::Private,
+            false => scope,
         };
         let meta = format!(r#""_meta":{{"{SERVER_INFO}":{}}},"#, server_info.as_str());
         Self {

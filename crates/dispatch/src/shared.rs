@@ -5,17 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use shoal_ports::{Announcement, ResourceUpdated, ServerFacts, Worker, WorkerId};
+use shoal_ports::{Announcement, OwnLists, ResourceUpdated, ServerFacts, Worker, WorkerId};
 use shoal_protocol::{KeyRing, RawJson};
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
 use crate::bridge::ParkingLot;
-use crate::catalog::{AgreedNames, Catalog, Keepers};
+use crate::catalog::{AgreedNames, Audience, Catalog, Keepers};
 use crate::checking::Checking;
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
+use crate::own::OwnViews;
 use crate::picture::Picture;
 use crate::pools::{Registry, View};
 use crate::subscriptions::Subscriptions;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     newest: Arc<Mutex<[u64; 3]>>,
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) checking: Arc<Checking>,
+    /// What single callers see.
+    pub(crate) own: OwnViews,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) in_flight: Arc<InFlight>,
     view: RwLock<Arc<View>>,
@@ -52,13 +55,16 @@ impl Shared {
     pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
         // They change, unlike the rest.
         let settings = Arc::new(PoolSettings::new(std::mem::take(&mut config.pools)));
-        let catalog = Arc::new(Catalog::merge(&[], &config, &settings, Keepers::default()));
+        let (nobodys, everybody) = (Keepers::default(), Audience::Everybody);
+        let catalog = Catalog::merge(&[], &config, &settings, nobodys, everybody);
+        let catalog = Arc::new(catalog);
         let facts = ServerFacts {
             server_info: catalog.server_info.clone(),
             capabilities: RawJson::from_static("{}"),
             instructions: catalog.instructions.clone(),
             versions: NOTHING,
             headers: Arc::default(),
+            own: OwnLists::default(),
         };
         let facts = Arc::new(facts);
         let picture = Picture::new(&config);
@@ -66,6 +72,7 @@ impl Shared {
         Self {
             lot: ParkingLot::new(&config),
             checking: Checking::new(config.validation_steps),
+            own: OwnViews::default(),
             config,
             keys,
             updates: broadcast::Sender::new(UPDATES),
@@ -97,7 +104,7 @@ impl Shared {
     }
 
     /// Ties tasks to a worker: they end when it is removed.
-    pub(crate) fn keep(&self, worker: &WorkerId, tasks: [AbortHandle; 2]) {
+    pub(crate) fn keep(&self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         self.registry.lock().keep(worker, tasks);
     }
 
@@ -165,6 +172,14 @@ impl Shared {
         appears.unwrap_or_default()
     }
 
+    /// Notes who sees other lists at a worker.
+    pub(crate) fn hear_own(&self, worker: &Arc<dyn Worker>, own: OwnLists) {
+        let mut registry = self.registry.lock();
+        if registry.hear_own(worker, own) {
+            self.refresh(&mut registry);
+        }
+    }
+
     /// Replaces view and facts. Compiling happens here, under the registry's lock, never under the
     /// view's: calls go on by the old view meanwhile.
     fn refresh(&self, registry: &mut Registry) {
@@ -172,15 +187,18 @@ impl Shared {
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
         // Before the view, so that whoever sees a pool there finds its capabilities.
-        let versions = facts.versions;
+        let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {
             *known = ServerFacts {
                 versions: known.versions,
+                own: known.own.clone(),
                 ..facts
             };
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
+        // After the view, which their owners ask for what they are told of.
+        publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }
 

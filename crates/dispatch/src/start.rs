@@ -66,7 +66,7 @@ impl Dispatch {
             false => self.settled_by(call.deadline).await,
         };
         match settled {
-            Ok(()) => list(&self.shared.view(), &self.access(call), call),
+            Ok(()) => self.list_once_known(call).await,
             Err(failure) => CallOutcome::Failed(failure),
         }
     }
@@ -348,7 +348,10 @@ impl Dispatch {
         until: Instant,
     ) -> Result<RunningCall, CallFailure> {
         let route = {
-            let (view, trusted) = (self.shared.view(), Arguments::Trusted);
+            let (view, trusted) = (
+                self.learnt_view_of(&call.caller, until).await,
+                Arguments::Trusted,
+            );
             let params = call.params.as_ref().map(RawJson::index);
             match self.route(&view, &Access::granted(), &call, trusted, params.as_ref()) {
                 Ok(routed) => routed.route,
@@ -433,14 +436,14 @@ impl Dispatch {
             .as_ref()
             .and_then(|params| params.member("name"));
         let name = name.and_then(|name| name.string()).unwrap_or_default();
-        let view = self.shared.view();
+        let view = self.view_of(&call.caller);
         let offered = view.catalog.tool(&name);
         offered.map_or_else(|| "this server".into(), |offered| offered.pool.clone())
     }
 
     /// The way of a call that runs already: what it calls may have left the catalog meanwhile.
     pub(crate) fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
-        let (view, trusted) = (self.shared.view(), Arguments::Trusted);
+        let (view, trusted) = (self.view_of(&call.caller), Arguments::Trusted);
         let params = call.params.as_ref().map(RawJson::index);
         match self.route(&view, &Access::granted(), call, trusted, params.as_ref()) {
             Ok(routed) => routed.route,

@@ -1,7 +1,7 @@
 //! What an operator can see of the dispatcher.
 
 use serde::Serialize;
-use shoal_ports::WorkerLoad;
+use shoal_ports::{ListScope, WorkerLoad};
 
 use crate::catalog::{Conflict, Degraded};
 use crate::pools::{CircuitState, Member, View};
@@ -32,6 +32,10 @@ pub struct PoolStatus {
     pub lingering: bool,
     /// Whether it was removed from the configuration of its workers, which end their last calls.
     pub removed: bool,
+    /// Whose its lists are: what it serves here counts those of all callers.
+    pub lists: ListScope,
+    /// Callers whose sessions or processes have changed their lists.
+    pub own_lists: usize,
     /// Tools that it serves here.
     pub tools: usize,
     /// Prompts that it serves here.
@@ -80,6 +84,8 @@ impl Status {
                 ready: pool.ready.iter().any(|member| member.is_reachable()),
                 lingering: pool.ready.is_empty() && pool.waiting.is_empty(),
                 removed: pool.removed,
+                lists: view.own.scope(name),
+                own_lists: view.own.owners_in(name),
                 tools,
                 prompts,
                 resources,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use shoal_ports::{Announcement, ResourceUpdated, Worker};
+use shoal_ports::{Announcement, OwnLists, ResourceUpdated, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
@@ -34,6 +34,22 @@ pub(crate) async fn announcements(
         if gone {
             return;
         }
+    }
+}
+
+/// Keeps the registry up to date with who sees other lists at a worker.
+pub(crate) async fn own_lists(
+    shared: Weak<Shared>,
+    worker: Arc<dyn Worker>,
+    mut own: watch::Receiver<OwnLists>,
+) {
+    own.mark_changed();
+    while own.changed().await.is_ok() {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let now = own.borrow_and_update().clone();
+        shared.hear_own(&worker, now);
     }
 }
 

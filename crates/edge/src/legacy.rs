@@ -224,7 +224,7 @@ pub(crate) async fn hand_over(
         Err(body) => body,
     };
     let mut post = Post::new(body);
-    post.plan = plan::plan(visit, &to.session, post.delivery, &post.body);
+    post.plan = plan::plan(visit, &to, post.delivery, &post.body);
     let handed = HandedOver::of(&post);
     let delivered = match post.is_bound() {
         true => plan::deliver_bound(visit, &to, post).await?,

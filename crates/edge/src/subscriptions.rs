@@ -89,7 +89,8 @@ impl Hub {
             .iter()
             .map(|id| id.as_str().into())
             .collect();
-        let listener = Listener::new(filter, uris.clone(), tasks.clone(), max_updates);
+        let principal = caller.principal.clone();
+        let listener = Listener::new(principal, filter, uris.clone(), tasks.clone(), max_updates);
         let listener = Arc::new(listener);
         let mut listeners = self.listeners.lock();
         if !listeners.watched {
@@ -121,8 +122,8 @@ impl Hub {
         let updates = self.dispatcher.resource_updates();
         let cluster = self.bus.subscribe();
         let mut facts = self.dispatcher.facts();
-        let versions = facts.borrow_and_update().versions;
-        tokio::spawn(Arc::clone(self).hear(updates, cluster, facts, versions));
+        let known = facts.borrow_and_update().clone();
+        tokio::spawn(Arc::clone(self).hear(updates, cluster, facts, known));
     }
 
     async fn hear(
@@ -130,7 +131,7 @@ impl Hub {
         mut updates: broadcast::Receiver<ResourceUpdated>,
         mut cluster: ClusterSubscription,
         mut facts: watch::Receiver<Arc<ServerFacts>>,
-        mut versions: [u64; 3],
+        mut known: Arc<ServerFacts>,
     ) {
         loop {
             tokio::select! {
@@ -149,10 +150,8 @@ impl Hub {
                     if changed.is_err() {
                         return self.cut_all("the catalog has closed");
                     }
-                    let now = facts.borrow_and_update().versions;
-                    let changed = std::array::from_fn(|list| now[list] != versions[list]);
-                    versions = now;
-                    self.lists_changed(changed);
+                    let before = std::mem::replace(&mut known, facts.borrow_and_update().clone());
+                    self.lists_changed(&before, &known);
                 }
                 () = self.deserted.notified() => {
                     let mut listeners = self.listeners.lock();
@@ -165,9 +164,12 @@ impl Hub {
         }
     }
 
-    fn lists_changed(&self, changed: [bool; 3]) {
+    fn lists_changed(&self, before: &ServerFacts, now: &ServerFacts) {
         for listener in self.listeners.lock().all.values() {
-            listener.lists_changed(changed);
+            let [before, now] = [before, now].map(|it| it.versions_of(None, listener.principal()));
+            if before != now {
+                listener.lists_changed(std::array::from_fn(|list| before[list] != now[list]));
+            }
         }
     }
 

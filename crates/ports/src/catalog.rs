@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_protocol::{RawJson, RawObject};
 
-use crate::CallFailure;
+use crate::{CallFailure, ListOwner, ListScope, OwnLists, Principal, SessionId};
 
 /// Everything that one pool offers, as its backend described it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub struct PoolCatalog {
     pub generations: [u64; 3],
     /// The headers of clients' requests that the backend's calls are to bring along, in lower case.
     pub headers: Vec<Arc<str>>,
+    /// Whose the lists are. Where each caller has its own, the lists here are empty, and the backend answers the list methods
+    /// as calls, each with all pages in one.
+    pub lists: ListScope,
 }
 
 /// A JSON object that is `{}` where nothing was said.
@@ -64,6 +67,26 @@ pub struct ServerFacts {
     pub versions: [u64; 3],
     /// The headers of clients' requests that some pool asks for, in lower case.
     pub headers: Arc<[Arc<str>]>,
+    /// Who sees other lists.
+    pub own: OwnLists,
+}
+
+impl ServerFacts {
+    /// The [versions](Self::versions) of the lists that a caller sees.
+    pub fn versions_of(&self, session: Option<&SessionId>, principal: &Principal) -> [u64; 3] {
+        let mut versions = self.versions;
+        if self.own.is_empty() {
+            return versions;
+        }
+        let owners = ListOwner::of(session, principal);
+        for own in owners.iter().filter_map(|owner| self.own.get(owner)) {
+            for (version, own) in versions.iter_mut().zip(own) {
+                // They are hashes: a sum of two is no third one.
+                *version = version.wrapping_add(*own);
+            }
+        }
+        versions
+    }
 }
 
 /// The server's facts, with the reason why they may not name everything.

@@ -50,6 +50,7 @@ mod liveness;
 mod membership;
 mod memo;
 pub mod memory;
+mod own_lists;
 mod pattern;
 mod period;
 mod plan;
@@ -103,6 +104,7 @@ pub use limits::NodeLimits;
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
 pub use memo::Memo;
+pub use own_lists::{ListOwner, ListScope, OwnLists, changed_owners};
 pub use pattern::matches_pattern;
 pub use period::Period;
 pub use plan::{

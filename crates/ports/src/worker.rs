@@ -7,7 +7,8 @@ use shoal_protocol::{RawJson, RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    Call, CallFailure, CallId, Epoch, LedgerNumber, PoolCatalog, RunningCall, SessionId, WorkerId,
+    Call, CallFailure, CallId, Epoch, LedgerNumber, OwnLists, PoolCatalog, RunningCall, SessionId,
+    WorkerId,
 };
 
 /// A worker as the dispatcher sees it.
@@ -24,6 +25,12 @@ pub trait Worker: Send + Sync + 'static {
     /// What its backend reports of resources that this process has [subscribed](Self::subscribe) to. A receiver that is told that it has
     /// lagged is to assume that all of them have changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
+
+    /// Who sees other lists at this worker than it has announced. It answers the list methods of these callers as calls, each
+    /// with all pages in one. By default nobody.
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        watch::channel(OwnLists::default()).1
+    }
 
     /// How busy it is now.
     fn load(&self) -> WorkerLoad;

@@ -97,6 +97,11 @@ impl RawJson {
         content(self.as_bytes()).map(Cow::into_owned)
     }
 
+    /// The same without a copy, where there is nothing to unescape.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        content(self.as_bytes())
+    }
+
     /// A part of the text that is a value.
     pub(crate) fn part(&self, at: Range<usize>) -> Self {
         Self(self.0.slice(at))

@@ -78,6 +78,7 @@ async fn tell_all(
     mut facts: watch::Receiver<Arc<ServerFacts>>,
     stop: CancellationToken,
 ) {
+    let mut known = facts.borrow().clone();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -98,7 +99,12 @@ async fn tell_all(
                 if changed.is_err() {
                     return;
                 }
+                let before = std::mem::replace(&mut known, facts.borrow_and_update().clone());
                 for live in node.all_live() {
+                    let of = |facts: &ServerFacts| facts.versions_of(Some(&live.id), &live.principal);
+                    if of(&before) == of(&known) {
+                        continue;
+                    }
                     // One that nobody listens to will see the versions when somebody does.
                     // One that falls asleep sees the versions when it wakes.
                     let _ = node.tell(&live, Input::ListsChanged).await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, PoolCatalog, ResourceUpdated, SessionId, SessionState,
-    StateDoor,
+    Call, CallFailure, CallOutcome, OwnLists, PoolCatalog, ResourceUpdated, SessionId,
+    SessionState, StateDoor,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use shoal_telemetry::metrics::Transport;
@@ -26,6 +26,12 @@ pub trait Backend: Send + Sync + 'static {
 
     /// What changes of the resources that were subscribed to. A receiver that is told that it has lagged is to assume that all of them have.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
+
+    /// Who sees other lists than the catalog. It answers the list methods of these callers, and of all if the catalog says so,
+    /// with all pages in one.
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        watch::channel(OwnLists::default()).1
+    }
 
     /// Runs one call to its end. When [`CallContext::cancelled`] fires it should end soon; the runtime
     /// drops the future a little later. Whatever goes wrong becomes an outcome that tells whether

@@ -17,15 +17,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_outbound::Outbound;
-use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated, SessionId};
-use shoal_protocol::{Era, RawJson, RpcError};
+use shoal_ports::{Call, CallFailure, CallOutcome, OwnLists, ResourceUpdated, SessionId};
+use shoal_protocol::{Era, Method, RawJson, RawObject, RpcError};
 use shoal_telemetry::metrics::Transport as Network;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::channel::{Channel, Common};
 use self::endpoint::Endpoint;
-use self::presence::Presence;
+use self::presence::{Presence, Way};
 use self::tools::Tools;
 use crate::backend::Patience;
 use crate::http_client::{EqualServers, NoToken, Reachability};
@@ -73,6 +73,7 @@ pub struct HttpBackend {
     endpoint: Arc<Endpoint>,
     presence: Arc<Presence>,
     sessions: Arc<Sessions>,
+    tools: Arc<Tools>,
     isolation: HttpIsolation,
 }
 
@@ -104,9 +105,10 @@ impl HttpBackend {
         let (settings, isolation) = (config.settings(alone), config.isolation);
         let presence = Arc::new(Presence::new(config.health_interval.get(), reachability));
         let endpoint = Arc::new(Endpoint::new(url, config, outbound)?);
+        let tools = Arc::new(Tools::default());
         let common = Common {
             endpoint: endpoint.clone(),
-            tools: Arc::new(Tools::default()),
+            tools: tools.clone(),
             presence: presence.clone(),
             speaks_http_sse: Arc::default(),
         };
@@ -116,6 +118,7 @@ impl HttpBackend {
             server: Server::start(launcher, presence.clone()),
             endpoint,
             presence,
+            tools,
             isolation,
         })
     }
@@ -164,21 +167,39 @@ impl HttpBackend {
         }
     }
 
+    /// Notes which arguments of tools travel in headers that are listed to one caller.
+    fn learn(&self, call: &Call, outcome: CallOutcome) -> CallOutcome {
+        let era = self.server.launcher.era();
+        let (CallOutcome::Result(result), Method::ToolsList, Some(Era::Modern)) =
+            (&outcome, &call.method, era)
+        else {
+            return outcome;
+        };
+        let Some(mut tools) = result.member("tools").and_then(|tools| tools.read().ok()) else {
+            return outcome;
+        };
+        self.tools.add(Era::Modern, &mut tools);
+        let mut listed = RawObject::of(result).unwrap_or_default();
+        listed.set("tools", RawJson::of(&tools));
+        CallOutcome::Result(listed.to_json())
+    }
+
     /// Runs a call once. Also whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,
         context: &CallContext,
     ) -> (Result<CallOutcome, CallFailure>, bool) {
-        let lead = match self.presence.lead() {
-            Ok(lead) => lead,
+        match self.presence.way() {
+            Ok(Way::Lead(lead)) => {
+                let greeting = lead.link.greeting();
+                if greeting.era == Era::Modern || lead.link.is_stateless() {
+                    return over(&lead, call, context).await;
+                }
+            }
+            Ok(Way::OfCallers) => {}
             Err(failure) => return (Err(failure), false),
-        };
-        let greeting = lead.link.greeting();
-        if greeting.era == Era::Modern || lead.link.is_stateless() {
-            return over(&lead, call, context).await;
         }
-        drop(lead);
         let owner = self.owner(call);
         let _ending = matches!(owner, SessionOwner::Call(_)).then(|| Ending {
             sessions: self.sessions.clone(),
@@ -199,6 +220,10 @@ impl HttpBackend {
     /// Whose session a call runs in.
     fn owner(&self, call: &Call) -> SessionOwner {
         let principal = SessionOwner::principal_of(&call.caller);
+        if self.server.launcher.era() == Some(Era::Modern) {
+            // It knows no sessions, and the connection is the caller's since the server takes Shoal's own requests for nothing.
+            return principal;
+        }
         match (&self.isolation, &call.caller.session) {
             (HttpIsolation::Principal, _) => principal,
             (HttpIsolation::Session, Some(session)) => SessionOwner::Session(session.clone()),
@@ -254,13 +279,18 @@ impl Backend for HttpBackend {
         self.server.resource_updates()
     }
 
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.server.own_lists()
+    }
+
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
         if let Err(ended) = self.admit(call, context).await {
             return ended;
         }
         let here = self.run_here(call, context);
         let modern = self.server.run_modern(call, context);
-        self.server.run(call, here, modern).await
+        let outcome = self.server.run(call, here, modern).await;
+        self.learn(call, outcome)
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

@@ -21,8 +21,8 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, Durability, LedgerNumber, ResourceUpdated,
-    RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, Durability, LedgerNumber, OwnLists,
+    ResourceUpdated, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RpcError, TraceContext};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -85,6 +85,7 @@ pub struct WorkerRuntime {
     forms: RwLock<Forms>,
     announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
+    own_lists: watch::Sender<OwnLists>,
     /// The resources that the backend is to report.
     subscribed: Mutex<BTreeSet<String>>,
     ledger: Arc<Ledger>,
@@ -114,6 +115,7 @@ impl WorkerRuntime {
             pool,
             announcement: watch::Sender::new(announced),
             updates: broadcast::Sender::new(BACKLOG),
+            own_lists: watch::Sender::default(),
             subscribed: Mutex::default(),
             ledger: Ledger::start(&form.config),
             fences: SessionFences::default(),
@@ -293,6 +295,10 @@ impl Worker for WorkerRuntime {
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.updates.subscribe()
+    }
+
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.own_lists.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

@@ -13,8 +13,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_ports::{Call, CallFailure, CallOutcome, ResourceUpdated, SessionId};
-use shoal_protocol::{ClientCapability, Era, RpcError, declares};
+use shoal_ports::{
+    Call, CallFailure, CallOutcome, Caller, ListOwner, OwnLists, Principal, ResourceUpdated,
+    SessionId,
+};
+use shoal_protocol::{ClientCapability, Era, Method, RpcError, declares};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -129,6 +132,9 @@ impl StdioBackend {
     ) -> Result<CallOutcome, CallFailure> {
         loop {
             let lease = self.lease(pool, call, context).await?;
+            if let Some(owner) = self.owner_of_lists(call) {
+                pool.is_of(&lease, owner);
+            }
             let ended = carry(&lease.process.link, call, context, Some(&lease)).await;
             if let Ok(outcome) = &ended {
                 pool.ended(&lease, outcome);
@@ -187,6 +193,29 @@ impl StdioBackend {
         }
     }
 
+    /// Who sees what the process lists that a call runs in, if the process is nobody else's.
+    fn owner_of_lists(&self, call: &Call) -> Option<ListOwner> {
+        if self.config.isolation != Isolation::Session {
+            return None;
+        }
+        let Caller {
+            principal, session, ..
+        } = &*call.caller;
+        let is_legacy = self.server.launcher.era() == Some(Era::Legacy);
+        Some(match session {
+            // A session's calls are in a process of its own, but for those that only the modern side of its server takes.
+            Some(_) if is_legacy => return None,
+            Some(session) if *principal == Principal::anonymous() => {
+                ListOwner::Session(session.clone())
+            }
+            Some(_) => ListOwner::Principal(principal.clone()),
+            None if is_legacy || *principal == Principal::anonymous() => {
+                ListOwner::Sessionless(principal.clone())
+            }
+            None => ListOwner::Principal(principal.clone()),
+        })
+    }
+
     async fn lease(
         &self,
         pool: &Arc<ProcessPool>,
@@ -214,6 +243,10 @@ impl Backend for StdioBackend {
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.server.resource_updates()
+    }
+
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.server.own_lists()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {

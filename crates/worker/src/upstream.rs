@@ -15,6 +15,7 @@
 //! | `sessions` | connections that belong to a session or a principal |
 //! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
 //! | `lists`, `list_pace`, `subscriptions` | what the server offers; when that is read again; what changes there |
+//! | `list_call`, `own_lists` | what it offers to one caller; when that is not what all see |
 
 mod binding;
 mod carry;
@@ -27,10 +28,12 @@ mod last_words;
 mod launcher;
 mod lines;
 mod link;
+mod list_call;
 mod list_pace;
 mod lists;
 mod modern_side;
 mod outgoing;
+mod own_lists;
 mod params;
 mod pending;
 mod restart_delay;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use shoal_ports::PoolCatalog;
+use shoal_ports::{ListScope, PoolCatalog};
 use shoal_protocol::RawJson;
 
 use super::conflict::ItemKind;
@@ -37,6 +37,26 @@ impl CompiledPool {
         before: Option<&Self>,
         config: &PoolConfig,
     ) -> Self {
+        Self::read(pool, source, before, config, true)
+    }
+
+    /// Reads what one caller sees of a pool. Nothing is logged: the words of the configuration may fit what others see.
+    pub(crate) fn of_caller(
+        pool: &str,
+        source: Arc<PoolCatalog>,
+        shared: &Self,
+        config: &PoolConfig,
+    ) -> Self {
+        Self::read(pool, source, Some(shared), config, false)
+    }
+
+    fn read(
+        pool: &str,
+        source: Arc<PoolCatalog>,
+        before: Option<&Self>,
+        config: &PoolConfig,
+        is_news: bool,
+    ) -> Self {
         let known: HashMap<&[u8], &Arc<Tool>> = before
             .iter()
             .flat_map(|before| &before.tools)
@@ -48,12 +68,12 @@ impl CompiledPool {
                 Ok(key) => {
                     let (raw, lost) = fitting::item(kind, &key, raw.clone());
                     if !lost.is_empty() {
-                        key::tell_lost(pool, kind, &key, &lost, &mut left_out);
+                        key::tell_lost(pool, kind, &key, &lost, is_news, &mut left_out);
                     }
                     Some((key, raw))
                 }
                 Err(unfit) => {
-                    unfit.tell(pool, kind, &mut left_out);
+                    unfit.tell(pool, kind, is_news, &mut left_out);
                     None
                 }
             });
@@ -63,18 +83,18 @@ impl CompiledPool {
         let prompts = keyed(ItemKind::Prompt, &source.prompts);
         let mut resources = keyed(ItemKind::Resource, &source.resources);
         let mut templates = keyed(ItemKind::ResourceTemplate, &source.resource_templates);
-        tell_unused(pool, ItemKind::Tool, config.tools.unused(&names(&tools)));
-        tell_unused(
-            pool,
-            ItemKind::Prompt,
-            config.prompts.unused(&names(&prompts)),
-        );
+        // Where callers see other lists, nobody knows what the words fit.
+        if is_news && source.lists == ListScope::Shared {
+            tell_unused(pool, ItemKind::Tool, config.tools.unused(&names(&tools)));
+            let prompts = names(&prompts);
+            tell_unused(pool, ItemKind::Prompt, config.prompts.unused(&prompts));
+        }
         let tools = tools.into_iter();
         let tools = tools.filter(|(name, _)| config.tools.admits(name));
         let tools = tools.map(|(name, raw)| config.tools.applied(&name, raw));
         let tools = tools.filter_map(|raw| match known.get(raw.as_bytes()) {
             Some(tool) => Some(Arc::clone(tool)),
-            None => read_tool(pool, &raw),
+            None => read_tool(pool, &raw, is_news),
         });
         let tools = tools.collect();
         let prompts = prompts.into_iter();
@@ -129,8 +149,16 @@ fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a 
     }
 }
 
-fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
+fn read_tool(pool: &str, raw: &RawJson, is_news: bool) -> Option<Arc<Tool>> {
     let tool = Tool::read(raw)?;
+    if is_news {
+        tell_of(pool, &tool);
+    }
+    Some(Arc::new(tool))
+}
+
+/// Logs what is wrong with a tool.
+fn tell_of(pool: &str, tool: &Tool) {
     if let Err(error) = &tool.checker {
         tracing::warn!(pool, tool = &*tool.name, %error, "arguments of a tool are not validated");
     }
@@ -153,5 +181,4 @@ fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
             "the inputSchema of a tool was changed, since clients would refuse it"
         );
     }
-    Some(Arc::new(tool))
 }

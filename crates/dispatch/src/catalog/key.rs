@@ -63,22 +63,31 @@ fn is_obeyed(letter: char) -> bool {
 }
 
 impl Unfit {
-    /// Logs it, and notes it for the status.
-    pub(super) fn tell(self, pool: &str, kind: ItemKind, left_out: &mut Vec<(String, String)>) {
+    /// Logs it, where it is news, and notes it for the status.
+    pub(super) fn tell(
+        self,
+        pool: &str,
+        kind: ItemKind,
+        is_news: bool,
+        left_out: &mut Vec<(String, String)>,
+    ) {
         let Self { shown, reason } = self;
-        tracing::warn!(pool, %kind, name = shown, reason, "an item was left out of the lists");
+        if is_news {
+            tracing::warn!(pool, %kind, name = shown, reason, "an item was left out of the lists");
+        }
         if left_out.len() < TOLD {
             left_out.push((shown, format!("this {kind} is left out: {reason}")));
         }
     }
 }
 
-/// Logs that an item is served without a part of it, and notes it for the status.
+/// Logs that an item is served without a part of it, where that is news, and notes it for the status.
 pub(super) fn tell_lost(
     pool: &str,
     kind: ItemKind,
     name: &str,
     lost: &[String],
+    is_news: bool,
     told: &mut Vec<(String, String)>,
 ) {
     let lost = lost
@@ -87,7 +96,9 @@ pub(super) fn tell_lost(
         .map(String::as_str)
         .collect::<Vec<_>>()
         .join(", ");
-    tracing::warn!(pool, %kind, name, lost, "an item is listed without members that no client could read");
+    if is_news {
+        tracing::warn!(pool, %kind, name, lost, "an item is listed without members that no client could read");
+    }
     if told.len() < TOLD {
         let reason = format!("this {kind} is listed without what is malformed: {lost}");
         told.push((name.to_owned(), reason));

@@ -28,8 +28,15 @@ pub(super) struct List {
     pub(super) page_size: usize,
     pub(super) ttl: Option<u64>,
     pub(super) shaping: Arc<Shaping>,
-    pub(super) all: Arc<Pages>,
-    pub(super) filtered: Filtered,
+    /// `None` where it is for one caller: its pages are written when they are asked for.
+    pub(super) kept: Option<Kept>,
+}
+
+/// Pages that were written.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    all: Arc<Pages>,
+    filtered: Filtered,
 }
 
 /// An item of a list.
@@ -45,7 +52,7 @@ type Seen = Arc<[u64]>;
 
 /// What callers see who may not see all. It is kept by what they see, since many see the same.
 #[derive(Debug)]
-pub(super) struct Filtered {
+struct Filtered {
     /// By the caller's number.
     seen: Cache<u64, Seen, SeenWeight, RandomState>,
     pages: Cache<Seen, Arc<Pages>, PagesWeight, RandomState>,
@@ -62,35 +69,48 @@ impl Item {
 }
 
 impl List {
-    /// The list with its pages written.
-    pub(super) fn new(mut list: Self) -> Self {
-        list.all = Arc::new(list.write(|_| true));
-        list
+    /// A list for everybody, with its pages written.
+    pub(super) fn written(mut self) -> Self {
+        self.kept = Some(Kept {
+            all: Arc::new(self.write(|_| true)),
+            filtered: Filtered::default(),
+        });
+        self
     }
 
     /// The pages that a caller may see.
     pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<Pages> {
-        let Some(subject) = access.subject() else {
-            return self.all.clone();
+        let Some(Kept { all, filtered }) = &self.kept else {
+            return Arc::new(match access.has_rules() {
+                true => self.write_seen(&self.seen(access, catalog)),
+                false => self.write(|_| true),
+            });
         };
-        let seen = match self.filtered.seen.get(&subject) {
+        let Some(subject) = access.subject() else {
+            return all.clone();
+        };
+        let seen = match filtered.seen.get(&subject) {
             Some(seen) => seen,
             None => {
                 let seen = self.seen(access, catalog);
-                self.filtered.seen.insert(subject, seen.clone());
+                filtered.seen.insert(subject, seen.clone());
                 seen
             }
         };
         let bits: u32 = seen.iter().map(|word| word.count_ones()).sum();
         if bits as usize == self.items.len() {
-            return self.all.clone();
+            return all.clone();
         }
-        if let Some(pages) = self.filtered.pages.get(&seen) {
+        if let Some(pages) = filtered.pages.get(&seen) {
             return pages;
         }
-        let pages = Arc::new(self.write(|at| seen[at / 64] & (1 << (at % 64)) != 0));
-        self.filtered.pages.insert(seen, pages.clone());
+        let pages = Arc::new(self.write_seen(&seen));
+        filtered.pages.insert(seen, pages.clone());
         pages
+    }
+
+    fn write_seen(&self, seen: &Seen) -> Pages {
+        self.write(|at| seen[at / 64] & (1 << (at % 64)) != 0)
     }
 
     fn seen(&self, access: &Access, catalog: u64) -> Seen {

@@ -26,16 +26,18 @@ impl Catalog {
         config: &Config,
         settings: &PoolSettings,
         keepers: Keepers,
+        audience: Audience,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let server_info = facts::server_info(pools, config);
-        let shaping = Arc::new(Shaping::new(&server_info, config));
+        let is_for_all = audience == Audience::Everybody;
+        let shaping = Arc::new(Shaping::new(&server_info, config, is_for_all));
         let mut merge = Merge::of(keepers);
         for pool in pools {
             merge.add(pool, settings.of(&pool.name));
         }
         let versions = merge.versions();
-        let lists = merge.lists(pools, config, &shaping);
+        let lists = merge.lists(pools, config, &shaping, audience);
         let requires =
             |offered: &OfferedTool| offered.tool.task_support == Some(TaskSupport::Required);
         Self {
@@ -77,6 +79,15 @@ impl Catalog {
             shaping,
         }
     }
+}
+
+/// Who sees a catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// All callers who have no lists of their own.
+    Everybody,
+    /// A caller who has.
+    OneCaller,
 }
 
 /// A catalog in the making: who has what, and the items in their order.
@@ -223,11 +234,17 @@ impl Merge {
         ]
     }
 
-    fn lists(&mut self, pools: &[Pool], config: &Config, shaping: &Arc<Shaping>) -> Lists {
+    fn lists(
+        &mut self,
+        pools: &[Pool],
+        config: &Config,
+        shaping: &Arc<Shaping>,
+        audience: Audience,
+    ) -> Lists {
         let write = |at: usize, kind, member, items: &mut Vec<Item>, legacy_only: &[usize]| {
             let ttls = pools.iter();
             let ttls = ttls.filter_map(|pool| pool.compiled.source.ttl_ms[at]);
-            List::new(List {
+            let list = List {
                 kind,
                 member,
                 items: std::mem::take(items).into(),
@@ -235,9 +252,12 @@ impl Merge {
                 page_size: config.page_size,
                 ttl: ttls.min(),
                 shaping: shaping.clone(),
-                all: Arc::default(),
-                filtered: Default::default(),
-            })
+                kept: None,
+            };
+            match audience {
+                Audience::Everybody => list.written(),
+                Audience::OneCaller => list,
+            }
         };
         let any = |has: fn(&Pool) -> bool| pools.iter().any(has);
         let tools = any(|pool| pool.compiled.has_tools());

@@ -98,6 +98,12 @@ impl ToolRules {
         self.rename.get(name).map_or(name, String::as_str)
     }
 
+    /// Whether clients may call something so, but for the prefix, which its backend does not list.
+    pub(crate) fn may_show(&self, name: &str) -> bool {
+        let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
+        self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
+    }
+
     /// The tool as it is listed, under the name that its backend gives it.
     pub(super) fn applied(&self, name: &str, tool: RawJson) -> RawJson {
         let Some(hints) = self.hints.get(name) else {
@@ -138,6 +144,12 @@ impl PromptRules {
     /// What clients call it, but for the prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
+    }
+
+    /// Whether clients may call something so, but for the prefix, which its backend does not list.
+    pub(crate) fn may_show(&self, name: &str) -> bool {
+        let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
+        self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
     /// The prompt as it is listed, under the name that its backend gives it.

@@ -1,19 +1,20 @@
 //! The register of workers and their announcements.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{Announcement, PoolCatalog, ServerFacts, Worker, WorkerId};
+use shoal_ports::{Announcement, ListScope, OwnLists, PoolCatalog, ServerFacts, Worker, WorkerId};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::departed::Departed;
 use super::rollout::{Versions, same};
-use super::{Circuit, Member, PoolView, View, affinity};
-use crate::catalog::{AgreedNames, Catalog, CompiledPool, Keepers, Pool};
+use super::{Circuit, Fleet, Member, PoolView, View, affinity};
+use crate::catalog::{AgreedNames, Audience, Catalog, CompiledPool, Keepers, Pool};
 use crate::config::{Config, PoolConfig, PoolSettings};
+use crate::own::OwnPools;
 use crate::picture::Picture;
 
 /// Every worker with its newest announcement, and what was compiled of them.
@@ -25,7 +26,7 @@ pub(crate) struct Registry {
     settings: Arc<PoolSettings>,
     picture: Picture,
     /// Which pools keep the names that several offer, as the nodes have agreed.
-    agreed: AgreedNames,
+    agreed: Arc<AgreedNames>,
     /// Until when some of these names are kept for pools that have yet to join.
     reserved_until: Option<Instant>,
     /// Whether what is offered is to be merged anew, though no pool has changed.
@@ -38,6 +39,8 @@ struct Registered {
     announcement: Announcement,
     /// How often its backend had announced changes when it was last heard of.
     generations: Option<[u64; 3]>,
+    /// Who sees other lists there.
+    own: OwnLists,
     circuit: Arc<Circuit>,
     tasks: Vec<AbortHandle>,
 }
@@ -72,7 +75,7 @@ impl Registry {
             announced: [0; 3],
             settings,
             picture,
-            agreed: AgreedNames::default(),
+            agreed: Arc::default(),
             reserved_until: None,
             merges: false,
             departed: Departed::default(),
@@ -89,9 +92,9 @@ impl Registry {
 
     /// Notes what the nodes have agreed on; whether that is news.
     pub(crate) fn agree(&mut self, names: &AgreedNames) -> bool {
-        let is_news = self.agreed != *names;
+        let is_news = *self.agreed != *names;
         if is_news {
-            self.agreed.clone_from(names);
+            self.agreed = Arc::new(names.clone());
             self.merges = true;
         }
         is_news
@@ -119,6 +122,7 @@ impl Registry {
         let registered = Registered {
             worker,
             generations: announcement.catalog.as_ref().map(|c| c.generations),
+            own: OwnLists::default(),
             announcement,
             circuit,
             tasks: Vec::new(),
@@ -129,7 +133,7 @@ impl Registry {
     }
 
     /// Ties tasks to a worker: they end when it leaves.
-    pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 2]) {
+    pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),
             None => tasks.iter().for_each(AbortHandle::abort),
@@ -198,6 +202,14 @@ impl Registry {
         Some(appears)
     }
 
+    /// Notes who sees other lists at a worker; whether it is registered, and that is news.
+    pub(crate) fn hear_own(&mut self, worker: &Arc<dyn Worker>, own: OwnLists) -> bool {
+        let id = worker.announcement().borrow().worker.clone();
+        let registered = self.workers.get_mut(&id);
+        let registered = registered.filter(|it| Arc::ptr_eq(&it.worker, worker));
+        registered.is_some_and(|it| std::mem::replace(&mut it.own, own.clone()) != own)
+    }
+
     /// The view of what is registered now, with the server's facts.
     pub(crate) fn view(&mut self, config: &Config, before: &View) -> (View, ServerFacts) {
         let removed = self.removed();
@@ -231,21 +243,53 @@ impl Registry {
                 None => pool.waiting.push(member),
             }
         }
-        let catalog = if changed {
+        let (catalog, offered) = if changed {
             self.merge(config, &before.catalog)
         } else {
-            before.catalog.clone()
+            (before.catalog.clone(), before.offered.clone())
         };
+        let own = self.own_pools();
         let facts = ServerFacts {
             server_info: catalog.server_info.clone(),
             capabilities: catalog.capabilities.clone(),
             instructions: catalog.instructions.clone(),
             versions: self.versions(&catalog, config),
             headers: self.headers(),
+            own: own.numbers(),
         };
-        let picture = self.picture.clone();
-        let settings = Arc::clone(&self.settings);
-        (View::new(catalog, pools, settings, picture), facts)
+        let fleet = Fleet {
+            pools,
+            settings: Arc::clone(&self.settings),
+            own,
+            offered,
+            agreed: Arc::clone(&self.agreed),
+            by_id: HashMap::default(),
+            picture: self.picture.clone(),
+        };
+        (View::new(catalog, fleet), facts)
+    }
+
+    /// Whose lists are others than those of all.
+    fn own_pools(&self) -> OwnPools {
+        let mut own = OwnPools::default();
+        // Also where nobody takes calls for a moment.
+        for (name, listed) in &self.pools {
+            let source = listed.compiled.as_ref().map(|it| &it.source);
+            if let Some(source) = source.filter(|it| it.lists == ListScope::Principal) {
+                own.add_pool(name, &source.headers);
+            }
+        }
+        for (id, registered) in &self.workers {
+            let said = &registered.announcement;
+            let Some(catalog) = &said.catalog else {
+                continue;
+            };
+            if catalog.lists == ListScope::Principal {
+                own.add_pool(&said.pool, &catalog.headers);
+            }
+            own.add_worker(&said.pool, id, &registered.own);
+        }
+        own
     }
 
     /// The pools whose workers have all said that they are not to be there any more.
@@ -353,7 +397,7 @@ impl Registry {
         names.into_iter().cloned().collect()
     }
 
-    fn merge(&mut self, config: &Config, before: &Catalog) -> Arc<Catalog> {
+    fn merge(&mut self, config: &Config, before: &Catalog) -> (Arc<Catalog>, Arc<[Pool]>) {
         let compiled = |(name, listed): (&Arc<str>, &Listed)| {
             Some(Pool {
                 name: name.clone(),
@@ -369,13 +413,14 @@ impl Registry {
         let is_missing = |name: &str| missing(name).is_some();
         let keepers = Keepers::of(&pools, &self.settings, before, &self.agreed, &is_missing);
         self.reserved_until = self.agreed.values().filter_map(|name| missing(name)).min();
-        let catalog = Catalog::merge(&pools, config, &self.settings, keepers);
+        let audience = Audience::Everybody;
+        let catalog = Catalog::merge(&pools, config, &self.settings, keepers, audience);
         for conflict in &catalog.conflicts {
             if !before.conflicts.contains(conflict) {
                 tracing::error!(%conflict, "two pools offer the same thing");
             }
         }
-        Arc::new(catalog)
+        (Arc::new(catalog), pools.into())
     }
 }
 

@@ -98,12 +98,14 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         generations: _,
         // Of each worker, its own count.
         headers: _,
+        lists,
     } = one;
     *tools == other.tools
         && *resources == other.resources
         && *resource_templates == other.resource_templates
         && *prompts == other.prompts
         && *ttl_ms == other.ttl_ms
+        && *lists == other.lists
         && *capabilities == other.capabilities
         && *server_info == other.server_info
         && *instructions == other.instructions

@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Announcement, Answered, AskId, Attach, Call, CallControl, CallFailure, CallId, CallOutcome,
-    LedgerNumber, PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerHere,
-    WorkerId, WorkerLoad, answered,
+    LedgerNumber, OwnLists, PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker,
+    WorkerHere, WorkerId, WorkerLoad, answered,
 };
 use shoal_protocol::{Outcome, RpcError};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -32,6 +32,8 @@ pub(crate) const UPDATES: usize = 16;
 pub(crate) struct FakeWorker {
     pub(crate) announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
+    /// Who sees other lists.
+    pub(crate) own_lists: watch::Sender<OwnLists>,
     tool: Tool,
     here: Option<Here>,
     attach: Option<Attached>,
@@ -84,6 +86,7 @@ impl FakeWorker {
         Self {
             announcement: watch::Sender::new(announcement),
             updates: broadcast::Sender::new(UPDATES),
+            own_lists: watch::Sender::default(),
             tool: Arc::new(|_, mut script| {
                 Box::pin(async move { script.result(OF_ANY_METHOD).await })
             }),
@@ -274,6 +277,10 @@ impl Worker for FakeWorker {
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.updates.subscribe()
+    }
+
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.own_lists.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

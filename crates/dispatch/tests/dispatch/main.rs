@@ -20,6 +20,7 @@ mod lists;
 mod mending;
 mod modern_bridge;
 mod now;
+mod own_lists;
 mod parking;
 mod parking_elsewhere;
 mod planning;

@@ -16,7 +16,7 @@ use crate::visit::Visit;
 /// is heard meanwhile, and so is what nobody runs as far as this node sees: the owner may see more.
 pub(super) fn plan(
     visit: &Visit<'_>,
-    session: &SessionId,
+    to: &SessionRef,
     delivery: DeliveryId,
     body: &Body,
 ) -> Option<Arc<EdgePlan>> {
@@ -30,22 +30,20 @@ pub(super) fn plan(
     if visit.edge.dispatcher.asks_of_clients() {
         return None;
     }
-    let call = call_of(visit, session, delivery, request);
+    let call = call_of(visit, to, delivery, request);
     visit.edge.dispatcher.plan_ahead(call).map(Arc::new)
 }
 
 /// The call of a request, as far as a plan needs it. Of its client, it needs no more: the session knows the rest.
-fn call_of(
-    visit: &Visit<'_>,
-    session: &SessionId,
-    delivery: DeliveryId,
-    request: &Request,
-) -> Call {
+fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &Request) -> Call {
     Call {
         id: delivery.into(),
         method: request.method.clone(),
         params: request.params.clone(),
-        caller: Arc::new(caller(visit, session)),
+        caller: Arc::new(Caller {
+            headers: to.headers.clone(),
+            ..caller(visit, &to.session)
+        }),
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + visit.edge.config.timing.call_deadline,
@@ -130,7 +128,7 @@ fn bind_anew(
     };
     tried.push(plan.worker.worker.clone());
     let call = CallPlan {
-        call: call_of(visit, &to.session, post.delivery, request),
+        call: call_of(visit, to, post.delivery, request),
         route: Some(plan.route.clone()),
         worker: None,
     };

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;
+use shoal_ports::Principal;
 use shoal_protocol::{Method, RawJson};
 
 use super::filter::Filter;
@@ -18,6 +19,8 @@ const LIST_METHODS: [Method; 3] = [
 
 /// One `subscriptions/listen` client.
 pub(crate) struct Listener {
+    /// Whose it is.
+    principal: Principal,
     /// Which lists it wants to hear of, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
@@ -48,12 +51,14 @@ pub(crate) enum News {
 
 impl Listener {
     pub(super) fn new(
+        principal: Principal,
         filter: &Filter,
         uris: Vec<Arc<str>>,
         tasks: Vec<Arc<str>>,
         max_updates: usize,
     ) -> Self {
         Self {
+            principal,
             lists: [
                 filter.tools_list_changed,
                 filter.resources_list_changed,
@@ -65,6 +70,10 @@ impl Listener {
             waiting: Mutex::default(),
             waker: AtomicWaker::new(),
         }
+    }
+
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
@@ -145,6 +154,7 @@ impl Listener {
 mod tests {
     use std::task::{Context, Poll};
 
+    use shoal_ports::Principal;
     use shoal_protocol::RawJson;
 
     use super::{Listener, News};
@@ -156,7 +166,13 @@ mod tests {
             ..Filter::default()
         };
         let tasks = vec!["t".into()];
-        Listener::new(&filter, vec!["a".into(), "b".into()], tasks, max_updates)
+        Listener::new(
+            Principal::anonymous(),
+            &filter,
+            vec!["a".into(), "b".into()],
+            tasks,
+            max_updates,
+        )
     }
 
     fn next(listener: &Listener) -> Option<String> {

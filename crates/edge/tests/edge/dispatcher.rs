@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
     CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, Durability, LedgerNumber,
-    Planning, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SettledFacts, Starting,
-    WorkerId, answered, at_once, later,
+    OwnLists, Planning, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SettledFacts,
+    Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -121,6 +121,7 @@ impl FakeDispatcher {
             instructions: Some("be kind".into()),
             versions: [1, 1, 1],
             headers: Arc::default(),
+            own: OwnLists::default(),
         };
         let (running, started) = mpsc::unbounded_channel();
         Arc::new(Self {

@@ -33,6 +33,8 @@ impl Observed for Node {
             ready: self.ready,
             lingering: false,
             removed: false,
+            lists: shoal_ports::ListScope::Shared,
+            own_lists: 0,
             tools: 0,
             prompts: 0,
             resources: 0,

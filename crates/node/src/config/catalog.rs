@@ -29,6 +29,7 @@ settings! {
         /// How long a modern client may keep the answer to `server/discover`.
         pub discover_ttl: Period = Timing::default().discover_ttl.into(),
         /// How long a modern client may keep a list; shorter where a pool's backend says so.
+        /// Also how long Shoal believes what a server lists to one caller.
         pub list_ttl: Period = Dispatch::default().list_ttl.into(),
         /// Who may share a list that was kept.
         pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Announcement, LedgerNumber, PoolCatalog, RawObjectOrEmpty, WorkerId, WorkerLoad,
+    Announcement, LedgerNumber, ListOwner, ListScope, OwnLists, PoolCatalog, Principal,
+    RawObjectOrEmpty, SessionId, WorkerId, WorkerLoad, changed_owners,
 };
 use shoal_protocol::RawJson;
 
 use super::{checked, count};
 use crate::error::Malformed;
 use crate::proto::worker::v1 as wire;
+use crate::proto::worker::v1::own_lists::Owner;
+use crate::proto::worker::v1::own_lists::owner::Who;
+
+/// Owners in one frame.
+const OWNERS: usize = 1_000;
 
 /// An announcement. A worker that drains offers nothing any more.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
@@ -57,16 +63,26 @@ fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
         resource_templates_ttl_ms: templates_ttl,
         prompts_ttl_ms: prompts_ttl,
         headers: catalog.headers.iter().map(ToString::to_string).collect(),
+        lists: match catalog.lists {
+            ListScope::Shared => wire::catalog::Lists::Unspecified,
+            ListScope::Principal => wire::catalog::Lists::Principal,
+        }
+        .into(),
     }
 }
 
 fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
+    let lists = match catalog.lists() {
+        wire::catalog::Lists::Unspecified => ListScope::Shared,
+        wire::catalog::Lists::Principal => ListScope::Principal,
+    };
     let server_info = catalog.server_info.map(|text| checked(text, "server info"));
     let capabilities = match catalog.capabilities {
         empty if empty.is_empty() => RawObjectOrEmpty::default(),
         text => RawObjectOrEmpty(checked(text, "capabilities")?),
     };
     Ok(PoolCatalog {
+        lists,
         server_info: server_info.transpose()?,
         instructions: catalog.instructions,
         capabilities,
@@ -96,6 +112,66 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .into_iter()
         .map(|item| checked(own(item), what))
         .collect()
+}
+
+/// Who sees other lists: the frames that say what has changed since `before`, or everything.
+pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
+    let owner = |owner: &ListOwner| {
+        let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();
+        Owner {
+            who: Some(match owner {
+                ListOwner::Session(session) => Who::Session(session.to_string()),
+                ListOwner::Principal(principal) => Who::Principal(principal.to_string()),
+                ListOwner::Sessionless(principal) => Who::Sessionless(principal.to_string()),
+            }),
+            tools,
+            resources,
+            prompts,
+        }
+    };
+    let owners: Vec<Owner> = match before {
+        Some(before) => changed_owners(before, now)
+            .map(|(it, _)| owner(it))
+            .collect(),
+        None => now.keys().map(owner).collect(),
+    };
+    let mut frames: Vec<_> = (owners.chunks(OWNERS))
+        .map(|owners| wire::OwnLists {
+            owners: owners.to_vec(),
+            whole: false,
+        })
+        .collect();
+    if before.is_none() {
+        if frames.is_empty() {
+            frames.push(wire::OwnLists::default());
+        }
+        frames[0].whole = true;
+    }
+    frames
+}
+
+/// Who sees other lists, after this frame.
+pub(crate) fn own_lists_in(before: &OwnLists, said: wire::OwnLists) -> OwnLists {
+    let mut own = match said.whole {
+        true => OwnLists::default(),
+        false => OwnLists::clone(before),
+    };
+    let all = Arc::make_mut(&mut own);
+    for owner in said.owners {
+        let numbers = [owner.tools, owner.resources, owner.prompts];
+        let who = match owner.who {
+            Some(Who::Session(session)) => ListOwner::Session(SessionId::new(session)),
+            Some(Who::Principal(principal)) => ListOwner::Principal(Principal::new(principal)),
+            Some(Who::Sessionless(principal)) => ListOwner::Sessionless(Principal::new(principal)),
+            // A kind that this release does not know.
+            None => continue,
+        };
+        match numbers {
+            [0, 0, 0] => drop(all.remove(&who)),
+            numbers => drop(all.insert(who, numbers)),
+        }
+    }
+    own
 }
 
 /// How busy a worker is, and how far its ledger.

@@ -23,6 +23,8 @@ pub(super) struct Chores {
     is_wishing: bool,
     /// How often all subscriptions were ended.
     endings: u64,
+    /// Whether the node was ever told who sees other lists.
+    pub(super) has_told_own_lists: bool,
 }
 
 enum Wish {
@@ -45,6 +47,7 @@ impl Chores {
             wishes: VecDeque::new(),
             is_wishing: false,
             endings: 0,
+            has_told_own_lists: false,
         }
     }
 

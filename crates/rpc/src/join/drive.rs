@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use shoal_ports::{
-    Announcement, AskId, LedgerNumber, NodeInfo, ResourceUpdated, SessionId, WorkerLoad,
+    Announcement, AskId, LedgerNumber, NodeInfo, OwnLists, ResourceUpdated, SessionId, WorkerLoad,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep_until, timeout};
@@ -40,6 +40,8 @@ pub(super) struct Drive<'a> {
     pub(super) inbox: NodeInbox,
     pub(super) outbox: Arc<Outbox<WorkerFrame>>,
     announcement: watch::Receiver<Announcement>,
+    own_lists: watch::Receiver<OwnLists>,
+    told_own_lists: Option<OwnLists>,
     events: LinkEvents<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
     /// Due when the next silent flight is to be accepted. Kept, because a timer costs more than a call may.
@@ -55,6 +57,8 @@ enum Happened {
     Announce,
     /// How busy the worker is may be said again.
     Report,
+    /// Somebody sees other lists.
+    OwnLists,
     ResourceUpdated(Result<ResourceUpdated, BroadcastStreamRecvError>),
     /// Whether the node is there.
     Pulse(Result<(), LinkError>),
@@ -82,6 +86,7 @@ impl<'a> Drive<'a> {
     ) -> Self {
         let worker = &flights.joining.worker;
         let announcement = worker.announcement();
+        let own_lists = worker.own_lists();
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let events = LinkEvents::new()
@@ -89,6 +94,7 @@ impl<'a> Drive<'a> {
             .or(IntervalStream::new(ticks).map(|_| Happened::Report))
             .or(WatchStream::from_changes(announcement.clone()).map(|_| Happened::Announce))
             .or(WatchStream::from_changes(leave.clone()).map(|_| Happened::Announce))
+            .or(WatchStream::from_changes(own_lists.clone()).map(|_| Happened::OwnLists))
             .or(BroadcastStream::new(worker.resource_updates()).map(Happened::ResourceUpdated))
             .or(inbox.pulse(config).map(Happened::Pulse));
         Self {
@@ -101,6 +107,8 @@ impl<'a> Drive<'a> {
             leave,
             inbox,
             announcement,
+            own_lists,
+            told_own_lists: None,
             events,
             reported: None,
             accept: Box::pin(sleep_until(Instant::now())),
@@ -111,6 +119,7 @@ impl<'a> Drive<'a> {
     /// Drives the link until it ends.
     pub(super) async fn run(mut self) -> End {
         self.announce();
+        self.tell_own_lists();
         loop {
             // Seen only where it is announced.
             let leaving = *self.leave.borrow();
@@ -170,6 +179,7 @@ impl<'a> Drive<'a> {
             Happened::Stop => {}
             Happened::Announce => self.announce(),
             Happened::Report => self.report(),
+            Happened::OwnLists => self.tell_own_lists(),
             Happened::ResourceUpdated(update) => self.tell(update),
             Happened::Pulse(lives) => return lives.map_err(End::Broke),
         }

@@ -13,7 +13,7 @@ use tonic::Streaming;
 use super::link::Link;
 use super::linked_call::{Arrived, LinkedCall};
 use super::peer::WorkerPeer;
-use crate::convert::catalog::load_in;
+use crate::convert::catalog::{load_in, own_lists_in};
 use crate::convert::node::node_out;
 use crate::convert::outcome::{error_in, failure_in};
 use crate::error::LinkError;
@@ -144,6 +144,15 @@ impl Drive {
                 self.peer.subscribed(said.request, outcome);
             }
             Frame::ResourceUpdated(said) => self.resource_updated(said)?,
+            Frame::OwnLists(said) => {
+                let own = &self.peer.own_lists;
+                let now = own_lists_in(&own.borrow(), said);
+                own.send_if_modified(|before| {
+                    let changed = *before != now;
+                    *before = now;
+                    changed
+                });
+            }
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),

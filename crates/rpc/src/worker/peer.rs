@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, CallId, LedgerNumber, ResourceUpdated, SessionId, WorkerId, WorkerLoad,
+    Announcement, CallId, LedgerNumber, OwnLists, ResourceUpdated, SessionId, WorkerId, WorkerLoad,
 };
 use tokio::sync::{broadcast, watch};
 
@@ -31,6 +31,7 @@ pub(super) struct WorkerPeer {
     pub(super) config: LinkConfig,
     pub(super) announcement: watch::Sender<Announcement>,
     pub(super) updates: broadcast::Sender<ResourceUpdated>,
+    pub(super) own_lists: watch::Sender<OwnLists>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
     /// How far its ledger is, as it has said; `None` where it keeps no numbers.
@@ -77,6 +78,7 @@ impl WorkerPeer {
             config,
             announcement: watch::Sender::new(nothing),
             updates: broadcast::Sender::new(BACKLOG),
+            own_lists: watch::Sender::default(),
             gauge: Arc::default(),
             acknowledged: Acknowledged::default(),
             ledger: Mutex::default(),

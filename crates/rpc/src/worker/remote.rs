@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, Expected, LedgerNumber, ResourceUpdated,
-    RunningCall, SessionId, Worker, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, Expected, LedgerNumber, OwnLists,
+    ResourceUpdated, RunningCall, SessionId, Worker, WorkerLoad,
 };
 use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
@@ -72,6 +72,10 @@ impl Worker for RemoteWorker {
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.peer.updates.subscribe()
+    }
+
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.peer.own_lists.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

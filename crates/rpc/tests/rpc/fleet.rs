@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CallFailure, NodeId, PoolCatalog, ResourceUpdated, SessionId, WorkerLoad};
+use shoal_ports::{
+    CallFailure, ListOwner, NodeId, OwnLists, PoolCatalog, Principal, ResourceUpdated, SessionId,
+    WorkerLoad,
+};
 use shoal_protocol::RawJson;
 use shoal_rpc::{LinkConfig, WorkerJoin};
 use tokio::time::Instant;
@@ -150,6 +153,41 @@ async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
         pair.connected(true).await;
         pair.worker.updates.send(updated("file:a")).unwrap();
         assert_eq!(updates.recv().await.unwrap(), updated("file:a"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_sees_other_lists_is_known_whatever_the_link_has_missed() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let told = pair.remote.own_lists();
+        let own = &pair.worker.own_lists;
+        let owners = || {
+            let session = |at: u64| ListOwner::Session(SessionId::new(format!("s-{at}")));
+            let principal = Principal::new("alice");
+            let others = [
+                ListOwner::Principal(principal.clone()),
+                ListOwner::Sessionless(principal),
+            ];
+            (0..2_500).map(session).chain(others)
+        };
+        let numbers = |number: u64| owners().map(move |owner| (owner, [number, 0, 7]));
+        own.send_replace(Arc::new(numbers(1).collect()));
+        until(|| *told.borrow() == *own.borrow()).await;
+        own.send_modify(|own| {
+            let own = Arc::make_mut(own);
+            own.pop_first();
+            own.insert(ListOwner::Session(SessionId::new("s-7")), [9, 9, 9]);
+        });
+        until(|| *told.borrow() == *own.borrow()).await;
+        pair.proxy.block();
+        pair.seen(false).await;
+        own.send_replace(Arc::new(numbers(2).skip(5).collect()));
+        pair.proxy.unblock();
+        until(|| *told.borrow() == *own.borrow()).await;
+        own.send_replace(OwnLists::default());
+        until(|| told.borrow().is_empty()).await;
     })
     .await;
 }

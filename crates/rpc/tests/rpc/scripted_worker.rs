@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, PoolCatalog,
+    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, OwnLists, PoolCatalog,
     ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RawJson, RpcError};
@@ -35,6 +35,7 @@ pub(crate) struct ScriptedWorker {
     pub(crate) id: WorkerId,
     pub(crate) announcement: watch::Sender<Announcement>,
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
+    pub(crate) own_lists: watch::Sender<OwnLists>,
     pub(crate) load: Mutex<WorkerLoad>,
     calls: watch::Sender<HashMap<CallId, Arc<Record>>>,
     pub(crate) started: Mutex<Vec<Call>>,
@@ -61,6 +62,7 @@ impl ScriptedWorker {
             }),
             id,
             updates: broadcast::Sender::new(16),
+            own_lists: watch::Sender::default(),
             load: Mutex::new(WorkerLoad {
                 running: 0,
                 queued: 0,
@@ -133,6 +135,10 @@ impl Worker for ScriptedWorker {
 
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.updates.subscribe()
+    }
+
+    fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.own_lists.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {

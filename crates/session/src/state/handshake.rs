@@ -44,8 +44,9 @@ impl SessionState {
             Ok(handshake) => {
                 let greeting = self.greeting(request, &handshake, facts);
                 self.record.handshake = Some(handshake);
-                self.record.announced = facts.versions;
-                self.told = facts.versions;
+                let versions = self.versions(facts);
+                self.record.announced = versions;
+                self.told = versions;
                 self.caller = Arc::new(caller_of(&self.session, &self.record));
                 Effect::RespondAndSave(greeting)
             }

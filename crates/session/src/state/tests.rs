@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shoal_ports::{
-    Answered, AskId, CallId, Principal, ServerFacts, SessionId, SessionTransport, answered,
+    Answered, AskId, CallId, ListOwner, OwnLists, Principal, ServerFacts, SessionId,
+    SessionTransport, answered,
 };
 use shoal_protocol::{
     LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
@@ -40,6 +41,7 @@ fn facts_at(versions: [u64; 3]) -> ServerFacts {
         instructions: None,
         versions,
         headers: std::sync::Arc::default(),
+        own: OwnLists::default(),
     }
 }
 
@@ -224,6 +226,35 @@ fn updates_are_conflated_while_nobody_listens() {
         matches!(again, Effect::None),
         "what was told is not told again"
     );
+}
+
+#[test]
+fn only_whose_lists_have_changed_is_told() {
+    let mut session = ready();
+    session.apply(Input::Listening(1), &facts());
+    let own = |owner: ListOwner| ServerFacts {
+        own: std::sync::Arc::new([(owner, [5, 0, 0])].into()),
+        ..facts()
+    };
+    let others = own(ListOwner::Session(SessionId::random()));
+    let nothing = session.apply(Input::ListsChanged, &others);
+    assert!(matches!(nothing, Effect::None));
+    let sessionless = own(ListOwner::Sessionless(Principal::anonymous()));
+    let nothing = session.apply(Input::ListsChanged, &sessionless);
+    assert!(matches!(nothing, Effect::None));
+    let owners = [
+        ListOwner::Session(session.session.clone()),
+        ListOwner::Principal(Principal::anonymous()),
+    ];
+    for owner in owners {
+        let Effect::Pass(news) = session.apply(Input::ListsChanged, &own(owner)) else {
+            panic!()
+        };
+        assert_eq!(news.len(), 1, "the tools");
+        // What was added is gone.
+        let gone = session.apply(Input::ListsChanged, &facts());
+        assert!(matches!(gone, Effect::Pass(_)));
+    }
 }
 
 #[test]

@@ -54,8 +54,9 @@ impl SessionState {
         if self.listener.is_none() || self.record.handshake.is_none() {
             return Effect::None;
         }
-        let news = changed(self.told, facts.versions);
-        self.told = facts.versions;
+        let versions = self.versions(facts);
+        let news = changed(self.told, versions);
+        self.told = versions;
         if news.is_empty() {
             Effect::None
         } else {
@@ -70,11 +71,12 @@ impl SessionState {
         if self.record.handshake.is_none() {
             return Effect::None;
         }
-        self.told = facts.versions;
+        let versions = self.versions(facts);
+        self.told = versions;
         let updated = Vec::from_iter(std::mem::take(&mut self.record.updated));
         let news = News {
-            lists: changed(self.record.announced, facts.versions),
-            versions: facts.versions,
+            lists: changed(self.record.announced, versions),
+            versions,
             resources: updated
                 .iter()
                 .map(|uri| {
@@ -114,7 +116,12 @@ impl SessionState {
 
     /// The client is about to get this list as it is now, or to learn that it does not.
     pub(super) fn asked_for_list(&mut self, list: usize, facts: &ServerFacts) {
-        self.record.announced[list] = facts.versions[list];
+        self.record.announced[list] = self.versions(facts)[list];
+    }
+
+    /// What the lists are that the client sees.
+    pub(super) fn versions(&self, facts: &ServerFacts) -> [u64; 3] {
+        facts.versions_of(Some(&self.session), self.principal())
     }
 }
 

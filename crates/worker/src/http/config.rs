@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Period, Secret, settings};
+use shoal_ports::{ListScope, Period, Secret, settings};
 
 use crate::http_client::{
     CallersWithoutToken, ClientCredentialsConfig, HttpClientConfig, HttpTls, TokenExchangeConfig,
@@ -49,6 +49,10 @@ settings! {
         /// a header of the same name in `headers`, which then goes only with Shoal's own requests.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
+        /// Whose the server's lists are: `"shared"`, or `"principal"` for a server that lists to each caller what that one may
+        /// use. Then Shoal reads them with what the caller's request brings by `forward` or `token_exchange`
+        /// ([backends](backends.md#lists-of-each-caller)).
+        pub lists: ListScope = ListScope::Shared,
         /// How callers without a token are treated if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
         /// credentials.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
@@ -127,6 +131,10 @@ impl HttpConfig {
         let setting = if self.urls.is_empty() { "url" } else { "urls" };
         self.endpoints().map_err(|wrong| (setting, wrong))?;
         self.client().check()?;
+        if self.lists == ListScope::Principal && self.client().wanted().is_empty() {
+            let told = "\"principal\" reads the lists with what callers bring: set forward, or token_exchange";
+            return Err(("lists", told.to_owned()));
+        }
         if self.sessions == 0 {
             return Err(("sessions", "must be at least 1".to_owned()));
         }
@@ -151,6 +159,8 @@ impl HttpConfig {
             // A question comes by its call's own stream. Roots are not about a call: servers keep those of one client. Where
             // sessions are not shared, what is listed for this connection is theirs too, so it declares what they do.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
+            sessions_have_own: self.isolation == HttpIsolation::Session,
+            lists: self.lists,
             sessions: self.sessions,
             session_idle: self.session_idle.get(),
             start_timeout: self.start_timeout.get(),

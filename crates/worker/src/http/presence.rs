@@ -23,7 +23,17 @@ pub(super) struct Presence {
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
+    /// Whether the server is there, and takes requests only in callers' names.
+    refuses: bool,
     why: String,
+}
+
+/// How calls get to the server.
+pub(super) enum Way {
+    /// By the lead, or as it shows.
+    Lead(Arc<Connection>),
+    /// By connections of their callers alone.
+    OfCallers,
 }
 
 impl Presence {
@@ -45,6 +55,17 @@ impl Presence {
         lead.connection
             .clone()
             .ok_or_else(|| CallFailure::not_executed(&*lead.why))
+    }
+
+    /// How a call gets to the server.
+    ///
+    /// # Errors
+    /// `NotExecuted`: why there is no way.
+    pub(super) fn way(&self) -> Result<Way, CallFailure> {
+        if self.lead.lock().refuses {
+            return Ok(Way::OfCallers);
+        }
+        self.lead().map(Way::Lead)
     }
 
     /// Asks the server from time to time, and at once when it is doubted, until the connection is of no use.
@@ -91,7 +112,11 @@ async fn ask(connection: &Connection) -> Result<(), String> {
 
 impl Lead for Arc<Presence> {
     fn joins(&self, connection: &Arc<Connection>) {
-        let before = self.lead.lock().connection.replace(connection.clone());
+        let before = {
+            let mut lead = self.lead.lock();
+            lead.refuses = false;
+            lead.connection.replace(connection.clone())
+        };
         drop(before);
         self.reachability.found();
         let (weak, over) = (Arc::downgrade(connection), connection.over());
@@ -103,11 +128,23 @@ impl Lead for Arc<Presence> {
         let before = {
             let mut lead = self.lead.lock();
             lead.why = reason.to_owned();
+            lead.refuses = false;
             lead.connection.take()
         };
         // Calls that are under way over it keep it until they have ended.
         drop(before);
         deserted
+    }
+
+    fn refused(&self) -> BoxFuture<'_, ()> {
+        let before = {
+            let mut lead = self.lead.lock();
+            lead.refuses = true;
+            lead.connection.take()
+        };
+        drop(before);
+        self.reachability.found();
+        Box::pin(self.reachability.ask_again(self.interval))
     }
 
     /// It is tried again soon after it was there, and nothing is started for it.

@@ -7,6 +7,7 @@ mod calls;
 mod credentials;
 mod http_sse;
 mod odd;
+mod own_lists;
 mod server;
 mod sessions;
 mod streams;

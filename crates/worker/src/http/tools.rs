@@ -6,6 +6,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use shoal_protocol::{Era, InvalidParamHeader, ParamHeaders, RawJson};
 
+/// Tools with such arguments that are kept of lists of single callers.
+const MOST: usize = 10_000;
+
 /// The mirrored arguments of the server's tools.
 #[derive(Default)]
 pub(super) struct Tools(Mutex<Known>);
@@ -21,27 +24,28 @@ impl Tools {
     /// Takes in the server's list. In the modern era a client must leave out a tool whose annotations break the rules: nobody knows which
     /// headers its server expects.
     pub(super) fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
-        let mut learnt = Known::default();
         let mut known = self.0.lock();
-        tools.retain(|tool| {
-            let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
-                return true;
-            };
-            match headers {
-                Ok(headers) if headers.is_empty() => {}
-                Ok(headers) => drop(learnt.mirrored.insert(name, headers)),
-                Err(_) if era == Era::Legacy => {}
-                Err(why) => {
-                    if !known.refused.contains(&name) {
-                        tracing::warn!(target: "shoal::http", tool = name, %why, "a tool of the server is left out");
-                    }
-                    learnt.refused.insert(name);
-                    return false;
-                }
-            }
-            true
-        });
+        let mut learnt = Known::default();
+        tools.retain(|tool| learnt.take(era, tool, &known));
         *known = learnt;
+    }
+
+    /// Takes in a list that one caller has. What others have stays.
+    pub(super) fn add(&self, era: Era, tools: &mut Vec<RawJson>) {
+        let mut known = self.0.lock();
+        let mut learnt = Known::default();
+        tools.retain(|tool| learnt.take(era, tool, &known));
+        let Known { mirrored, refused } = learnt;
+        let fits = |known: usize, more: usize| known + more <= MOST;
+        if fits(known.mirrored.len(), mirrored.len()) {
+            known.mirrored.extend(mirrored);
+        } else {
+            // Whoever calls lists first.
+            known.mirrored = mirrored;
+        }
+        if fits(known.refused.len(), refused.len()) {
+            known.refused.extend(refused);
+        }
     }
 
     /// The headers of a call with these parameters.
@@ -54,6 +58,28 @@ impl Tools {
         let arguments = arguments.and_then(|arguments| arguments.read().ok());
         let arguments: Value = arguments.unwrap_or_default();
         mirrored.of_call(&arguments).collect()
+    }
+}
+
+impl Known {
+    /// Takes a tool in; whether it can be called.
+    fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
+        let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
+            return true;
+        };
+        match headers {
+            Ok(headers) if headers.is_empty() => {}
+            Ok(headers) => drop(self.mirrored.insert(name, headers)),
+            Err(_) if era == Era::Legacy => {}
+            Err(why) => {
+                if !before.refused.contains(&name) {
+                    tracing::warn!(target: "shoal::http", tool = name, %why, "a tool of the server is left out");
+                }
+                self.refused.insert(name);
+                return false;
+            }
+        }
+        true
     }
 }
 

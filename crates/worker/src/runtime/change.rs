@@ -1,11 +1,12 @@
 //! Putting another form in place of a worker's form while it works.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use shoal_ports::ResourceUpdated;
+use shoal_ports::{OwnLists, ResourceUpdated};
 use shoal_protocol::RawJson;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep};
 
 use super::WorkerRuntime;
@@ -60,6 +61,8 @@ impl WorkerRuntime {
         if let Some(form) = form.upgrade() {
             let updates = form.backend.resource_updates();
             tokio::spawn(pass_updates_on(Weak::clone(&runtime), updates));
+            let own_lists = form.backend.own_lists();
+            tokio::spawn(pass_own_lists_on(Weak::clone(&runtime), own_lists));
         }
         tokio::spawn(follow_state(runtime, form));
     }
@@ -107,6 +110,33 @@ async fn pass_updates_on(
             }
             Err(broadcast::error::RecvError::Lagged(_)) => runtime.tell_of(runtime.subscribed()),
             Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Says who sees other lists, by all backends that calls still go to.
+async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Receiver<OwnLists>) {
+    loop {
+        let goes_on = changes.changed().await.is_ok();
+        let Some(runtime) = runtime.upgrade() else {
+            return;
+        };
+        // Held, so that what is read last is told last.
+        runtime.own_lists.send_if_modified(|told| {
+            let backends = runtime.forms.read().backends();
+            let mut all = BTreeMap::new();
+            for backend in backends {
+                let own = backend.own_lists();
+                all.extend(own.borrow().iter().map(|(owner, it)| (owner.clone(), *it)));
+            }
+            let changed = **told != all;
+            if changed {
+                *told = Arc::new(all);
+            }
+            changed
+        });
+        if !goes_on {
+            return;
         }
     }
 }

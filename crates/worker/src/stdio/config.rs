@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Period, Secret, settings};
+use shoal_ports::{ListScope, Period, Secret, settings};
 
 use super::child::INHERITED;
 use super::placement::Placement;
@@ -146,6 +146,7 @@ impl StdioConfig {
                 self.share_roots || per_session,
                 self.share_roots,
             ),
+            sessions_have_own: per_session,
             sessions: self.most_processes(),
             session_idle: self.session_idle.get(),
             start_timeout: self.start_timeout.get(),
@@ -153,6 +154,7 @@ impl StdioConfig {
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
             headers: Vec::new(),
+            lists: ListScope::Shared,
             waits_to_reopen: SHORT_PAUSE,
         }
     }

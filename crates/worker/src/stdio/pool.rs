@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, CallOutcome, FailureKey};
+use shoal_ports::{CallFailure, CallOutcome, FailureKey, ListOwner};
 use shoal_protocol::Era;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -59,6 +59,8 @@ struct State {
 struct Process {
     connection: Arc<Connection>,
     occupants: Occupants,
+    /// Whether it is known whose its lists are.
+    is_followed: bool,
 }
 
 /// A call that waits for a process.
@@ -192,6 +194,18 @@ impl ProcessPool {
         first.map(|(_, process)| process.connection.clone())
     }
 
+    /// A leased process is this owner's alone, for as long as it runs: what its server lists is for nobody else.
+    pub(super) fn is_of(&self, lease: &Lease, owner: ListOwner) {
+        let is_new = {
+            let mut state = self.state.lock();
+            let process = state.processes.get_mut(&lease.slot);
+            process.is_some_and(|it| !std::mem::replace(&mut it.is_followed, true))
+        };
+        if is_new {
+            self.launcher.own_lists.follow(&lease.process, owner);
+        }
+    }
+
     /// Takes note of how a call ended.
     pub(super) fn ended(&self, lease: &Lease, outcome: &CallOutcome) {
         if lease.apart && !matches!(outcome, CallOutcome::Failed(_)) {
@@ -224,6 +238,7 @@ impl ProcessPool {
             let process = Process {
                 connection: process.clone(),
                 occupants: Occupants::default(),
+                is_followed: false,
             };
             state.processes.insert(id, process);
             id

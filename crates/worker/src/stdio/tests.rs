@@ -9,5 +9,6 @@ mod eras;
 mod lifecycle;
 mod messages;
 mod odd;
+mod own_lists;
 mod packages;
 mod waiting;

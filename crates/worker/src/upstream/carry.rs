@@ -16,6 +16,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::link::{Link, RequestHandle};
+use super::list_call;
+use super::lists::List;
 use super::params;
 use super::pending::{CallMessage, PendingCall, RequestOutcome, ServerRequest};
 use super::router::answer;
@@ -50,6 +52,12 @@ pub(crate) trait OpenQuestion: Send + Sync {
 #[derive(Debug)]
 pub(crate) struct NeverWritten(Arc<str>);
 
+impl NeverWritten {
+    pub(super) fn new(reason: Arc<str>) -> Self {
+        Self(reason)
+    }
+}
+
 impl From<NeverWritten> for CallFailure {
     fn from(NeverWritten(reason): NeverWritten) -> Self {
         Self::not_executed(&*reason)
@@ -68,6 +76,9 @@ pub(crate) async fn carry(
 ) -> Result<CallOutcome, NeverWritten> {
     if call.method.is_notification() {
         return Ok(tell(link, call, context).await);
+    }
+    if let Some(list) = List::of_method(&call.method) {
+        return list_call::answer(link, list, call, context).await;
     }
     let (sender, inbox) = mpsc::channel(INBOX);
     let pending = PendingCall {

@@ -15,6 +15,7 @@ use super::era::{self, Form, Greeting, Opening};
 use super::error::StartError;
 use super::last_words::LastWords;
 use super::link::Link;
+use super::own_lists::OwnLists;
 use super::server_task::TaskTools;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
@@ -61,6 +62,8 @@ pub(crate) struct Launcher {
     pub(crate) restarts: AtomicU64,
     /// The tools that their server runs as tasks alone.
     task_tools: Arc<TaskTools>,
+    /// Who sees other lists than the catalog.
+    pub(crate) own_lists: Arc<OwnLists>,
     /// Those of the connection that failed last.
     last_words: Mutex<LastWords>,
 }
@@ -86,6 +89,7 @@ impl Launcher {
             detected: Mutex::default(),
             restarts: AtomicU64::new(0),
             task_tools: Arc::default(),
+            own_lists: Arc::default(),
             last_words: Mutex::default(),
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct Link {
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
+    /// Of the changes, those that the server has said itself.
+    announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
     /// Whether the server's early question for roots found no answer in time.
@@ -72,6 +74,7 @@ impl Link {
             greeting: OnceLock::new(),
             task_tools: OnceLock::new(),
             changes: watch::Sender::new([0; 3]),
+            announced: watch::Sender::new([0; 3]),
             subscribed: Mutex::default(),
             stateless: AtomicBool::new(false),
             has_no_roots: AtomicBool::new(false),
@@ -111,6 +114,17 @@ impl Link {
             && greeting.era == Era::Legacy
         {
             known.learn(tools);
+        }
+    }
+
+    /// Takes in tools that are listed to one caller, besides those that are known.
+    pub(crate) fn learn_own_task_tools(&self, tools: &mut [RawJson]) {
+        let greeting = self.greeting();
+        if let Some(known) = self.task_tools.get()
+            && greeting.tasks
+            && greeting.era == Era::Legacy
+        {
+            known.add(tools);
         }
     }
 
@@ -156,9 +170,16 @@ impl Link {
         self.changes.subscribe()
     }
 
+    /// The same without changes that may have been missed.
+    pub(crate) fn announced(&self) -> watch::Receiver<[u64; 3]> {
+        self.announced.subscribe()
+    }
+
     /// The server announced a change.
     pub(crate) fn list_changed(&self, list: usize) {
-        self.changes.send_modify(|changes| changes[list] += 1);
+        for told in [&self.changes, &self.announced] {
+            told.send_modify(|changes| changes[list] += 1);
+        }
     }
 
     /// The server may have announced changes that did not arrive.
@@ -246,9 +267,20 @@ impl Link {
         method: Method,
         params: Option<RawJson>,
     ) -> Result<RawJson, RequestError> {
+        self.request_of(None, method, params).await
+    }
+
+    /// The same in the name of a caller, if one is given.
+    pub(crate) async fn request_of(
+        self: &Arc<Self>,
+        caller: Option<&Arc<Caller>>,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<RawJson, RequestError> {
         let answered = async {
-            let opened = self.open(method, params).await;
-            opened.map_err(RequestError::Ended)?.result().await
+            let mut handle = self.register(None).map_err(RequestError::Ended)?;
+            handle.send(&method, params.as_ref(), caller).await;
+            handle.result().await
         };
         timeout(self.request_timeout, answered)
             .await

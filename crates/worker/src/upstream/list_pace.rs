@@ -47,6 +47,13 @@ impl ListPace {
         }
     }
 
+    /// Counts all announcements, also those that were made before.
+    pub(crate) fn from_the_start(changes: watch::Receiver<[u64; 3]>) -> Self {
+        let mut pace = Self::new(changes);
+        pace.seen = [0; 3];
+        pace
+    }
+
     /// Takes note of a reading: whether it found something new, and what it could not read.
     pub(crate) fn was_read(&mut self, changed: bool, missing: Which) {
         self.read_at = Instant::now();

@@ -9,16 +9,17 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use shoal_ports::{PoolCatalog, RawObjectOrEmpty, shown};
+use shoal_ports::{Call, PoolCatalog, RawObjectOrEmpty, shown};
 use shoal_protocol::{Era, Method, RawJson, RawObject, code};
 
 use super::error::RequestError;
 use super::link::Link;
+use super::params;
 
 /// A list of more pages has gone wrong: its server makes up cursors for ever.
 const MAX_PAGES: usize = 1000;
 /// The pages of all lists, in bytes: they are kept for as long as the server runs.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Characters of a cursor that are shown.
 const SHOWN: usize = 100;
 
@@ -39,7 +40,12 @@ impl List {
     pub(crate) const ALL: [Self; 4] =
         [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 
-    fn method(self) -> Method {
+    /// The list that a method asks for.
+    pub(crate) fn of_method(method: &Method) -> Option<Self> {
+        Self::ALL.into_iter().find(|list| list.method() == *method)
+    }
+
+    pub(super) fn method(self) -> Method {
         match self {
             Self::Tools => Method::ToolsList,
             Self::Resources => Method::ResourcesList,
@@ -48,7 +54,16 @@ impl List {
         }
     }
 
-    fn member(self) -> &'static str {
+    /// Its place among the lists that servers announce: tools, resources with templates, prompts.
+    pub(super) fn kind(self) -> usize {
+        match self {
+            Self::Tools => 0,
+            Self::Resources | Self::Templates => 1,
+            Self::Prompts => 2,
+        }
+    }
+
+    pub(super) fn member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Resources => "resources",
@@ -65,7 +80,7 @@ impl List {
         }
     }
 
-    fn of(self, catalog: &PoolCatalog) -> &[RawJson] {
+    pub(super) fn of(self, catalog: &PoolCatalog) -> &[RawJson] {
         match self {
             Self::Tools => &catalog.tools,
             Self::Resources => &catalog.resources,
@@ -100,12 +115,18 @@ impl Which {
         Self(self.0.map(|is_in| !is_in))
     }
 
+    /// With one more.
+    pub(super) fn with(mut self, list: List) -> Self {
+        self.0[list as usize] = true;
+        self
+    }
+
     /// Whether it has none.
     pub(crate) fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    fn has(self, list: List) -> bool {
+    pub(super) fn has(self, list: List) -> bool {
         self.0[list as usize]
     }
 }
@@ -130,10 +151,10 @@ pub(crate) type Answers = FuturesUnordered<BoxFuture<'static, (List, Result<Page
 
 /// All pages of a list.
 pub(crate) struct Pages {
-    items: Vec<RawJson>,
+    pub(super) items: Vec<RawJson>,
     /// The shortest of theirs.
-    ttl: Option<u64>,
-    remark: Option<String>,
+    pub(super) ttl: Option<u64>,
+    pub(super) remark: Option<String>,
 }
 
 impl Lists {
@@ -176,7 +197,7 @@ impl Lists {
         let room = Arc::new(AtomicUsize::new(MAX_BYTES.saturating_sub(kept.sum())));
         let answers = asked.into_iter().map(|list| {
             let (link, room) = (link.clone(), room.clone());
-            async move { (list, pages(&link, list, &room).await) }.boxed()
+            async move { (list, pages(&link, list, &room, None).await) }.boxed()
         });
         answers.collect()
     }
@@ -251,7 +272,12 @@ impl Lists {
 }
 
 /// Reads all pages of a list, and takes their bytes from `room`. A page that comes a second time, and a cursor that does, end it.
-async fn pages(link: &Arc<Link>, list: List, room: &AtomicUsize) -> Result<Pages, RequestError> {
+pub(super) async fn pages(
+    link: &Arc<Link>,
+    list: List,
+    room: &AtomicUsize,
+    call: Option<&Call>,
+) -> Result<Pages, RequestError> {
     let (method, member) = (list.method(), list.member());
     let mut pages = Pages {
         items: Vec::new(),
@@ -261,10 +287,9 @@ async fn pages(link: &Arc<Link>, list: List, room: &AtomicUsize) -> Result<Pages
     let mut cursor: Option<RawJson> = None;
     let mut seen: HashSet<Bytes> = HashSet::new();
     for _ in 0..MAX_PAGES {
-        let page = match link
-            .request(method.clone(), params(link, cursor.take()))
-            .await
-        {
+        let asked = params(link, cursor.take(), call);
+        let caller = call.map(|call| &call.caller);
+        let page = match link.request_of(caller, method.clone(), asked).await {
             Ok(page) => page,
             // Servers declare capabilities more generously than they implement their lists
             // (`resources` without templates is common).
@@ -312,10 +337,17 @@ async fn pages(link: &Arc<Link>, list: List, room: &AtomicUsize) -> Result<Pages
     Ok(pages)
 }
 
-fn params(link: &Link, cursor: Option<RawJson>) -> Option<RawJson> {
+fn params(link: &Link, cursor: Option<RawJson>, call: Option<&Call>) -> Option<RawJson> {
     let mut params = RawObject::default();
     if let Some(cursor) = cursor {
         params.set("cursor", cursor);
+    }
+    if let Some(call) = call {
+        let page = Call {
+            params: (!params.is_empty()).then(|| params.to_json()),
+            ..call.clone()
+        };
+        return params::for_server(&page, link.greeting(), 0);
     }
     match link.greeting().era {
         Era::Modern => Some(link.with_own_meta(params)),

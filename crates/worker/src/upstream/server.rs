@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use shoal_ports::{Announcement, Call, CallFailure, CallOutcome, ResourceUpdated};
+use shoal_ports::{Announcement, Call, CallFailure, CallOutcome, OwnLists, ResourceUpdated};
 use shoal_protocol::{Era, Method, RpcError, code};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -56,6 +56,11 @@ impl Server {
     /// Changes of the resources that it watches.
     pub(crate) fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.launcher.subscriptions.resource_updates()
+    }
+
+    /// Who sees other lists than the catalog.
+    pub(crate) fn own_lists(&self) -> watch::Receiver<OwnLists> {
+        self.launcher.own_lists.watch()
     }
 
     /// What the server of the connection that failed last wrote for its operators.

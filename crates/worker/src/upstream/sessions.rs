@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, FailureKey, Principal, SessionId,
+    Call, CallFailure, CallId, CallOutcome, Caller, FailureKey, ListOwner, Principal, SessionId,
 };
 use shoal_protocol::{Method, RpcError};
 use tokio::sync::{MutexGuard, Notify};
@@ -60,6 +60,21 @@ impl SessionOwner {
             add(extensions.as_bytes());
         }
         Self::Principal(caller.principal.clone(), told.finalize().into())
+    }
+}
+
+impl SessionOwner {
+    /// Who sees what the server lists there. A call sees no lists. Where sessions have connections of their own, a principal's is
+    /// for its calls without a session.
+    fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
+        match self {
+            Self::Session(session) => Some(ListOwner::Session(session.clone())),
+            Self::Principal(principal, _) if sessions_have_own => {
+                Some(ListOwner::Sessionless(principal.clone()))
+            }
+            Self::Principal(principal, _) => Some(ListOwner::Principal(principal.clone())),
+            Self::Call(_) => None,
+        }
     }
 }
 
@@ -345,6 +360,9 @@ impl Sessions {
             Ok(connection) => {
                 opened.was_not_opened = false;
                 opened.connection = Some(connection.clone());
+                if let Some(owner) = owner.of_lists(self.launcher.settings.sessions_have_own) {
+                    self.launcher.own_lists.follow(&connection, owner);
+                }
                 Ok(connection)
             }
             Err(StartError::Refused(error) | StartError::Rejected(error)) if Denied::is(&error) => {

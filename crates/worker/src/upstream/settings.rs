@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::ListScope;
 
 use super::binding::Binding;
 
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) era: EraChoice,
     /// For whom a connection is that callers share.
     pub(crate) shared: Binding,
+    /// Whether legacy sessions have connections of their own, at a legacy server.
+    pub(crate) sessions_have_own: bool,
     /// Sessions that may have a connection of their own at once.
     pub(crate) sessions: usize,
     /// After how long without a call a session's connection is closed.
@@ -45,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) max_restart_delay: Duration,
     /// The headers of clients' requests that its calls bring along, in lower case.
     pub(crate) headers: Vec<Arc<str>>,
+    /// Whose the server's lists are.
+    pub(crate) lists: ListScope,
     /// The longest of these pauses that a call of a session waits for; else it is refused at once, since it may go elsewhere.
     pub(crate) waits_to_reopen: Duration,
 }

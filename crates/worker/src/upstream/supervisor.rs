@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use shoal_ports::PoolCatalog;
+use shoal_ports::{ListScope, PoolCatalog, RawObjectOrEmpty};
+use shoal_protocol::RawJson;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -27,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a server that was asked for its other era is waited for, before it takes calls.
 const SOON: Duration = Duration::from_secs(1);
 
+/// What a server may offer that says nothing of itself to Shoal.
+const ANY: &str = r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#;
+
 /// Who is told of the lead connection.
 pub(crate) trait Lead: Send + Sync + 'static {
     /// It is ready.
@@ -35,6 +39,11 @@ pub(crate) trait Lead: Send + Sync + 'static {
     /// It is gone, or could not be opened, and calls wait for the next one, for about `pause`. Returns whether nobody can
     /// take calls meanwhile.
     fn fails(&self, reason: &str, pause: Duration) -> bool;
+
+    /// The server is there, and takes requests only in callers' names. Returns when it is to be tried again.
+    fn refused(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
 
     /// Returns once a call needs it.
     fn wanted(&self) -> BoxFuture<'_, ()>;
@@ -165,6 +174,9 @@ impl Supervisor {
         let connection = match self.launcher.launch_lead().await {
             Ok(connection) => connection,
             Err(StartError::Closed) => return End::Retired,
+            Err(error) if error.is_denied() && self.lists_differ() => {
+                return self.go_without_lead(&error).await;
+            }
             Err(error) => {
                 return End::NotOpened(error.to_string(), prospect(error.may_pass()));
             }
@@ -173,6 +185,9 @@ impl Supervisor {
         // Before the lists are read, so that a change during the reading is not missed.
         let mut pace = ListPace::new(link.changes());
         let mut lists = Lists::of(link, self.catalog.as_ref());
+        if self.lists_differ() {
+            return self.stay_without_lists(&connection, lists).await;
+        }
         let tools = Which::only(List::Tools);
         let mut answers = lists.ask(link, tools);
         while let Some(list) = answers.next().await {
@@ -242,6 +257,59 @@ impl Supervisor {
         }
     }
 
+    /// Whether each caller has lists of its own: there is nothing to read for all of them.
+    fn lists_differ(&self) -> bool {
+        self.launcher.settings.lists == ListScope::Principal
+    }
+
+    /// The server lets Shoal know only of what it offers to callers. What that is, they are told when they ask.
+    async fn go_without_lead(&mut self, error: &StartError) -> End {
+        let reason = error.to_string();
+        if self.told.insert(reason.clone()) {
+            tracing::info!(target: "shoal::upstream", reason, "the server takes requests in callers' names alone");
+        }
+        let catalog = PoolCatalog {
+            capabilities: RawObjectOrEmpty(RawJson::from_static(ANY)),
+            headers: self.launcher.settings.headers.clone(),
+            lists: ListScope::Principal,
+            ..PoolCatalog::default()
+        };
+        self.offer(catalog, None);
+        let closing = self.launcher.closing.clone();
+        tokio::select! {
+            () = self.lead.refused() => {}
+            () = closing.cancelled() => {}
+        }
+        End::Retired
+    }
+
+    /// Stays with a lead whose lists are not read.
+    async fn stay_without_lists(&mut self, connection: &Arc<Connection>, lists: Lists) -> End {
+        let mut catalog = lists.catalog;
+        catalog.headers.clone_from(&self.launcher.settings.headers);
+        catalog.lists = ListScope::Principal;
+        self.offer(catalog, None);
+        self.lead.joins(connection);
+        connection.over().cancelled().await;
+        self.ended(connection)
+    }
+
+    fn offer(&mut self, catalog: PoolCatalog, detail: Option<String>) {
+        self.catalog = Some(catalog.clone());
+        let catalog = Arc::new(catalog);
+        self.launcher.own_lists.set_shared(&catalog);
+        self.state.send_if_modified(|state| {
+            let is_new = state.catalog.as_ref() != Some(&catalog) || state.detail != detail;
+            if is_new {
+                *state = BackendState {
+                    catalog: Some(catalog),
+                    detail,
+                };
+            }
+            is_new
+        });
+    }
+
     /// Ends a connection that ended while its lists were read, or that offers nothing.
     async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
         let link = &connection.link;
@@ -297,8 +365,10 @@ impl Supervisor {
             }
         }
         self.catalog = Some(catalog.clone());
+        let catalog = Arc::new(lists.catalog.clone());
+        self.launcher.own_lists.set_shared(&catalog);
         self.state.send_replace(BackendState {
-            catalog: Some(Arc::new(lists.catalog.clone())),
+            catalog: Some(catalog),
             detail: lists.degraded(),
         });
         changed

@@ -8,8 +8,8 @@ use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
     ClientInfo, Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber,
-    LogFilter, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route,
-    SessionId, SessionTransport, StateRequest, StreamItem, WorkerId,
+    ListScope, LogFilter, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan,
+    Route, SessionId, SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -378,7 +378,8 @@ pub(super) fn refusal() -> impl Strategy<Value = GatewayError> {
 pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
     let list = || collection::vec(json(), 0..4);
     let said = (option::of(json()), option::of(text()), json());
-    let numbers = (any::<[u64; 3]>(), any::<[Option<u64>; 4]>());
+    let lists = prop_oneof![Just(ListScope::Shared), Just(ListScope::Principal)];
+    let numbers = (any::<[u64; 3]>(), any::<[Option<u64>; 4]>(), lists);
     let headers = collection::vec(text().prop_map(Arc::from), 0..3);
     (said, list(), list(), list(), list(), numbers, headers).prop_map(
         |(
@@ -387,7 +388,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
             resources,
             templates,
             prompts,
-            (ages, ttl_ms),
+            (ages, ttl_ms, lists),
             headers,
         )| {
             PoolCatalog {
@@ -401,6 +402,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
                 ttl_ms,
                 generations: ages,
                 headers,
+                lists,
             }
         },
     )

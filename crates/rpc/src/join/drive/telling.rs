@@ -5,7 +5,7 @@ use shoal_protocol::RawJson;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
 use super::Drive;
-use crate::convert::catalog::{announcement_out, load_out};
+use crate::convert::catalog::{announcement_out, load_out, own_lists_out};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 
@@ -34,6 +34,20 @@ impl Drive<'_> {
         if self.reported.replace((load, ledger)) != Some((load, ledger)) {
             self.outbox
                 .push_now(WorkerKind::Load(load_out(load, ledger)));
+        }
+    }
+
+    /// Says who sees other lists: everything at the beginning, then what has changed.
+    pub(super) fn tell_own_lists(&mut self) {
+        let now = self.own_lists.borrow_and_update().clone();
+        let told = self.told_own_lists.replace(now.clone());
+        // A node that was told something over an earlier link goes by that until it hears otherwise.
+        if told.is_none() && now.is_empty() && !self.chores.has_told_own_lists {
+            return;
+        }
+        self.chores.has_told_own_lists = true;
+        for frame in own_lists_out(told.as_ref(), &now) {
+            self.flights.say(WorkerKind::OwnLists(frame));
         }
     }
 

@@ -25,9 +25,9 @@ use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
     CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
-    OpenSession, Planning, Post, Principal, RequestPlan, ResourceUpdated, Route, RunningCall,
-    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting,
-    StreamItem, WorkerId, answered, at_once, later,
+    OpenSession, OwnLists, Planning, Post, Principal, RequestPlan, ResourceUpdated, Route,
+    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
+    SettledFacts, Starting, StreamItem, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -232,6 +232,7 @@ impl Script {
             instructions: None,
             versions: [1; 3],
             headers: Arc::default(),
+            own: OwnLists::default(),
         };
         Arc::new(Self {
             facts: watch::Sender::new(Arc::new(facts)),

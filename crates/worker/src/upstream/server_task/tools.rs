@@ -5,6 +5,9 @@ use std::collections::HashSet;
 use parking_lot::RwLock;
 use shoal_protocol::{RawJson, RawObject};
 
+/// Names that are kept of tools that are listed to single callers.
+const MOST: usize = 10_000;
+
 /// Names of tools, as the server lists them now.
 #[derive(Debug, Default)]
 pub(crate) struct TaskTools(RwLock<HashSet<String>>);
@@ -21,6 +24,22 @@ impl TaskTools {
             }
         }
         *self.0.write() = found;
+    }
+
+    /// Takes in what is listed to one caller: to those that are known these come.
+    pub(crate) fn add(&self, tools: &mut [RawJson]) {
+        for tool in tools {
+            let Some((name, offered)) = offered_to_all(tool) else {
+                continue;
+            };
+            *tool = offered;
+            if !self.has(&name) {
+                let mut known = self.0.write();
+                if known.len() < MOST {
+                    known.insert(name);
+                }
+            }
+        }
     }
 
     /// Whether the tool is one of them.

@@ -16,6 +16,9 @@
 // `refused`, `lost`, an event that is `finished`, or `detach` without `steering`. Frames of a flight that is
 // over, or that was never opened, are ignored.
 //
+// From version 5 on, the flight of a call that was cancelled, or ended by its deadline, is over with the `lost` that follows its
+// `finished`: the worker says so when the call's tool has stopped.
+//
 // When the link breaks, its flights are over on both sides, and calls go on. The worker keeps what they say for whoever
 // attaches. When it is back, the node attaches to each call that it reads, by a new flight, after the last event that it
 // has. It names the reader that it was, as the worker has named it with the first word of the broken flight: if another
@@ -51,6 +54,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Whose the lists of a pool are.
+type Catalog_Lists int32
+
+const (
+	// All callers see the lists above.
+	Catalog_LISTS_UNSPECIFIED Catalog_Lists = 0
+	// Each caller has its own. The lists above are empty. The worker answers `tools/list`, `resources/list`,
+	// `resources/templates/list` and `prompts/list` as calls, with all items in one result.
+	Catalog_LISTS_PRINCIPAL Catalog_Lists = 1
+)
+
+// Enum value maps for Catalog_Lists.
+var (
+	Catalog_Lists_name = map[int32]string{
+		0: "LISTS_UNSPECIFIED",
+		1: "LISTS_PRINCIPAL",
+	}
+	Catalog_Lists_value = map[string]int32{
+		"LISTS_UNSPECIFIED": 0,
+		"LISTS_PRINCIPAL":   1,
+	}
+)
+
+func (x Catalog_Lists) Enum() *Catalog_Lists {
+	p := new(Catalog_Lists)
+	*p = x
+	return p
+}
+
+func (x Catalog_Lists) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Catalog_Lists) Descriptor() protoreflect.EnumDescriptor {
+	return file_shoal_worker_v1_worker_proto_enumTypes[0].Descriptor()
+}
+
+func (Catalog_Lists) Type() protoreflect.EnumType {
+	return &file_shoal_worker_v1_worker_proto_enumTypes[0]
+}
+
+func (x Catalog_Lists) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Catalog_Lists.Descriptor instead.
+func (Catalog_Lists) EnumDescriptor() ([]byte, []int) {
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // What a worker says.
 type WorkerFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -72,6 +125,7 @@ type WorkerFrame struct {
 	//	*WorkerFrame_Ping
 	//	*WorkerFrame_Pong
 	//	*WorkerFrame_Close
+	//	*WorkerFrame_OwnLists
 	Frame         isWorkerFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -258,6 +312,15 @@ func (x *WorkerFrame) GetClose() *v1.Close {
 	return nil
 }
 
+func (x *WorkerFrame) GetOwnLists() *OwnLists {
+	if x != nil {
+		if x, ok := x.Frame.(*WorkerFrame_OwnLists); ok {
+			return x.OwnLists
+		}
+	}
+	return nil
+}
+
 type isWorkerFrame_Frame interface {
 	isWorkerFrame_Frame()
 }
@@ -343,6 +406,11 @@ type WorkerFrame_Close struct {
 	Close *v1.Close `protobuf:"bytes,16,opt,name=close,proto3,oneof"`
 }
 
+type WorkerFrame_OwnLists struct {
+	// Somebody sees other lists than the worker has announced. Earlier releases ignore it.
+	OwnLists *OwnLists `protobuf:"bytes,17,opt,name=own_lists,json=ownLists,proto3,oneof"`
+}
+
 func (*WorkerFrame_Hello) isWorkerFrame_Frame() {}
 
 func (*WorkerFrame_Announce) isWorkerFrame_Frame() {}
@@ -374,6 +442,8 @@ func (*WorkerFrame_Ping) isWorkerFrame_Frame() {}
 func (*WorkerFrame_Pong) isWorkerFrame_Frame() {}
 
 func (*WorkerFrame_Close) isWorkerFrame_Frame() {}
+
+func (*WorkerFrame_OwnLists) isWorkerFrame_Frame() {}
 
 // The first frame of a worker.
 type Hello struct {
@@ -631,7 +701,9 @@ type Catalog struct {
 	PromptsTtlMs *uint64 `protobuf:"varint,14,opt,name=prompts_ttl_ms,json=promptsTtlMs,proto3,oneof" json:"prompts_ttl_ms,omitempty"`
 	// The headers of clients' requests that calls are to bring along (`Caller.headers`), in lower case. A call that its session's
 	// new owner starts, after the first was lost, brings none: they are stored nowhere.
-	Headers       []string `protobuf:"bytes,15,rep,name=headers,proto3" json:"headers,omitempty"`
+	Headers []string `protobuf:"bytes,15,rep,name=headers,proto3" json:"headers,omitempty"`
+	// Whose the lists are.
+	Lists         Catalog_Lists `protobuf:"varint,16,opt,name=lists,proto3,enum=shoal.worker.v1.Catalog_Lists" json:"lists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -771,6 +843,70 @@ func (x *Catalog) GetHeaders() []string {
 	return nil
 }
 
+func (x *Catalog) GetLists() Catalog_Lists {
+	if x != nil {
+		return x.Lists
+	}
+	return Catalog_LISTS_UNSPECIFIED
+}
+
+// Who sees other lists than the worker has announced, because what runs these callers' calls has announced a change. The worker
+// answers their list methods as calls, with all items in one result. Said whole at the beginning of a link, if it was ever said to
+// the node or there is something to say, and then for each owner whose lists have changed or are no more.
+type OwnLists struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The owners.
+	Owners []*OwnLists_Owner `protobuf:"bytes,1,rep,name=owners,proto3" json:"owners,omitempty"`
+	// Whether there are no others.
+	Whole         bool `protobuf:"varint,2,opt,name=whole,proto3" json:"whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnLists) Reset() {
+	*x = OwnLists{}
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnLists) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnLists) ProtoMessage() {}
+
+func (x *OwnLists) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnLists.ProtoReflect.Descriptor instead.
+func (*OwnLists) Descriptor() ([]byte, []int) {
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *OwnLists) GetOwners() []*OwnLists_Owner {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
+func (x *OwnLists) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 // How busy a worker is, with the calls of all nodes, and how far its ledger is.
 type Load struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -788,7 +924,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +936,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[5]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +949,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{5}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Load) GetRunning() uint64 {
@@ -857,7 +993,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1005,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[6]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1018,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{6}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Accepted) GetFlight() uint64 {
@@ -914,7 +1050,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1062,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[7]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1075,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{7}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Refused) GetFlight() uint64 {
@@ -983,7 +1119,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1131,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[8]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1144,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Event) GetFlight() uint64 {
@@ -1125,7 +1261,7 @@ func (*Event_Finished) isEvent_Kind() {}
 func (*Event_State_) isEvent_Kind() {}
 
 // The flight's events end without the call's end: another reader has attached to the call, or this one was
-// too slow. The flight is over; the call goes on.
+// too slow. The flight is over; the call goes on. After `finished`: the call's tool has stopped.
 type Lost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The flight.
@@ -1139,7 +1275,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1287,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[9]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1300,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Lost) GetFlight() uint64 {
@@ -1196,7 +1332,7 @@ type AnswerTaken struct {
 
 func (x *AnswerTaken) Reset() {
 	*x = AnswerTaken{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1344,7 @@ func (x *AnswerTaken) String() string {
 func (*AnswerTaken) ProtoMessage() {}
 
 func (x *AnswerTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[10]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1357,7 @@ func (x *AnswerTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerTaken.ProtoReflect.Descriptor instead.
 func (*AnswerTaken) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{10}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AnswerTaken) GetFlight() uint64 {
@@ -1258,7 +1394,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1406,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[11]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1419,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{11}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Subscribed) GetRequest() uint64 {
@@ -1313,7 +1449,7 @@ type ResourceUpdated struct {
 
 func (x *ResourceUpdated) Reset() {
 	*x = ResourceUpdated{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1461,7 @@ func (x *ResourceUpdated) String() string {
 func (*ResourceUpdated) ProtoMessage() {}
 
 func (x *ResourceUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[12]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1474,7 @@ func (x *ResourceUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUpdated.ProtoReflect.Descriptor instead.
 func (*ResourceUpdated) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{12}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ResourceUpdated) GetUri() string {
@@ -1365,7 +1501,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1513,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[13]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1526,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{13}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
 // What a node says.
@@ -1422,7 +1558,7 @@ type NodeFrame struct {
 
 func (x *NodeFrame) Reset() {
 	*x = NodeFrame{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1570,7 @@ func (x *NodeFrame) String() string {
 func (*NodeFrame) ProtoMessage() {}
 
 func (x *NodeFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[14]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1583,7 @@ func (x *NodeFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFrame.ProtoReflect.Descriptor instead.
 func (*NodeFrame) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeFrame) GetFrame() isNodeFrame_Frame {
@@ -1753,7 +1889,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1901,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[15]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1914,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{15}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Welcome) GetVersion() uint32 {
@@ -1827,7 +1963,7 @@ type Nodes struct {
 
 func (x *Nodes) Reset() {
 	*x = Nodes{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1975,7 @@ func (x *Nodes) String() string {
 func (*Nodes) ProtoMessage() {}
 
 func (x *Nodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[16]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +1988,7 @@ func (x *Nodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nodes.ProtoReflect.Descriptor instead.
 func (*Nodes) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{16}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Nodes) GetNodes() []*v1.Node {
@@ -1876,7 +2012,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +2024,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[17]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +2037,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{17}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Start) GetFlight() uint64 {
@@ -1940,7 +2076,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2088,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[18]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2101,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{18}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Attach) GetFlight() uint64 {
@@ -2027,7 +2163,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2175,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[19]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2188,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{19}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Answer) GetFlight() uint64 {
@@ -2089,7 +2225,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2237,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[20]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2250,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{20}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Cancel) GetFlight() uint64 {
@@ -2145,7 +2281,7 @@ type Detach struct {
 
 func (x *Detach) Reset() {
 	*x = Detach{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2293,7 @@ func (x *Detach) String() string {
 func (*Detach) ProtoMessage() {}
 
 func (x *Detach) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[21]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2306,7 @@ func (x *Detach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detach.ProtoReflect.Descriptor instead.
 func (*Detach) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{21}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Detach) GetFlight() uint64 {
@@ -2201,7 +2337,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2349,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[22]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2362,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{22}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Subscribe) GetRequest() uint64 {
@@ -2254,7 +2390,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2402,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[23]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2415,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{23}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Unsubscribe) GetUri() string {
@@ -2302,7 +2438,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2450,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[24]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2463,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{24}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Acknowledge) GetCalls() [][]byte {
@@ -2349,7 +2485,7 @@ type EndSession struct {
 
 func (x *EndSession) Reset() {
 	*x = EndSession{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2497,7 @@ func (x *EndSession) String() string {
 func (*EndSession) ProtoMessage() {}
 
 func (x *EndSession) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[25]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2510,7 @@ func (x *EndSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSession.ProtoReflect.Descriptor instead.
 func (*EndSession) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{25}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EndSession) GetSession() string {
@@ -2395,7 +2531,7 @@ type WorkerFrame_Batch struct {
 
 func (x *WorkerFrame_Batch) Reset() {
 	*x = WorkerFrame_Batch{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +2543,7 @@ func (x *WorkerFrame_Batch) String() string {
 func (*WorkerFrame_Batch) ProtoMessage() {}
 
 func (x *WorkerFrame_Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[26]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2430,6 +2566,135 @@ func (x *WorkerFrame_Batch) GetFrames() []*WorkerFrame {
 	return nil
 }
 
+// One of them.
+type OwnLists_Owner struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Who:
+	//
+	//	*OwnLists_Owner_Session
+	//	*OwnLists_Owner_Principal
+	//	*OwnLists_Owner_Sessionless
+	Who isOwnLists_Owner_Who `protobuf_oneof:"who"`
+	// Other numbers after each change. All are 0: this owner sees what the worker has announced.
+	Tools uint64 `protobuf:"fixed64,3,opt,name=tools,proto3" json:"tools,omitempty"`
+	// The same of resources and their templates.
+	Resources uint64 `protobuf:"fixed64,4,opt,name=resources,proto3" json:"resources,omitempty"`
+	// The same of prompts.
+	Prompts       uint64 `protobuf:"fixed64,5,opt,name=prompts,proto3" json:"prompts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnLists_Owner) Reset() {
+	*x = OwnLists_Owner{}
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnLists_Owner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnLists_Owner) ProtoMessage() {}
+
+func (x *OwnLists_Owner) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnLists_Owner.ProtoReflect.Descriptor instead.
+func (*OwnLists_Owner) Descriptor() ([]byte, []int) {
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{5, 0}
+}
+
+func (x *OwnLists_Owner) GetWho() isOwnLists_Owner_Who {
+	if x != nil {
+		return x.Who
+	}
+	return nil
+}
+
+func (x *OwnLists_Owner) GetSession() string {
+	if x != nil {
+		if x, ok := x.Who.(*OwnLists_Owner_Session); ok {
+			return x.Session
+		}
+	}
+	return ""
+}
+
+func (x *OwnLists_Owner) GetPrincipal() string {
+	if x != nil {
+		if x, ok := x.Who.(*OwnLists_Owner_Principal); ok {
+			return x.Principal
+		}
+	}
+	return ""
+}
+
+func (x *OwnLists_Owner) GetSessionless() string {
+	if x != nil {
+		if x, ok := x.Who.(*OwnLists_Owner_Sessionless); ok {
+			return x.Sessionless
+		}
+	}
+	return ""
+}
+
+func (x *OwnLists_Owner) GetTools() uint64 {
+	if x != nil {
+		return x.Tools
+	}
+	return 0
+}
+
+func (x *OwnLists_Owner) GetResources() uint64 {
+	if x != nil {
+		return x.Resources
+	}
+	return 0
+}
+
+func (x *OwnLists_Owner) GetPrompts() uint64 {
+	if x != nil {
+		return x.Prompts
+	}
+	return 0
+}
+
+type isOwnLists_Owner_Who interface {
+	isOwnLists_Owner_Who()
+}
+
+type OwnLists_Owner_Session struct {
+	// A session.
+	Session string `protobuf:"bytes,1,opt,name=session,proto3,oneof"`
+}
+
+type OwnLists_Owner_Principal struct {
+	// A principal, in its sessions that have nothing of their own, and without a session.
+	Principal string `protobuf:"bytes,2,opt,name=principal,proto3,oneof"`
+}
+
+type OwnLists_Owner_Sessionless struct {
+	// A principal's calls without a session.
+	Sessionless string `protobuf:"bytes,6,opt,name=sessionless,proto3,oneof"`
+}
+
+func (*OwnLists_Owner_Session) isOwnLists_Owner_Who() {}
+
+func (*OwnLists_Owner_Principal) isOwnLists_Owner_Who() {}
+
+func (*OwnLists_Owner_Sessionless) isOwnLists_Owner_Who() {}
+
 // `notifications/progress` or `notifications/message`, already filtered for the caller.
 type Event_Notification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2443,7 +2708,7 @@ type Event_Notification struct {
 
 func (x *Event_Notification) Reset() {
 	*x = Event_Notification{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2720,7 @@ func (x *Event_Notification) String() string {
 func (*Event_Notification) ProtoMessage() {}
 
 func (x *Event_Notification) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[27]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2733,7 @@ func (x *Event_Notification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_Notification.ProtoReflect.Descriptor instead.
 func (*Event_Notification) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *Event_Notification) GetMethod() string {
@@ -2500,7 +2765,7 @@ type Event_Ask struct {
 
 func (x *Event_Ask) Reset() {
 	*x = Event_Ask{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2777,7 @@ func (x *Event_Ask) String() string {
 func (*Event_Ask) ProtoMessage() {}
 
 func (x *Event_Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[28]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2790,7 @@ func (x *Event_Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_Ask.ProtoReflect.Descriptor instead.
 func (*Event_Ask) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 1}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 1}
 }
 
 func (x *Event_Ask) GetAsk() uint64 {
@@ -2571,7 +2836,7 @@ type Event_State struct {
 
 func (x *Event_State) Reset() {
 	*x = Event_State{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2848,7 @@ func (x *Event_State) String() string {
 func (*Event_State) ProtoMessage() {}
 
 func (x *Event_State) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[29]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2861,7 @@ func (x *Event_State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State.ProtoReflect.Descriptor instead.
 func (*Event_State) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2}
 }
 
 func (x *Event_State) GetAsk() uint64 {
@@ -2676,7 +2941,7 @@ type Event_CloseStream struct {
 
 func (x *Event_CloseStream) Reset() {
 	*x = Event_CloseStream{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2953,7 @@ func (x *Event_CloseStream) String() string {
 func (*Event_CloseStream) ProtoMessage() {}
 
 func (x *Event_CloseStream) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[30]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2966,7 @@ func (x *Event_CloseStream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_CloseStream.ProtoReflect.Descriptor instead.
 func (*Event_CloseStream) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 3}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3}
 }
 
 func (x *Event_CloseStream) GetRetryMs() uint64 {
@@ -2722,7 +2987,7 @@ type Event_State_Get struct {
 
 func (x *Event_State_Get) Reset() {
 	*x = Event_State_Get{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2999,7 @@ func (x *Event_State_Get) String() string {
 func (*Event_State_Get) ProtoMessage() {}
 
 func (x *Event_State_Get) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +3012,7 @@ func (x *Event_State_Get) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Get.ProtoReflect.Descriptor instead.
 func (*Event_State_Get) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2, 0}
 }
 
 func (x *Event_State_Get) GetKey() string {
@@ -2772,7 +3037,7 @@ type Event_State_Set struct {
 
 func (x *Event_State_Set) Reset() {
 	*x = Event_State_Set{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +3049,7 @@ func (x *Event_State_Set) String() string {
 func (*Event_State_Set) ProtoMessage() {}
 
 func (x *Event_State_Set) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +3062,7 @@ func (x *Event_State_Set) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Set.ProtoReflect.Descriptor instead.
 func (*Event_State_Set) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2, 1}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2, 1}
 }
 
 func (x *Event_State_Set) GetKey() string {
@@ -2830,7 +3095,7 @@ type Event_State_Keys struct {
 
 func (x *Event_State_Keys) Reset() {
 	*x = Event_State_Keys{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2842,7 +3107,7 @@ func (x *Event_State_Keys) String() string {
 func (*Event_State_Keys) ProtoMessage() {}
 
 func (x *Event_State_Keys) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2855,7 +3120,7 @@ func (x *Event_State_Keys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Keys.ProtoReflect.Descriptor instead.
 func (*Event_State_Keys) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{8, 2, 2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2, 2}
 }
 
 // Several frames that were due together. None of them is a batch.
@@ -2869,7 +3134,7 @@ type NodeFrame_Batch struct {
 
 func (x *NodeFrame_Batch) Reset() {
 	*x = NodeFrame_Batch{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +3146,7 @@ func (x *NodeFrame_Batch) String() string {
 func (*NodeFrame_Batch) ProtoMessage() {}
 
 func (x *NodeFrame_Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3159,7 @@ func (x *NodeFrame_Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeFrame_Batch.ProtoReflect.Descriptor instead.
 func (*NodeFrame_Batch) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *NodeFrame_Batch) GetFrames() []*NodeFrame {
@@ -2908,7 +3173,7 @@ var File_shoal_worker_v1_worker_proto protoreflect.FileDescriptor
 
 const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x1cshoal/worker/v1/worker.proto\x12\x0fshoal.worker.v1\x1a\x19shoal/types/v1/call.proto\x1a\x19shoal/types/v1/link.proto\x1a\x18shoal/types/v1/rpc.proto\"\xb9\a\n" +
+	"\x1cshoal/worker/v1/worker.proto\x12\x0fshoal.worker.v1\x1a\x19shoal/types/v1/call.proto\x1a\x19shoal/types/v1/link.proto\x1a\x18shoal/types/v1/rpc.proto\"\xf3\a\n" +
 	"\vWorkerFrame\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.shoal.worker.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bannounce\x18\x02 \x01(\v2\x19.shoal.worker.v1.AnnounceH\x00R\bannounce\x12+\n" +
@@ -2928,7 +3193,8 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\bfragment\x18\r \x01(\v2\x18.shoal.types.v1.FragmentH\x00R\bfragment\x12*\n" +
 	"\x04ping\x18\x0e \x01(\v2\x14.shoal.types.v1.PingH\x00R\x04ping\x12*\n" +
 	"\x04pong\x18\x0f \x01(\v2\x14.shoal.types.v1.PongH\x00R\x04pong\x12-\n" +
-	"\x05close\x18\x10 \x01(\v2\x15.shoal.types.v1.CloseH\x00R\x05close\x1a=\n" +
+	"\x05close\x18\x10 \x01(\v2\x15.shoal.types.v1.CloseH\x00R\x05close\x128\n" +
+	"\town_lists\x18\x11 \x01(\v2\x19.shoal.worker.v1.OwnListsH\x00R\bownLists\x1a=\n" +
 	"\x05Batch\x124\n" +
 	"\x06frames\x18\x01 \x03(\v2\x1c.shoal.worker.v1.WorkerFrameR\x06framesB\a\n" +
 	"\x05frame\"\x86\x02\n" +
@@ -2948,7 +3214,7 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\acatalog\x18\x02 \x01(\v2\x18.shoal.worker.v1.CatalogR\acatalog\x12\x1b\n" +
 	"\x06detail\x18\x03 \x01(\tH\x00R\x06detail\x88\x01\x01\x12\x1a\n" +
 	"\bdraining\x18\x04 \x01(\bR\bdrainingB\t\n" +
-	"\a_detail\"\xd9\x05\n" +
+	"\a_detail\"\xc4\x06\n" +
 	"\aCatalog\x12$\n" +
 	"\vserver_info\x18\x01 \x01(\fH\x00R\n" +
 	"serverInfo\x88\x01\x01\x12'\n" +
@@ -2967,13 +3233,28 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x10resources_ttl_ms\x18\f \x01(\x04H\x03R\x0eresourcesTtlMs\x88\x01\x01\x12>\n" +
 	"\x19resource_templates_ttl_ms\x18\r \x01(\x04H\x04R\x16resourceTemplatesTtlMs\x88\x01\x01\x12)\n" +
 	"\x0eprompts_ttl_ms\x18\x0e \x01(\x04H\x05R\fpromptsTtlMs\x88\x01\x01\x12\x18\n" +
-	"\aheaders\x18\x0f \x03(\tR\aheadersB\x0e\n" +
+	"\aheaders\x18\x0f \x03(\tR\aheaders\x124\n" +
+	"\x05lists\x18\x10 \x01(\x0e2\x1e.shoal.worker.v1.Catalog.ListsR\x05lists\"3\n" +
+	"\x05Lists\x12\x15\n" +
+	"\x11LISTS_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fLISTS_PRINCIPAL\x10\x01B\x0e\n" +
 	"\f_server_infoB\x0f\n" +
 	"\r_instructionsB\x0f\n" +
 	"\r_tools_ttl_msB\x13\n" +
 	"\x11_resources_ttl_msB\x1c\n" +
 	"\x1a_resource_templates_ttl_msB\x11\n" +
-	"\x0f_prompts_ttl_ms\"|\n" +
+	"\x0f_prompts_ttl_ms\"\x98\x02\n" +
+	"\bOwnLists\x127\n" +
+	"\x06owners\x18\x01 \x03(\v2\x1f.shoal.worker.v1.OwnLists.OwnerR\x06owners\x12\x14\n" +
+	"\x05whole\x18\x02 \x01(\bR\x05whole\x1a\xbc\x01\n" +
+	"\x05Owner\x12\x1a\n" +
+	"\asession\x18\x01 \x01(\tH\x00R\asession\x12\x1e\n" +
+	"\tprincipal\x18\x02 \x01(\tH\x00R\tprincipal\x12\"\n" +
+	"\vsessionless\x18\x06 \x01(\tH\x00R\vsessionless\x12\x14\n" +
+	"\x05tools\x18\x03 \x01(\x06R\x05tools\x12\x1c\n" +
+	"\tresources\x18\x04 \x01(\x06R\tresources\x12\x18\n" +
+	"\aprompts\x18\x05 \x01(\x06R\apromptsB\x05\n" +
+	"\x03who\"|\n" +
 	"\x04Load\x12\x18\n" +
 	"\arunning\x18\x01 \x01(\x04R\arunning\x12\x16\n" +
 	"\x06queued\x18\x02 \x01(\x04R\x06queued\x12\x1a\n" +
@@ -3114,121 +3395,128 @@ func file_shoal_worker_v1_worker_proto_rawDescGZIP() []byte {
 	return file_shoal_worker_v1_worker_proto_rawDescData
 }
 
-var file_shoal_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_shoal_worker_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_shoal_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_shoal_worker_v1_worker_proto_goTypes = []any{
-	(*WorkerFrame)(nil),        // 0: shoal.worker.v1.WorkerFrame
-	(*Hello)(nil),              // 1: shoal.worker.v1.Hello
-	(*Presence)(nil),           // 2: shoal.worker.v1.Presence
-	(*Announce)(nil),           // 3: shoal.worker.v1.Announce
-	(*Catalog)(nil),            // 4: shoal.worker.v1.Catalog
-	(*Load)(nil),               // 5: shoal.worker.v1.Load
-	(*Accepted)(nil),           // 6: shoal.worker.v1.Accepted
-	(*Refused)(nil),            // 7: shoal.worker.v1.Refused
-	(*Event)(nil),              // 8: shoal.worker.v1.Event
-	(*Lost)(nil),               // 9: shoal.worker.v1.Lost
-	(*AnswerTaken)(nil),        // 10: shoal.worker.v1.AnswerTaken
-	(*Subscribed)(nil),         // 11: shoal.worker.v1.Subscribed
-	(*ResourceUpdated)(nil),    // 12: shoal.worker.v1.ResourceUpdated
-	(*Goodbye)(nil),            // 13: shoal.worker.v1.Goodbye
-	(*NodeFrame)(nil),          // 14: shoal.worker.v1.NodeFrame
-	(*Welcome)(nil),            // 15: shoal.worker.v1.Welcome
-	(*Nodes)(nil),              // 16: shoal.worker.v1.Nodes
-	(*Start)(nil),              // 17: shoal.worker.v1.Start
-	(*Attach)(nil),             // 18: shoal.worker.v1.Attach
-	(*Answer)(nil),             // 19: shoal.worker.v1.Answer
-	(*Cancel)(nil),             // 20: shoal.worker.v1.Cancel
-	(*Detach)(nil),             // 21: shoal.worker.v1.Detach
-	(*Subscribe)(nil),          // 22: shoal.worker.v1.Subscribe
-	(*Unsubscribe)(nil),        // 23: shoal.worker.v1.Unsubscribe
-	(*Acknowledge)(nil),        // 24: shoal.worker.v1.Acknowledge
-	(*EndSession)(nil),         // 25: shoal.worker.v1.EndSession
-	(*WorkerFrame_Batch)(nil),  // 26: shoal.worker.v1.WorkerFrame.Batch
-	(*Event_Notification)(nil), // 27: shoal.worker.v1.Event.Notification
-	(*Event_Ask)(nil),          // 28: shoal.worker.v1.Event.Ask
-	(*Event_State)(nil),        // 29: shoal.worker.v1.Event.State
-	(*Event_CloseStream)(nil),  // 30: shoal.worker.v1.Event.CloseStream
-	(*Event_State_Get)(nil),    // 31: shoal.worker.v1.Event.State.Get
-	(*Event_State_Set)(nil),    // 32: shoal.worker.v1.Event.State.Set
-	(*Event_State_Keys)(nil),   // 33: shoal.worker.v1.Event.State.Keys
-	(*NodeFrame_Batch)(nil),    // 34: shoal.worker.v1.NodeFrame.Batch
-	(*v1.Fragment)(nil),        // 35: shoal.types.v1.Fragment
-	(*v1.Ping)(nil),            // 36: shoal.types.v1.Ping
-	(*v1.Pong)(nil),            // 37: shoal.types.v1.Pong
-	(*v1.Close)(nil),           // 38: shoal.types.v1.Close
-	(*v1.Versions)(nil),        // 39: shoal.types.v1.Versions
-	(*v1.Limits)(nil),          // 40: shoal.types.v1.Limits
-	(*v1.CallFailure)(nil),     // 41: shoal.types.v1.CallFailure
-	(*v1.CallOutcome)(nil),     // 42: shoal.types.v1.CallOutcome
-	(*v1.RpcError)(nil),        // 43: shoal.types.v1.RpcError
-	(*v1.Credit)(nil),          // 44: shoal.types.v1.Credit
-	(*v1.Node)(nil),            // 45: shoal.types.v1.Node
-	(*v1.Call)(nil),            // 46: shoal.types.v1.Call
-	(*v1.Trace)(nil),           // 47: shoal.types.v1.Trace
-	(*v1.Outcome)(nil),         // 48: shoal.types.v1.Outcome
+	(Catalog_Lists)(0),         // 0: shoal.worker.v1.Catalog.Lists
+	(*WorkerFrame)(nil),        // 1: shoal.worker.v1.WorkerFrame
+	(*Hello)(nil),              // 2: shoal.worker.v1.Hello
+	(*Presence)(nil),           // 3: shoal.worker.v1.Presence
+	(*Announce)(nil),           // 4: shoal.worker.v1.Announce
+	(*Catalog)(nil),            // 5: shoal.worker.v1.Catalog
+	(*OwnLists)(nil),           // 6: shoal.worker.v1.OwnLists
+	(*Load)(nil),               // 7: shoal.worker.v1.Load
+	(*Accepted)(nil),           // 8: shoal.worker.v1.Accepted
+	(*Refused)(nil),            // 9: shoal.worker.v1.Refused
+	(*Event)(nil),              // 10: shoal.worker.v1.Event
+	(*Lost)(nil),               // 11: shoal.worker.v1.Lost
+	(*AnswerTaken)(nil),        // 12: shoal.worker.v1.AnswerTaken
+	(*Subscribed)(nil),         // 13: shoal.worker.v1.Subscribed
+	(*ResourceUpdated)(nil),    // 14: shoal.worker.v1.ResourceUpdated
+	(*Goodbye)(nil),            // 15: shoal.worker.v1.Goodbye
+	(*NodeFrame)(nil),          // 16: shoal.worker.v1.NodeFrame
+	(*Welcome)(nil),            // 17: shoal.worker.v1.Welcome
+	(*Nodes)(nil),              // 18: shoal.worker.v1.Nodes
+	(*Start)(nil),              // 19: shoal.worker.v1.Start
+	(*Attach)(nil),             // 20: shoal.worker.v1.Attach
+	(*Answer)(nil),             // 21: shoal.worker.v1.Answer
+	(*Cancel)(nil),             // 22: shoal.worker.v1.Cancel
+	(*Detach)(nil),             // 23: shoal.worker.v1.Detach
+	(*Subscribe)(nil),          // 24: shoal.worker.v1.Subscribe
+	(*Unsubscribe)(nil),        // 25: shoal.worker.v1.Unsubscribe
+	(*Acknowledge)(nil),        // 26: shoal.worker.v1.Acknowledge
+	(*EndSession)(nil),         // 27: shoal.worker.v1.EndSession
+	(*WorkerFrame_Batch)(nil),  // 28: shoal.worker.v1.WorkerFrame.Batch
+	(*OwnLists_Owner)(nil),     // 29: shoal.worker.v1.OwnLists.Owner
+	(*Event_Notification)(nil), // 30: shoal.worker.v1.Event.Notification
+	(*Event_Ask)(nil),          // 31: shoal.worker.v1.Event.Ask
+	(*Event_State)(nil),        // 32: shoal.worker.v1.Event.State
+	(*Event_CloseStream)(nil),  // 33: shoal.worker.v1.Event.CloseStream
+	(*Event_State_Get)(nil),    // 34: shoal.worker.v1.Event.State.Get
+	(*Event_State_Set)(nil),    // 35: shoal.worker.v1.Event.State.Set
+	(*Event_State_Keys)(nil),   // 36: shoal.worker.v1.Event.State.Keys
+	(*NodeFrame_Batch)(nil),    // 37: shoal.worker.v1.NodeFrame.Batch
+	(*v1.Fragment)(nil),        // 38: shoal.types.v1.Fragment
+	(*v1.Ping)(nil),            // 39: shoal.types.v1.Ping
+	(*v1.Pong)(nil),            // 40: shoal.types.v1.Pong
+	(*v1.Close)(nil),           // 41: shoal.types.v1.Close
+	(*v1.Versions)(nil),        // 42: shoal.types.v1.Versions
+	(*v1.Limits)(nil),          // 43: shoal.types.v1.Limits
+	(*v1.CallFailure)(nil),     // 44: shoal.types.v1.CallFailure
+	(*v1.CallOutcome)(nil),     // 45: shoal.types.v1.CallOutcome
+	(*v1.RpcError)(nil),        // 46: shoal.types.v1.RpcError
+	(*v1.Credit)(nil),          // 47: shoal.types.v1.Credit
+	(*v1.Node)(nil),            // 48: shoal.types.v1.Node
+	(*v1.Call)(nil),            // 49: shoal.types.v1.Call
+	(*v1.Trace)(nil),           // 50: shoal.types.v1.Trace
+	(*v1.Outcome)(nil),         // 51: shoal.types.v1.Outcome
 }
 var file_shoal_worker_v1_worker_proto_depIdxs = []int32{
-	1,  // 0: shoal.worker.v1.WorkerFrame.hello:type_name -> shoal.worker.v1.Hello
-	3,  // 1: shoal.worker.v1.WorkerFrame.announce:type_name -> shoal.worker.v1.Announce
-	5,  // 2: shoal.worker.v1.WorkerFrame.load:type_name -> shoal.worker.v1.Load
-	6,  // 3: shoal.worker.v1.WorkerFrame.accepted:type_name -> shoal.worker.v1.Accepted
-	7,  // 4: shoal.worker.v1.WorkerFrame.refused:type_name -> shoal.worker.v1.Refused
-	8,  // 5: shoal.worker.v1.WorkerFrame.event:type_name -> shoal.worker.v1.Event
-	9,  // 6: shoal.worker.v1.WorkerFrame.lost:type_name -> shoal.worker.v1.Lost
-	10, // 7: shoal.worker.v1.WorkerFrame.answer_taken:type_name -> shoal.worker.v1.AnswerTaken
-	11, // 8: shoal.worker.v1.WorkerFrame.subscribed:type_name -> shoal.worker.v1.Subscribed
-	12, // 9: shoal.worker.v1.WorkerFrame.resource_updated:type_name -> shoal.worker.v1.ResourceUpdated
-	13, // 10: shoal.worker.v1.WorkerFrame.goodbye:type_name -> shoal.worker.v1.Goodbye
-	26, // 11: shoal.worker.v1.WorkerFrame.batch:type_name -> shoal.worker.v1.WorkerFrame.Batch
-	35, // 12: shoal.worker.v1.WorkerFrame.fragment:type_name -> shoal.types.v1.Fragment
-	36, // 13: shoal.worker.v1.WorkerFrame.ping:type_name -> shoal.types.v1.Ping
-	37, // 14: shoal.worker.v1.WorkerFrame.pong:type_name -> shoal.types.v1.Pong
-	38, // 15: shoal.worker.v1.WorkerFrame.close:type_name -> shoal.types.v1.Close
-	39, // 16: shoal.worker.v1.Hello.versions:type_name -> shoal.types.v1.Versions
-	40, // 17: shoal.worker.v1.Hello.limits:type_name -> shoal.types.v1.Limits
-	2,  // 18: shoal.worker.v1.Hello.presence:type_name -> shoal.worker.v1.Presence
-	4,  // 19: shoal.worker.v1.Announce.catalog:type_name -> shoal.worker.v1.Catalog
-	41, // 20: shoal.worker.v1.Refused.failure:type_name -> shoal.types.v1.CallFailure
-	27, // 21: shoal.worker.v1.Event.notification:type_name -> shoal.worker.v1.Event.Notification
-	28, // 22: shoal.worker.v1.Event.ask:type_name -> shoal.worker.v1.Event.Ask
-	30, // 23: shoal.worker.v1.Event.close_stream:type_name -> shoal.worker.v1.Event.CloseStream
-	42, // 24: shoal.worker.v1.Event.finished:type_name -> shoal.types.v1.CallOutcome
-	29, // 25: shoal.worker.v1.Event.state:type_name -> shoal.worker.v1.Event.State
-	43, // 26: shoal.worker.v1.Subscribed.error:type_name -> shoal.types.v1.RpcError
-	15, // 27: shoal.worker.v1.NodeFrame.welcome:type_name -> shoal.worker.v1.Welcome
-	16, // 28: shoal.worker.v1.NodeFrame.nodes:type_name -> shoal.worker.v1.Nodes
-	17, // 29: shoal.worker.v1.NodeFrame.start:type_name -> shoal.worker.v1.Start
-	18, // 30: shoal.worker.v1.NodeFrame.attach:type_name -> shoal.worker.v1.Attach
-	19, // 31: shoal.worker.v1.NodeFrame.answer:type_name -> shoal.worker.v1.Answer
-	20, // 32: shoal.worker.v1.NodeFrame.cancel:type_name -> shoal.worker.v1.Cancel
-	21, // 33: shoal.worker.v1.NodeFrame.detach:type_name -> shoal.worker.v1.Detach
-	44, // 34: shoal.worker.v1.NodeFrame.credit:type_name -> shoal.types.v1.Credit
-	22, // 35: shoal.worker.v1.NodeFrame.subscribe:type_name -> shoal.worker.v1.Subscribe
-	23, // 36: shoal.worker.v1.NodeFrame.unsubscribe:type_name -> shoal.worker.v1.Unsubscribe
-	25, // 37: shoal.worker.v1.NodeFrame.end_session:type_name -> shoal.worker.v1.EndSession
-	34, // 38: shoal.worker.v1.NodeFrame.batch:type_name -> shoal.worker.v1.NodeFrame.Batch
-	35, // 39: shoal.worker.v1.NodeFrame.fragment:type_name -> shoal.types.v1.Fragment
-	36, // 40: shoal.worker.v1.NodeFrame.ping:type_name -> shoal.types.v1.Ping
-	37, // 41: shoal.worker.v1.NodeFrame.pong:type_name -> shoal.types.v1.Pong
-	38, // 42: shoal.worker.v1.NodeFrame.close:type_name -> shoal.types.v1.Close
-	24, // 43: shoal.worker.v1.NodeFrame.acknowledge:type_name -> shoal.worker.v1.Acknowledge
-	45, // 44: shoal.worker.v1.Welcome.nodes:type_name -> shoal.types.v1.Node
-	40, // 45: shoal.worker.v1.Welcome.limits:type_name -> shoal.types.v1.Limits
-	45, // 46: shoal.worker.v1.Nodes.nodes:type_name -> shoal.types.v1.Node
-	46, // 47: shoal.worker.v1.Start.call:type_name -> shoal.types.v1.Call
-	47, // 48: shoal.worker.v1.Attach.trace:type_name -> shoal.types.v1.Trace
-	48, // 49: shoal.worker.v1.Answer.outcome:type_name -> shoal.types.v1.Outcome
-	0,  // 50: shoal.worker.v1.WorkerFrame.Batch.frames:type_name -> shoal.worker.v1.WorkerFrame
-	31, // 51: shoal.worker.v1.Event.State.get:type_name -> shoal.worker.v1.Event.State.Get
-	32, // 52: shoal.worker.v1.Event.State.set:type_name -> shoal.worker.v1.Event.State.Set
-	33, // 53: shoal.worker.v1.Event.State.keys:type_name -> shoal.worker.v1.Event.State.Keys
-	14, // 54: shoal.worker.v1.NodeFrame.Batch.frames:type_name -> shoal.worker.v1.NodeFrame
-	0,  // 55: shoal.worker.v1.WorkerLink.Link:input_type -> shoal.worker.v1.WorkerFrame
-	14, // 56: shoal.worker.v1.WorkerLink.Link:output_type -> shoal.worker.v1.NodeFrame
-	56, // [56:57] is the sub-list for method output_type
-	55, // [55:56] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	2,  // 0: shoal.worker.v1.WorkerFrame.hello:type_name -> shoal.worker.v1.Hello
+	4,  // 1: shoal.worker.v1.WorkerFrame.announce:type_name -> shoal.worker.v1.Announce
+	7,  // 2: shoal.worker.v1.WorkerFrame.load:type_name -> shoal.worker.v1.Load
+	8,  // 3: shoal.worker.v1.WorkerFrame.accepted:type_name -> shoal.worker.v1.Accepted
+	9,  // 4: shoal.worker.v1.WorkerFrame.refused:type_name -> shoal.worker.v1.Refused
+	10, // 5: shoal.worker.v1.WorkerFrame.event:type_name -> shoal.worker.v1.Event
+	11, // 6: shoal.worker.v1.WorkerFrame.lost:type_name -> shoal.worker.v1.Lost
+	12, // 7: shoal.worker.v1.WorkerFrame.answer_taken:type_name -> shoal.worker.v1.AnswerTaken
+	13, // 8: shoal.worker.v1.WorkerFrame.subscribed:type_name -> shoal.worker.v1.Subscribed
+	14, // 9: shoal.worker.v1.WorkerFrame.resource_updated:type_name -> shoal.worker.v1.ResourceUpdated
+	15, // 10: shoal.worker.v1.WorkerFrame.goodbye:type_name -> shoal.worker.v1.Goodbye
+	28, // 11: shoal.worker.v1.WorkerFrame.batch:type_name -> shoal.worker.v1.WorkerFrame.Batch
+	38, // 12: shoal.worker.v1.WorkerFrame.fragment:type_name -> shoal.types.v1.Fragment
+	39, // 13: shoal.worker.v1.WorkerFrame.ping:type_name -> shoal.types.v1.Ping
+	40, // 14: shoal.worker.v1.WorkerFrame.pong:type_name -> shoal.types.v1.Pong
+	41, // 15: shoal.worker.v1.WorkerFrame.close:type_name -> shoal.types.v1.Close
+	6,  // 16: shoal.worker.v1.WorkerFrame.own_lists:type_name -> shoal.worker.v1.OwnLists
+	42, // 17: shoal.worker.v1.Hello.versions:type_name -> shoal.types.v1.Versions
+	43, // 18: shoal.worker.v1.Hello.limits:type_name -> shoal.types.v1.Limits
+	3,  // 19: shoal.worker.v1.Hello.presence:type_name -> shoal.worker.v1.Presence
+	5,  // 20: shoal.worker.v1.Announce.catalog:type_name -> shoal.worker.v1.Catalog
+	0,  // 21: shoal.worker.v1.Catalog.lists:type_name -> shoal.worker.v1.Catalog.Lists
+	29, // 22: shoal.worker.v1.OwnLists.owners:type_name -> shoal.worker.v1.OwnLists.Owner
+	44, // 23: shoal.worker.v1.Refused.failure:type_name -> shoal.types.v1.CallFailure
+	30, // 24: shoal.worker.v1.Event.notification:type_name -> shoal.worker.v1.Event.Notification
+	31, // 25: shoal.worker.v1.Event.ask:type_name -> shoal.worker.v1.Event.Ask
+	33, // 26: shoal.worker.v1.Event.close_stream:type_name -> shoal.worker.v1.Event.CloseStream
+	45, // 27: shoal.worker.v1.Event.finished:type_name -> shoal.types.v1.CallOutcome
+	32, // 28: shoal.worker.v1.Event.state:type_name -> shoal.worker.v1.Event.State
+	46, // 29: shoal.worker.v1.Subscribed.error:type_name -> shoal.types.v1.RpcError
+	17, // 30: shoal.worker.v1.NodeFrame.welcome:type_name -> shoal.worker.v1.Welcome
+	18, // 31: shoal.worker.v1.NodeFrame.nodes:type_name -> shoal.worker.v1.Nodes
+	19, // 32: shoal.worker.v1.NodeFrame.start:type_name -> shoal.worker.v1.Start
+	20, // 33: shoal.worker.v1.NodeFrame.attach:type_name -> shoal.worker.v1.Attach
+	21, // 34: shoal.worker.v1.NodeFrame.answer:type_name -> shoal.worker.v1.Answer
+	22, // 35: shoal.worker.v1.NodeFrame.cancel:type_name -> shoal.worker.v1.Cancel
+	23, // 36: shoal.worker.v1.NodeFrame.detach:type_name -> shoal.worker.v1.Detach
+	47, // 37: shoal.worker.v1.NodeFrame.credit:type_name -> shoal.types.v1.Credit
+	24, // 38: shoal.worker.v1.NodeFrame.subscribe:type_name -> shoal.worker.v1.Subscribe
+	25, // 39: shoal.worker.v1.NodeFrame.unsubscribe:type_name -> shoal.worker.v1.Unsubscribe
+	27, // 40: shoal.worker.v1.NodeFrame.end_session:type_name -> shoal.worker.v1.EndSession
+	37, // 41: shoal.worker.v1.NodeFrame.batch:type_name -> shoal.worker.v1.NodeFrame.Batch
+	38, // 42: shoal.worker.v1.NodeFrame.fragment:type_name -> shoal.types.v1.Fragment
+	39, // 43: shoal.worker.v1.NodeFrame.ping:type_name -> shoal.types.v1.Ping
+	40, // 44: shoal.worker.v1.NodeFrame.pong:type_name -> shoal.types.v1.Pong
+	41, // 45: shoal.worker.v1.NodeFrame.close:type_name -> shoal.types.v1.Close
+	26, // 46: shoal.worker.v1.NodeFrame.acknowledge:type_name -> shoal.worker.v1.Acknowledge
+	48, // 47: shoal.worker.v1.Welcome.nodes:type_name -> shoal.types.v1.Node
+	43, // 48: shoal.worker.v1.Welcome.limits:type_name -> shoal.types.v1.Limits
+	48, // 49: shoal.worker.v1.Nodes.nodes:type_name -> shoal.types.v1.Node
+	49, // 50: shoal.worker.v1.Start.call:type_name -> shoal.types.v1.Call
+	50, // 51: shoal.worker.v1.Attach.trace:type_name -> shoal.types.v1.Trace
+	51, // 52: shoal.worker.v1.Answer.outcome:type_name -> shoal.types.v1.Outcome
+	1,  // 53: shoal.worker.v1.WorkerFrame.Batch.frames:type_name -> shoal.worker.v1.WorkerFrame
+	34, // 54: shoal.worker.v1.Event.State.get:type_name -> shoal.worker.v1.Event.State.Get
+	35, // 55: shoal.worker.v1.Event.State.set:type_name -> shoal.worker.v1.Event.State.Set
+	36, // 56: shoal.worker.v1.Event.State.keys:type_name -> shoal.worker.v1.Event.State.Keys
+	16, // 57: shoal.worker.v1.NodeFrame.Batch.frames:type_name -> shoal.worker.v1.NodeFrame
+	1,  // 58: shoal.worker.v1.WorkerLink.Link:input_type -> shoal.worker.v1.WorkerFrame
+	16, // 59: shoal.worker.v1.WorkerLink.Link:output_type -> shoal.worker.v1.NodeFrame
+	59, // [59:60] is the sub-list for method output_type
+	58, // [58:59] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_shoal_worker_v1_worker_proto_init() }
@@ -3253,19 +3541,20 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*WorkerFrame_Ping)(nil),
 		(*WorkerFrame_Pong)(nil),
 		(*WorkerFrame_Close)(nil),
+		(*WorkerFrame_OwnLists)(nil),
 	}
 	file_shoal_worker_v1_worker_proto_msgTypes[1].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[3].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[4].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[5].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[8].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[6].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[9].OneofWrappers = []any{
 		(*Event_Notification_)(nil),
 		(*Event_Ask_)(nil),
 		(*Event_CloseStream_)(nil),
 		(*Event_Finished)(nil),
 		(*Event_State_)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[14].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[15].OneofWrappers = []any{
 		(*NodeFrame_Welcome)(nil),
 		(*NodeFrame_Nodes)(nil),
 		(*NodeFrame_Start)(nil),
@@ -3284,27 +3573,33 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*NodeFrame_Close)(nil),
 		(*NodeFrame_Acknowledge)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[18].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[27].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[28].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[29].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[19].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[28].OneofWrappers = []any{
+		(*OwnLists_Owner_Session)(nil),
+		(*OwnLists_Owner_Principal)(nil),
+		(*OwnLists_Owner_Sessionless)(nil),
+	}
+	file_shoal_worker_v1_worker_proto_msgTypes[29].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[30].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[31].OneofWrappers = []any{
 		(*Event_State_Get_)(nil),
 		(*Event_State_Set_)(nil),
 		(*Event_State_Keys_)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[32].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shoal_worker_v1_worker_proto_rawDesc), len(file_shoal_worker_v1_worker_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   35,
+			NumEnums:      1,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_shoal_worker_v1_worker_proto_goTypes,
 		DependencyIndexes: file_shoal_worker_v1_worker_proto_depIdxs,
+		EnumInfos:         file_shoal_worker_v1_worker_proto_enumTypes,
 		MessageInfos:      file_shoal_worker_v1_worker_proto_msgTypes,
 	}.Build()
 	File_shoal_worker_v1_worker_proto = out.File

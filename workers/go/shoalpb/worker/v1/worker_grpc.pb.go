@@ -16,6 +16,9 @@
 // `refused`, `lost`, an event that is `finished`, or `detach` without `steering`. Frames of a flight that is
 // over, or that was never opened, are ignored.
 //
+// From version 5 on, the flight of a call that was cancelled, or ended by its deadline, is over with the `lost` that follows its
+// `finished`: the worker says so when the call's tool has stopped.
+//
 // When the link breaks, its flights are over on both sides, and calls go on. The worker keeps what they say for whoever
 // attaches. When it is back, the node attaches to each call that it reads, by a new flight, after the last event that it
 // has. It names the reader that it was, as the worker has named it with the first word of the broken flight: if another

@@ -2,6 +2,7 @@ from shoal_worker._proto.shoal.types.v1 import call_pb2 as _call_pb2
 from shoal_worker._proto.shoal.types.v1 import link_pb2 as _link_pb2
 from shoal_worker._proto.shoal.types.v1 import rpc_pb2 as _rpc_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -10,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerFrame(_message.Message):
-    __slots__ = ("hello", "announce", "load", "accepted", "refused", "event", "lost", "answer_taken", "subscribed", "resource_updated", "goodbye", "batch", "fragment", "ping", "pong", "close")
+    __slots__ = ("hello", "announce", "load", "accepted", "refused", "event", "lost", "answer_taken", "subscribed", "resource_updated", "goodbye", "batch", "fragment", "ping", "pong", "close", "own_lists")
     class Batch(_message.Message):
         __slots__ = ("frames",)
         FRAMES_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +33,7 @@ class WorkerFrame(_message.Message):
     PING_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
+    OWN_LISTS_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     announce: Announce
     load: Load
@@ -48,7 +50,8 @@ class WorkerFrame(_message.Message):
     ping: _link_pb2.Ping
     pong: _link_pb2.Pong
     close: _link_pb2.Close
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., announce: _Optional[_Union[Announce, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., lost: _Optional[_Union[Lost, _Mapping]] = ..., answer_taken: _Optional[_Union[AnswerTaken, _Mapping]] = ..., subscribed: _Optional[_Union[Subscribed, _Mapping]] = ..., resource_updated: _Optional[_Union[ResourceUpdated, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., batch: _Optional[_Union[WorkerFrame.Batch, _Mapping]] = ..., fragment: _Optional[_Union[_link_pb2.Fragment, _Mapping]] = ..., ping: _Optional[_Union[_link_pb2.Ping, _Mapping]] = ..., pong: _Optional[_Union[_link_pb2.Pong, _Mapping]] = ..., close: _Optional[_Union[_link_pb2.Close, _Mapping]] = ...) -> None: ...
+    own_lists: OwnLists
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., announce: _Optional[_Union[Announce, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., lost: _Optional[_Union[Lost, _Mapping]] = ..., answer_taken: _Optional[_Union[AnswerTaken, _Mapping]] = ..., subscribed: _Optional[_Union[Subscribed, _Mapping]] = ..., resource_updated: _Optional[_Union[ResourceUpdated, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., batch: _Optional[_Union[WorkerFrame.Batch, _Mapping]] = ..., fragment: _Optional[_Union[_link_pb2.Fragment, _Mapping]] = ..., ping: _Optional[_Union[_link_pb2.Ping, _Mapping]] = ..., pong: _Optional[_Union[_link_pb2.Pong, _Mapping]] = ..., close: _Optional[_Union[_link_pb2.Close, _Mapping]] = ..., own_lists: _Optional[_Union[OwnLists, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("versions", "worker", "incarnation", "limits", "ledger", "presence")
@@ -87,7 +90,13 @@ class Announce(_message.Message):
     def __init__(self, pool: _Optional[str] = ..., catalog: _Optional[_Union[Catalog, _Mapping]] = ..., detail: _Optional[str] = ..., draining: bool = ...) -> None: ...
 
 class Catalog(_message.Message):
-    __slots__ = ("server_info", "instructions", "capabilities", "tools", "resources", "resource_templates", "prompts", "tools_generation", "resources_generation", "prompts_generation", "tools_ttl_ms", "resources_ttl_ms", "resource_templates_ttl_ms", "prompts_ttl_ms", "headers")
+    __slots__ = ("server_info", "instructions", "capabilities", "tools", "resources", "resource_templates", "prompts", "tools_generation", "resources_generation", "prompts_generation", "tools_ttl_ms", "resources_ttl_ms", "resource_templates_ttl_ms", "prompts_ttl_ms", "headers", "lists")
+    class Lists(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        LISTS_UNSPECIFIED: _ClassVar[Catalog.Lists]
+        LISTS_PRINCIPAL: _ClassVar[Catalog.Lists]
+    LISTS_UNSPECIFIED: Catalog.Lists
+    LISTS_PRINCIPAL: Catalog.Lists
     SERVER_INFO_FIELD_NUMBER: _ClassVar[int]
     INSTRUCTIONS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
@@ -103,6 +112,7 @@ class Catalog(_message.Message):
     RESOURCE_TEMPLATES_TTL_MS_FIELD_NUMBER: _ClassVar[int]
     PROMPTS_TTL_MS_FIELD_NUMBER: _ClassVar[int]
     HEADERS_FIELD_NUMBER: _ClassVar[int]
+    LISTS_FIELD_NUMBER: _ClassVar[int]
     server_info: bytes
     instructions: str
     capabilities: bytes
@@ -118,7 +128,31 @@ class Catalog(_message.Message):
     resource_templates_ttl_ms: int
     prompts_ttl_ms: int
     headers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, server_info: _Optional[bytes] = ..., instructions: _Optional[str] = ..., capabilities: _Optional[bytes] = ..., tools: _Optional[_Iterable[bytes]] = ..., resources: _Optional[_Iterable[bytes]] = ..., resource_templates: _Optional[_Iterable[bytes]] = ..., prompts: _Optional[_Iterable[bytes]] = ..., tools_generation: _Optional[int] = ..., resources_generation: _Optional[int] = ..., prompts_generation: _Optional[int] = ..., tools_ttl_ms: _Optional[int] = ..., resources_ttl_ms: _Optional[int] = ..., resource_templates_ttl_ms: _Optional[int] = ..., prompts_ttl_ms: _Optional[int] = ..., headers: _Optional[_Iterable[str]] = ...) -> None: ...
+    lists: Catalog.Lists
+    def __init__(self, server_info: _Optional[bytes] = ..., instructions: _Optional[str] = ..., capabilities: _Optional[bytes] = ..., tools: _Optional[_Iterable[bytes]] = ..., resources: _Optional[_Iterable[bytes]] = ..., resource_templates: _Optional[_Iterable[bytes]] = ..., prompts: _Optional[_Iterable[bytes]] = ..., tools_generation: _Optional[int] = ..., resources_generation: _Optional[int] = ..., prompts_generation: _Optional[int] = ..., tools_ttl_ms: _Optional[int] = ..., resources_ttl_ms: _Optional[int] = ..., resource_templates_ttl_ms: _Optional[int] = ..., prompts_ttl_ms: _Optional[int] = ..., headers: _Optional[_Iterable[str]] = ..., lists: _Optional[_Union[Catalog.Lists, str]] = ...) -> None: ...
+
+class OwnLists(_message.Message):
+    __slots__ = ("owners", "whole")
+    class Owner(_message.Message):
+        __slots__ = ("session", "principal", "sessionless", "tools", "resources", "prompts")
+        SESSION_FIELD_NUMBER: _ClassVar[int]
+        PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+        SESSIONLESS_FIELD_NUMBER: _ClassVar[int]
+        TOOLS_FIELD_NUMBER: _ClassVar[int]
+        RESOURCES_FIELD_NUMBER: _ClassVar[int]
+        PROMPTS_FIELD_NUMBER: _ClassVar[int]
+        session: str
+        principal: str
+        sessionless: str
+        tools: int
+        resources: int
+        prompts: int
+        def __init__(self, session: _Optional[str] = ..., principal: _Optional[str] = ..., sessionless: _Optional[str] = ..., tools: _Optional[int] = ..., resources: _Optional[int] = ..., prompts: _Optional[int] = ...) -> None: ...
+    OWNERS_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
+    owners: _containers.RepeatedCompositeFieldContainer[OwnLists.Owner]
+    whole: bool
+    def __init__(self, owners: _Optional[_Iterable[_Union[OwnLists.Owner, _Mapping]]] = ..., whole: bool = ...) -> None: ...
 
 class Load(_message.Message):
     __slots__ = ("running", "queued", "capacity", "ledger")

@@ -1,0 +1,189 @@
+//! What servers list to one caller, and the catalog that comes of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_policy::TargetKind;
+use shoal_ports::{CallOutcome, PoolCatalog};
+use shoal_protocol::{Method, RawJson};
+use tokio::time::Instant;
+
+use super::sight::Sight;
+use crate::access::Access;
+use crate::catalog::{Audience, Catalog, CompiledPool, Pool};
+use crate::config::Config;
+use crate::pools::View;
+
+/// For how long a refusal is believed, and that something is not listed.
+pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
+/// What an answer takes besides its items.
+const EACH: usize = 1024;
+
+/// The lists, in the order of [`PoolCatalog::ttl_ms`].
+pub(super) const LISTS: [Method; 4] = [
+    Method::ToolsList,
+    Method::ResourcesList,
+    Method::ResourceTemplatesList,
+    Method::PromptsList,
+];
+
+/// What one pool lists to one caller.
+pub(super) struct Answer {
+    pub(super) pool: Arc<str>,
+    /// Which lists these are, by [`OwnPart::numbers`](super::sight::OwnPart).
+    pub(super) numbers: [u64; 3],
+    pub(super) source: Arc<PoolCatalog>,
+    /// Why the caller was not told a list.
+    pub(super) missing: [Option<CallOutcome>; 4],
+    pub(super) read: Instant,
+}
+
+/// What all pools list to one caller whose lists are the caller's own.
+pub(crate) struct Known {
+    pub(super) answers: Vec<Arc<Answer>>,
+    /// The catalog that the caller sees, and the number of that of all which it was made from.
+    merged: Mutex<Option<(u64, Arc<Catalog>)>>,
+}
+
+impl Answer {
+    /// Whether it tells a part of what a caller sees as that is now.
+    pub(super) fn fits(&self, pool: &str, numbers: [u64; 3]) -> bool {
+        *self.pool == *pool && self.numbers == numbers
+    }
+
+    /// Whether it is older than that, or may be another by now.
+    pub(super) fn is_older(&self, than: Duration) -> bool {
+        let believed = match self.missing.iter().any(Option::is_some) {
+            true => BRIEFLY,
+            false => Duration::MAX,
+        };
+        let ttl = self.source.ttl_ms.iter().flatten().min();
+        let ttl = ttl.map_or(Duration::MAX, |ttl| {
+            Duration::from_millis(*ttl).max(BRIEFLY)
+        });
+        self.read.elapsed() > than.min(believed).min(ttl)
+    }
+
+    fn bytes(&self) -> usize {
+        let source = &self.source;
+        let items = [
+            &source.tools,
+            &source.resources,
+            &source.resource_templates,
+            &source.prompts,
+        ];
+        let items = items.into_iter().flatten();
+        // With what is compiled of them.
+        2 * items.map(|item| item.len() + 64).sum::<usize>() + EACH
+    }
+}
+
+impl Known {
+    pub(super) fn new(answers: Vec<Arc<Answer>>) -> Self {
+        Self {
+            answers,
+            merged: Mutex::default(),
+        }
+    }
+
+    /// Whether it tells everything that a caller sees of its own, as that is now.
+    pub(super) fn fits(&self, sight: &Sight) -> bool {
+        let told = |pool: &str, numbers| self.answers.iter().any(|it| it.fits(pool, numbers));
+        let mut parts = sight.parts.iter();
+        self.answers.len() == sight.parts.len() && parts.all(|it| told(&it.pool, it.numbers))
+    }
+
+    /// Whether anything of it is older than that.
+    pub(super) fn is_older(&self, than: Duration) -> bool {
+        self.answers.iter().any(|answer| answer.is_older(than))
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let merged = self.merged.lock().clone();
+        let merged = merged.map_or(0, |(_, catalog)| catalog.bytes());
+        self.answers.iter().map(|it| it.bytes()).sum::<usize>() + merged
+    }
+
+    /// The view of the caller.
+    pub(super) fn view(&self, all: &View, config: &Config) -> View {
+        let base = all.catalog.number();
+        let merged = self.merged.lock().clone();
+        if let Some((_, catalog)) = merged.filter(|(of, _)| *of == base) {
+            return all.with(catalog);
+        }
+        let catalog = Arc::new(self.merge(all, config));
+        *self.merged.lock() = Some((base, catalog.clone()));
+        all.with(catalog)
+    }
+
+    fn merge(&self, all: &View, config: &Config) -> Catalog {
+        let pools: Vec<Pool> = (all.offered.iter())
+            .map(|pool| {
+                let Some(answer) = self.answers.iter().find(|it| it.pool == pool.name) else {
+                    return pool.clone();
+                };
+                let settings = all.settings.of(&pool.name);
+                let (source, shared) = (answer.source.clone(), &pool.compiled);
+                let compiled = CompiledPool::of_caller(&pool.name, source, shared, settings);
+                Pool {
+                    name: pool.name.clone(),
+                    compiled: Arc::new(compiled),
+                }
+            })
+            .collect();
+        let keepers = all.keepers_of(&pools);
+        Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
+    }
+
+    /// Why a list cannot be told, where the servers that may have something of it refuse the caller, and no other pool has it.
+    pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<CallOutcome> {
+        let at = LISTS.iter().position(|list| list == method)?;
+        let missing = |pool: &Arc<str>| {
+            let answer = self.answers.iter().find(|it| it.pool == *pool)?;
+            answer.missing[at].as_ref()
+        };
+        let has = |pool: &&Pool| match at {
+            0 => pool.compiled.has_tools(),
+            3 => pool.compiled.has_prompts(),
+            _ => pool.compiled.has_resources(),
+        };
+        let mut having = view.offered.iter().filter(has);
+        if having.clone().any(|pool| missing(&pool.name).is_none()) {
+            return None;
+        }
+        having.find_map(|pool| missing(&pool.name).cloned())
+    }
+
+    /// Why something is not known that a caller names, where a server that may have it refuses the caller.
+    pub(super) fn instead_of_unknown(
+        &self,
+        access: &Access,
+        view: &View,
+        method: &Method,
+        name: &str,
+    ) -> Option<CallOutcome> {
+        let (at, kind) = match method {
+            Method::ToolsCall => (0, TargetKind::Tool),
+            Method::ResourcesRead => (1, TargetKind::Resource),
+            Method::PromptsGet => (3, TargetKind::Prompt),
+            _ => return None,
+        };
+        // What rules hide from the caller stays hidden.
+        let nothing = RawJson::from_static("{}");
+        let number = view.catalog.number();
+        let may_have = |pool: &str| {
+            let settings = view.settings.of(pool);
+            let own = name.strip_prefix(&*settings.prefix);
+            match kind {
+                TargetKind::Tool => own.is_some_and(|own| settings.tools.may_show(own)),
+                TargetKind::Prompt => own.is_some_and(|own| settings.prompts.may_show(own)),
+                _ => view.catalog.offers_of(pool, name),
+            }
+        };
+        let shows = |pool: &str| may_have(pool) && access.shows(number, kind, name, pool, &nothing);
+        let mut refusing = self.answers.iter().filter(|it| shows(&it.pool));
+        refusing.find_map(|answer| answer.missing[at].clone())
+    }
+}

@@ -1,0 +1,213 @@
+//! What planning and listing ask of a caller's own lists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{Call, CallFailure, CallOutcome, Caller};
+use shoal_protocol::{Index, Method, RawJson};
+use tokio::time::{Instant, timeout_at};
+
+use super::known::{BRIEFLY, Known};
+use super::question;
+use crate::access::Access;
+use crate::dispatch::Dispatch;
+use crate::picture::not_ready;
+use crate::pools::View;
+use crate::shape::Typed;
+use crate::start::list;
+
+/// How often lists are read for one request: they may change meanwhile.
+const MOST: usize = 3;
+/// How long a list is believed for which the configuration lets no client keep any.
+const LEAST: Duration = BRIEFLY;
+
+/// What a call's caller sees.
+pub(crate) enum Sees {
+    /// What all see, as far as the call is concerned.
+    All,
+    /// Its own.
+    Own(Box<View>, Arc<Known>),
+    /// Its own, which is not known.
+    Unknown,
+}
+
+impl Dispatch {
+    /// What a call's caller sees of what the call names. What all callers have in common is found without looking for more.
+    pub(crate) fn sees(
+        &self,
+        view: &View,
+        caller: &Caller,
+        method: &Method,
+        params: Option<&Index<'_>>,
+    ) -> Sees {
+        if view.own.is_empty() {
+            return Sees::All;
+        }
+        let name = named(method, params);
+        let name = name.as_ref().and_then(RawJson::text);
+        let lister = name.and_then(|name| view.catalog.lister(method, &name));
+        if lister.is_some_and(|pool| !view.own.concerns(pool, caller)) {
+            return Sees::All;
+        }
+        let Some(sight) = view.own.sight(caller) else {
+            return Sees::All;
+        };
+        match self.shared.own.known(&sight) {
+            Some(known) => Sees::Own(Box::new(known.view(view, &self.shared.config)), known),
+            None => Sees::Unknown,
+        }
+    }
+
+    /// The view of a tool's caller as far as it is known; that of all where all have the tool in common.
+    pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
+        let view = self.shared.view();
+        if view.own.is_empty() {
+            return view;
+        }
+        let name = params.and_then(|params| params.member("name"));
+        let name = name.as_ref().and_then(RawJson::text);
+        let tool = name.and_then(|name| view.catalog.tool(&name));
+        match tool.is_some_and(|tool| !view.own.concerns(&tool.pool, caller)) {
+            true => view,
+            false => self.view_of(caller),
+        }
+    }
+
+    /// The view of a caller as far as it is known; that of all where nothing else is.
+    pub(crate) fn view_of(&self, caller: &Caller) -> Arc<View> {
+        let view = self.shared.view();
+        let Some(sight) = view.own.sight(caller) else {
+            return view;
+        };
+        match self.shared.own.last(&sight.viewer) {
+            Some(known) => Arc::new(known.view(&view, &self.shared.config)),
+            None => view,
+        }
+    }
+
+    /// The same once it is known.
+    pub(crate) async fn learnt_view_of(&self, caller: &Caller, until: Instant) -> Arc<View> {
+        let sight = self.shared.view().own.sight(caller);
+        if sight.is_some_and(|sight| self.shared.own.known(&sight).is_none()) {
+            let caller = Arc::new(caller.clone());
+            // In vain is fine: then the view of all is what there is.
+            let _ = self.learn(&caller, until, Duration::MAX).await;
+        }
+        self.view_of(caller)
+    }
+
+    /// Has the servers asked what a caller sees, but for what is known and no older than that.
+    ///
+    /// # Errors
+    /// It takes longer than that.
+    pub(crate) async fn learn(
+        &self,
+        caller: &Arc<Caller>,
+        until: Instant,
+        older: Duration,
+    ) -> Result<(), CallFailure> {
+        let sight = self.shared.view().own.sight(caller);
+        let Some(sight) = sight else {
+            return Ok(());
+        };
+        let mut asking = question::ask(&self.shared, sight, caller, older);
+        // It is closed, and never written to.
+        match timeout_at(until, asking.changed()).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(not_ready(
+                "the server has not told in time what it lists to this caller".to_owned(),
+            )),
+        }
+    }
+
+    /// A list as its caller sees it, if that is known; `asked` says how often it has been asked for this request.
+    pub(crate) fn list_now(
+        &self,
+        view: &View,
+        access: &Access,
+        call: &Call,
+        asked: usize,
+    ) -> Option<CallOutcome> {
+        let Some(sight) = view.own.sight(&call.caller) else {
+            return Some(list(view, access, call));
+        };
+        let known = self.shared.own.known(&sight)?;
+        if asked == 0 && known.is_older(self.believed()) {
+            return None;
+        }
+        let own = known.view(view, &self.shared.config);
+        if let Some(refused) = known.instead_of_list(view, &call.method) {
+            let shaping = &own.catalog.shaping;
+            let revision = call.caller.revision;
+            return Some(shaping.outcome(revision, &call.method, refused, Typed::No));
+        }
+        Some(list(&own, access, call))
+    }
+
+    /// The same, once it is known.
+    pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
+        for asked in 0..=MOST {
+            let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);
+            if let Some(listed) = listed {
+                return listed;
+            }
+            let older = self.believed();
+            if let Err(failure) = self.learn(&call.caller, call.deadline, older).await {
+                return CallOutcome::Failed(failure);
+            }
+        }
+        let reason = "what the server lists to this caller changes all the time".to_owned();
+        CallOutcome::Failed(not_ready(reason))
+    }
+
+    /// How long what a server lists to a caller is believed.
+    fn believed(&self) -> Duration {
+        self.shared.config.list_ttl.max(LEAST)
+    }
+}
+
+impl Sees {
+    /// Whether the servers are to be asked again before something is unknown, when they have been asked for a call so often.
+    pub(crate) fn may_be_more(&self, method: &Method, params: Option<&Index<'_>>) -> bool {
+        let Self::Own(view, known) = self else {
+            return false;
+        };
+        let listed = |name: RawJson| {
+            let name = name.text()?;
+            let lister = view.catalog.lister(method, &name);
+            lister.or_else(|| match method {
+                Method::ResourcesRead => view.catalog.resource(&name),
+                _ => None,
+            })
+        };
+        known.is_older(BRIEFLY) && named(method, params).and_then(listed).is_none()
+    }
+
+    /// What is said of something unknown, where a server that may have it refuses the caller.
+    pub(crate) fn instead_of_unknown(
+        &self,
+        access: &Access,
+        method: &Method,
+        params: Option<&Index<'_>>,
+    ) -> Option<CallOutcome> {
+        let Self::Own(view, known) = self else {
+            return None;
+        };
+        let name = named(method, params)?;
+        let name = name.text()?;
+        if view.catalog.lister(method, &name).is_some() {
+            return None;
+        }
+        known.instead_of_unknown(access, view, method, &name)
+    }
+}
+
+/// Whether the servers may be asked once more for one request.
+pub(crate) const fn may_ask_again(asked: usize) -> bool {
+    asked < MOST
+}
+
+/// What a call names, where a list may name it too.
+fn named(method: &Method, params: Option<&Index<'_>>) -> Option<RawJson> {
+    params?.get(method.named()?.as_str())
+}

@@ -1,0 +1,217 @@
+//! Asking the servers what they list to a caller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use shoal_ports::{
+    Binding, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter,
+    PoolCatalog, Route, shown,
+};
+use shoal_protocol::{Method, RawJson, RpcError};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::known::{Answer, Known, LISTS};
+use super::sight::{OwnPart, Sight};
+use super::views::OF_PRINCIPAL;
+use crate::shared::Shared;
+use crate::worker_call::{NotStarted, Origin, WorkerCall};
+
+/// How long a server may take for a list.
+const WITHIN: Duration = Duration::from_secs(30);
+/// Bytes of all lists of one pool: a principal's calls see those of several.
+const BYTES: usize = OF_PRINCIPAL / 8;
+/// Characters and bytes of a refusal that are kept.
+const REFUSAL: usize = 2048;
+/// The capability and the member of each list.
+const PARTS: [(&str, &str); 4] = [
+    ("tools", "tools"),
+    ("resources", "resources"),
+    ("resources", "resourceTemplates"),
+    ("prompts", "prompts"),
+];
+
+/// Asks what a caller sees, unless it is being asked already. What is known and not older than that is not asked again.
+/// What is returned closes when it is known; whoever drops that takes nothing from others who wait.
+pub(super) fn ask(
+    shared: &Arc<Shared>,
+    sight: Sight,
+    caller: &Arc<Caller>,
+    older: Duration,
+) -> watch::Receiver<()> {
+    let viewer = sight.viewer.clone();
+    shared.own.asking(&viewer, |asking| {
+        let (shared, caller) = (shared.clone(), caller.clone());
+        tokio::spawn(async move {
+            let before = shared.own.last(&sight.viewer);
+            let answers = sight.parts.iter().map(|part| {
+                let mut known = before.iter().flat_map(|before| &before.answers);
+                let same = known.find(|it| it.pool == part.pool).cloned();
+                part_of(&shared, part, &caller, same, older)
+            });
+            let known = Arc::new(Known::new(join_all(answers).await));
+            // With the catalog that it is needed for, which counts.
+            let _ = known.view(&shared.view(), &shared.config);
+            shared.own.keep(&sight.viewer, known);
+            drop(asking);
+        });
+    })
+}
+
+/// What one pool lists to a caller.
+async fn part_of(
+    shared: &Arc<Shared>,
+    part: &OwnPart,
+    caller: &Arc<Caller>,
+    before: Option<Arc<Answer>>,
+    older: Duration,
+) -> Arc<Answer> {
+    if let Some(before) = &before
+        && before.fits(&part.pool, part.numbers)
+        && !before.is_older(older)
+    {
+        return before.clone();
+    }
+    let read = Instant::now();
+    let view = shared.view();
+    let offered = view.offered.iter().find(|pool| pool.name == part.pool);
+    let shared_by_all = offered.map(|pool| pool.compiled.source.clone());
+    let mut source = PoolCatalog::clone(&shared_by_all.unwrap_or_default());
+    drop(view);
+    let declares_any = PARTS.iter().any(|(name, _)| source.declares(name));
+    let asked = PARTS.map(|(capability, _)| !declares_any || source.declares(capability));
+    let lists = LISTS
+        .iter()
+        .zip(asked)
+        .map(async |(method, asked)| match asked {
+            true => list(shared, part, caller, method).await,
+            false => Ok(RawJson::from_static("{}")),
+        });
+    let mut answer = Answer {
+        pool: part.pool.clone(),
+        numbers: part.numbers,
+        source: Arc::default(),
+        missing: Default::default(),
+        read,
+    };
+    let mut room = BYTES;
+    for (at, list) in join_all(lists).await.into_iter().enumerate() {
+        let items = match &list {
+            Ok(result) => items(result, PARTS[at].1, &mut room),
+            Err(outcome) => Err(outcome.clone()),
+        };
+        let ttl = list
+            .ok()
+            .and_then(|result| result.member("ttlMs")?.read().ok());
+        source.ttl_ms[at] = ttl;
+        *list_of(&mut source, at) = match (items, &before) {
+            (Ok(items), _) => items,
+            // The server is away for a moment: it has not said that the caller has something else.
+            (Err(CallOutcome::Failed(_)), Some(before)) if before.missing[at].is_none() => {
+                list_of(&mut PoolCatalog::clone(&before.source), at).clone()
+            }
+            (Err(outcome), _) => {
+                tracing::debug!(pool = %part.pool, principal = caller.principal.as_str(), list = LISTS[at].as_str(), ?outcome, "a caller is not told a list");
+                answer.missing[at] = Some(brief(outcome));
+                Vec::new()
+            }
+        };
+    }
+    answer.source = Arc::new(source);
+    Arc::new(answer)
+}
+
+fn list_of(source: &mut PoolCatalog, at: usize) -> &mut Vec<RawJson> {
+    match at {
+        0 => &mut source.tools,
+        1 => &mut source.resources,
+        2 => &mut source.resource_templates,
+        _ => &mut source.prompts,
+    }
+}
+
+/// The items of a list, each for itself: together they would keep the whole answer.
+fn items(result: &RawJson, member: &str, room: &mut usize) -> Result<Vec<RawJson>, CallOutcome> {
+    let refused = |why: String| CallOutcome::Error(RpcError::internal(why));
+    let Some(items) = result.member(member) else {
+        return Ok(Vec::new());
+    };
+    *room = room.checked_sub(items.len()).ok_or_else(|| {
+        refused(format!(
+            "the server's lists have more than {BYTES} bytes for this caller"
+        ))
+    })?;
+    (items.read::<Vec<RawJson>>()).map_err(|_| refused(format!("`{member}` is not an array")))
+}
+
+/// A refusal without what would take much room.
+fn brief(outcome: CallOutcome) -> CallOutcome {
+    let shorter = |mut error: RpcError| {
+        error.message = shown(&error.message, REFUSAL);
+        error.data = error.data.filter(|data| data.len() <= REFUSAL);
+        error
+    };
+    match outcome {
+        CallOutcome::Error(error) => CallOutcome::Error(shorter(error)),
+        CallOutcome::Refused(error) => CallOutcome::Refused(shorter(error)),
+        other => other,
+    }
+}
+
+/// All of one list, as a worker of the pool tells it to the caller.
+async fn list(
+    shared: &Arc<Shared>,
+    part: &OwnPart,
+    caller: &Arc<Caller>,
+    method: &Method,
+) -> Result<RawJson, CallOutcome> {
+    let call = Call {
+        id: CallId::generate(),
+        method: method.clone(),
+        params: None,
+        caller: caller.clone(),
+        progress_token: None,
+        log: LogFilter::Off,
+        deadline: Instant::now() + WITHIN,
+        durability: Durability::Repeatable,
+        trace: None,
+        worker: None,
+        ledger: None,
+        attach_only: false,
+        asks_first: false,
+        epoch: None,
+    };
+    let route = Route {
+        pool: part.pool.clone(),
+        tool: None,
+        params: None,
+        hold: None,
+        rule: None,
+    };
+    let first = part.worker.clone().map(|worker| Binding {
+        worker,
+        ledger: None,
+    });
+    let origin = Origin::new(call, route, shared).first_at(first);
+    let started = WorkerCall::start(shared.clone(), origin).await;
+    let mut running = started.map_err(|not| CallOutcome::Failed(NotStarted::give_up(not)))?;
+    let outcome = match running.take_end() {
+        Some((outcome, _)) => outcome,
+        None => loop {
+            match running.next().await {
+                Ok(CallEventKind::Finished(outcome)) => break outcome,
+                Ok(_) => {}
+                Err(superseded) => break CallOutcome::Failed(superseded.failure()),
+            }
+        },
+    };
+    match outcome {
+        CallOutcome::Result(result) => Ok(result),
+        // A list changes nothing: nobody need find out whether it was told.
+        CallOutcome::Failed(CallFailure::OutcomeUnknown { reason }) => {
+            Err(CallOutcome::Failed(CallFailure::not_executed(reason)))
+        }
+        other => Err(other),
+    }
+}

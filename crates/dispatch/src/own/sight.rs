@@ -1,0 +1,166 @@
+//! Whose lists are others than those of all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use shoal_ports::{Caller, ListOwner, ListScope, OwnLists, Principal, WorkerId};
+
+/// Whose lists are others than those in the catalog of all, and in which pools.
+#[derive(Default)]
+pub(crate) struct OwnPools {
+    /// Pools in which each caller has its own, with the headers that their calls bring along.
+    pools: Vec<(Arc<str>, Vec<Arc<str>>)>,
+    owners: HashMap<ListOwner, Vec<OwnPart>>,
+}
+
+/// Lists of a pool that are a caller's own.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnPart {
+    pub(super) pool: Arc<str>,
+    /// Others after each change: tools, resources with templates, prompts.
+    pub(super) numbers: [u64; 3],
+    /// The worker that has what the lists name, if just one has.
+    pub(super) worker: Option<WorkerId>,
+}
+
+/// Callers who see the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Viewer {
+    owner: Option<ListOwner>,
+    pub(super) principal: Principal,
+    /// What tells apart what requests bring, which may be credentials: that itself is not kept.
+    brings: [u8; 32],
+}
+
+/// What a caller sees that others do not.
+pub(crate) struct Sight {
+    pub(super) viewer: Viewer,
+    pub(super) parts: Vec<OwnPart>,
+}
+
+impl OwnPools {
+    /// In this pool each caller has its own.
+    pub(crate) fn add_pool(&mut self, pool: &Arc<str>, headers: &[Arc<str>]) {
+        match self.pools.iter_mut().find(|(own, _)| own == pool) {
+            Some((_, known)) => {
+                let more = headers.iter().filter(|name| !known.contains(name)).cloned();
+                let more: Vec<_> = more.collect();
+                known.extend(more);
+            }
+            None => self.pools.push((pool.clone(), headers.to_vec())),
+        }
+    }
+
+    /// At this worker of a pool, these have.
+    pub(crate) fn add_worker(&mut self, pool: &Arc<str>, worker: &WorkerId, own: &OwnLists) {
+        for (owner, numbers) in own.iter() {
+            let part = OwnPart {
+                pool: pool.clone(),
+                numbers: *numbers,
+                worker: Some(worker.clone()),
+            };
+            self.owners.entry(owner.clone()).or_default().push(part);
+        }
+    }
+
+    /// Whose the lists of a pool are.
+    pub(crate) fn scope(&self, pool: &str) -> ListScope {
+        match self.pools.iter().any(|(own, _)| **own == *pool) {
+            true => ListScope::Principal,
+            false => ListScope::Shared,
+        }
+    }
+
+    /// How many owners see other lists of a pool.
+    pub(crate) fn owners_in(&self, pool: &str) -> usize {
+        let has = |parts: &&Vec<OwnPart>| parts.iter().any(|part| *part.pool == *pool);
+        self.owners.values().filter(has).count()
+    }
+
+    /// Whether all callers see the same.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pools.is_empty() && self.owners.is_empty()
+    }
+
+    /// The numbers of each owner's lists, in all pools.
+    pub(crate) fn numbers(&self) -> OwnLists {
+        let sum = |parts: &[OwnPart]| {
+            parts.iter().fold([0_u64; 3], |mut all, part| {
+                for (all, own) in all.iter_mut().zip(part.numbers) {
+                    *all = all.wrapping_add(own);
+                }
+                all
+            })
+        };
+        let owners = self.owners.iter();
+        let numbers: BTreeMap<_, _> = owners.map(|(it, parts)| (it.clone(), sum(parts))).collect();
+        Arc::new(numbers)
+    }
+
+    /// Whether a caller's lists of a pool are its own.
+    pub(crate) fn concerns(&self, pool: &str, caller: &Caller) -> bool {
+        self.pools.iter().any(|(own, _)| **own == *pool) || self.part(pool, caller).is_some()
+    }
+
+    /// The worker that has what only this caller sees of a pool.
+    pub(crate) fn worker(&self, pool: &str, caller: &Caller) -> Option<&WorkerId> {
+        self.part(pool, caller)?.worker.as_ref()
+    }
+
+    /// What a caller sees that others do not; `None` if it sees what all see.
+    pub(crate) fn sight(&self, caller: &Caller) -> Option<Sight> {
+        if self.is_empty() {
+            return None;
+        }
+        let (mut parts, mut owner) = (Vec::<OwnPart>::new(), None);
+        let has = |parts: &[OwnPart], pool: &str| parts.iter().any(|it| *it.pool == *pool);
+        for of in owners(caller) {
+            for part in self.owners.get(&of).into_iter().flatten() {
+                if !has(&parts, &part.pool) {
+                    parts.push(part.clone());
+                    owner.get_or_insert_with(|| of.clone());
+                }
+            }
+        }
+        let mut brings = Sha256::new();
+        for (pool, headers) in &self.pools {
+            for (name, value) in caller.headers.only(headers).iter() {
+                for part in [name.as_bytes(), value] {
+                    brings.update(part.len().to_le_bytes());
+                    brings.update(part);
+                }
+            }
+            if !has(&parts, pool) {
+                parts.push(OwnPart {
+                    pool: pool.clone(),
+                    numbers: [0; 3],
+                    worker: None,
+                });
+            }
+        }
+        (!parts.is_empty()).then(|| Sight {
+            viewer: Viewer {
+                owner,
+                principal: caller.principal.clone(),
+                brings: brings.finalize().into(),
+            },
+            parts,
+        })
+    }
+
+    fn part(&self, pool: &str, caller: &Caller) -> Option<&OwnPart> {
+        if self.owners.is_empty() {
+            return None;
+        }
+        let mut parts = owners(caller)
+            .into_iter()
+            .filter_map(|owner| self.owners.get(&owner))
+            .flatten();
+        parts.find(|part| *part.pool == *pool)
+    }
+}
+
+fn owners(caller: &Caller) -> [ListOwner; 2] {
+    ListOwner::of(caller.session.as_ref(), &caller.principal)
+}

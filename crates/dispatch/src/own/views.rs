@@ -1,0 +1,211 @@
+//! What is kept for callers whose lists are their own: within bounds, for all of them and for each principal.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::Principal;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::known::Known;
+use super::sight::{Sight, Viewer};
+
+/// Bytes that are kept of all callers.
+const ALL: usize = 128 << 20;
+/// Those of one principal. Without authentication all callers are one.
+pub(super) const OF_PRINCIPAL: usize = 32 << 20;
+/// What is kept of a caller who does not come back.
+const IDLE: Duration = Duration::from_secs(600);
+/// What a caller takes of whom nothing is known yet.
+const EACH: usize = 512;
+
+/// What is kept, by who sees it.
+#[derive(Default)]
+pub(crate) struct OwnViews(Mutex<HashMap<Viewer, Slot>>);
+
+struct Slot {
+    known: Option<Arc<Known>>,
+    bytes: usize,
+    /// Closed once the question is answered that is being asked.
+    asking: Option<watch::Receiver<()>>,
+    used: Instant,
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            known: None,
+            bytes: EACH,
+            asking: None,
+            used: Instant::now(),
+        }
+    }
+}
+
+impl OwnViews {
+    /// What is known of what a caller sees, be it out of date.
+    pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
+        self.0.lock().get(viewer)?.known.clone()
+    }
+
+    /// What a caller sees, if that is known as it is now.
+    pub(super) fn known(&self, sight: &Sight) -> Option<Arc<Known>> {
+        let mut views = self.0.lock();
+        let slot = views.get_mut(&sight.viewer)?;
+        slot.used = Instant::now();
+        slot.known.clone().filter(|known| known.fits(sight))
+    }
+
+    /// What closes once the question for this caller is answered. If nobody asks it yet, `ask` is to, and to hold the sender.
+    pub(super) fn asking(
+        &self,
+        viewer: &Viewer,
+        ask: impl FnOnce(watch::Sender<()>),
+    ) -> watch::Receiver<()> {
+        let mut views = self.0.lock();
+        let slot = views.entry(viewer.clone()).or_insert_with(Slot::new);
+        slot.used = Instant::now();
+        let asks = |asking: &&watch::Receiver<()>| asking.has_changed().is_ok();
+        if let Some(asking) = slot.asking.as_ref().filter(asks) {
+            return asking.clone();
+        }
+        let (sender, asking) = watch::channel(());
+        slot.asking = Some(asking.clone());
+        drop(views);
+        ask(sender);
+        asking
+    }
+
+    /// Keeps what a caller sees. Others make room, those of the same principal first.
+    pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
+        let bytes = known.bytes() + EACH;
+        let mut views = self.0.lock();
+        let slot = views.entry(viewer.clone()).or_insert_with(Slot::new);
+        (slot.known, slot.bytes, slot.used) = (Some(known), bytes, Instant::now());
+        views.retain(|_, slot| slot.used.elapsed() < IDLE);
+        if viewer.principal != Principal::anonymous() {
+            let own = |other: &Viewer| other.principal == viewer.principal;
+            make_room(&mut views, viewer, OF_PRINCIPAL, own);
+        }
+        make_room(&mut views, viewer, ALL, |_| true);
+    }
+
+    /// For how many callers something is kept, and how many bytes.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> (usize, usize) {
+        let views = self.0.lock();
+        (views.len(), views.values().map(|slot| slot.bytes).sum())
+    }
+}
+
+/// Forgets those among these that came last the longest ago, until the rest fits.
+fn make_room(
+    views: &mut HashMap<Viewer, Slot>,
+    newest: &Viewer,
+    most: usize,
+    among: impl Fn(&Viewer) -> bool,
+) {
+    let of = views.iter().filter(|(viewer, _)| among(viewer));
+    let mut bytes: usize = of.map(|(_, slot)| slot.bytes).sum();
+    if bytes <= most {
+        return;
+    }
+    let others = views.iter();
+    let others = others.filter(|(viewer, _)| among(viewer) && *viewer != newest);
+    let mut others: Vec<_> = others.map(|(it, slot)| (slot.used, it.clone())).collect();
+    others.sort_by_key(|(used, _)| *used);
+    for (_, viewer) in others {
+        if bytes <= most {
+            return;
+        }
+        bytes -= views.remove(&viewer).map_or(0, |slot| slot.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use shoal_ports::{Caller, ForwardedHeaders, PoolCatalog, Principal};
+    use shoal_protocol::{RawJson, Revision};
+    use tokio::time::Instant;
+
+    use super::super::known::{Answer, Known};
+    use super::super::sight::{OwnPools, Sight};
+    use super::{ALL, IDLE, OF_PRINCIPAL, OwnViews};
+
+    fn sight(principal: &str, token: usize) -> Sight {
+        let mut own = OwnPools::default();
+        own.add_pool(&"p".into(), &["t".into()]);
+        let header = ("t".into(), token.to_string().into());
+        let caller = Caller {
+            principal: Principal::new(principal),
+            session: None,
+            revision: Revision::LATEST,
+            client_info: None,
+            capabilities: RawJson::from_static("{}"),
+            headers: ForwardedHeaders::new([header]),
+            grant: None,
+        };
+        own.sight(&caller).unwrap()
+    }
+
+    fn keep(views: &OwnViews, principal: &str, token: usize, bytes: usize) {
+        let text = format!("\"{}\"", "x".repeat(bytes));
+        let source = PoolCatalog {
+            tools: vec![RawJson::parse_text(text.into()).unwrap()],
+            ..PoolCatalog::default()
+        };
+        let answer = Answer {
+            pool: "p".into(),
+            numbers: [0; 3],
+            source: Arc::new(source),
+            missing: Default::default(),
+            read: Instant::now(),
+        };
+        let known = Known::new(vec![Arc::new(answer)]);
+        views.keep(&sight(principal, token).viewer, Arc::new(known));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_principal_pushes_out_its_own_and_all_have_a_limit() {
+        let views = OwnViews::default();
+        keep(&views, "bob", 0, 1 << 20);
+        for token in 0..100 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            keep(&views, "alice", token, 1 << 20);
+        }
+        let (count, bytes) = views.size();
+        assert!(
+            count < 20 && bytes <= OF_PRINCIPAL + (4 << 20),
+            "{count}, {bytes}"
+        );
+        assert!(views.known(&sight("bob", 0)).is_some());
+        assert!(views.known(&sight("alice", 99)).is_some());
+        assert!(views.known(&sight("alice", 0)).is_none());
+        for principal in 0..100 {
+            keep(&views, &principal.to_string(), 0, 4 << 20);
+        }
+        assert!(views.size().1 <= ALL);
+        tokio::time::advance(2 * IDLE).await;
+        keep(&views, "carol", 0, 1);
+        assert_eq!(views.size().0, 1);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_asked_once_at_a_time() {
+        let views = OwnViews::default();
+        let viewer = sight("alice", 0).viewer;
+        let mut asker = None;
+        let mut first = views.asking(&viewer, |sender| asker = Some(sender));
+        let mut second = views.asking(&viewer, |_| panic!("it is being asked"));
+        drop(asker);
+        assert!(first.changed().await.is_err() && second.changed().await.is_err());
+        let mut again = false;
+        drop(views.asking(&viewer, |_| again = true));
+        assert!(again);
+    }
+}

@@ -1,0 +1,77 @@
+//! The worker for a planned call.
+
+use shoal_ports::{Binding, Call, CallFailure, CallOutcome, CallPlan, Route, WorkerId};
+use shoal_telemetry::metrics::ShedReason;
+use tokio::time::{Instant, timeout_at};
+
+use crate::dispatch::Dispatch;
+use crate::plan::{Found, shed, tell_allowed};
+use crate::pools::{AffinityKey, View, Wanted};
+use crate::route::Routed;
+
+impl Dispatch {
+    /// Another worker for a call, by the way that was found for it.
+    pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        if tried.len() >= self.shared.config.start_attempts.max(1) {
+            return None;
+        }
+        let (view, route) = (self.shared.view(), plan.route.as_ref()?);
+        self.place(&view, &plan.call, route, tried).ok()
+    }
+
+    /// Waits for a worker, for as long as one that is away is waited for. Whoever polls this owns all of it.
+    pub(crate) async fn worker_in_time(
+        &self,
+        call: &Call,
+        routed: Routed,
+    ) -> Result<Found, CallOutcome> {
+        let patience = self.shared.config.reconnect_wait();
+        let until = (Instant::now() + patience).min(call.deadline);
+        let mut changes = self.shared.changes();
+        loop {
+            let placed = self.place(&self.shared.view(), call, &routed.route, &[]);
+            match placed {
+                Ok(worker) => return Ok(Found::of(routed, Some(worker))),
+                Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
+                Err((failure, reason)) => {
+                    tell_allowed(call, routed.route.rule);
+                    return Err(shed(&routed.route.pool, failure, reason));
+                }
+            }
+            // Either way it is looked at again.
+            let _ = timeout_at(until, changes.changed()).await;
+        }
+    }
+
+    /// The worker that is offered a call next, or why there is none.
+    pub(crate) fn place(
+        &self,
+        view: &View,
+        call: &Call,
+        route: &Route,
+        tried: &[WorkerId],
+    ) -> Result<Binding, (CallFailure, ShedReason)> {
+        let affinity = &view.settings.of(&route.pool).affinity;
+        let (session, principal) = (call.caller.session.as_ref(), &call.caller.principal);
+        let wanted = Wanted {
+            tool: route.tool.as_deref(),
+            key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
+            call: Some(call),
+        };
+        // What only this caller sees is there and nowhere else.
+        let own = view.own.worker(&route.pool, &call.caller);
+        let own = own.filter(|worker| !tried.contains(worker));
+        let own = own.and_then(|worker| view.member(worker));
+        let chosen = match own.filter(|member| member.is_reachable()) {
+            Some(own) => Ok(own),
+            None => view.choose(&route.pool, &wanted, tried),
+        };
+        match chosen {
+            Ok(member) => Ok(Binding {
+                worker: member.id.clone(),
+                ledger: member.worker.ledger(),
+            }),
+            Err(failure) => Err((failure, view.shed_reason(&route.pool, &wanted))),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Lists that a server has changed for one caller alone.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use shoal_ports::{ListOwner, OwnLists as Told, PoolCatalog};
+use shoal_protocol::RawJson;
+use tokio::sync::watch;
+
+use super::connection::Connection;
+use super::link::Link;
+use super::list_call::read_own;
+use super::list_pace::ListPace;
+use super::lists::{List, Which};
+
+/// What lists say, as numbers.
+type Digests = [u64; 4];
+
+/// Who sees other lists than those that all callers see.
+#[derive(Default)]
+pub(crate) struct OwnLists {
+    told: watch::Sender<Told>,
+    /// What all callers see.
+    shared: watch::Sender<Digests>,
+}
+
+/// What a connection has told, until it is dropped.
+struct OwnerOf<'a> {
+    own: &'a OwnLists,
+    owner: ListOwner,
+    told: [u64; 3],
+}
+
+impl OwnLists {
+    /// Who sees other lists, and which.
+    pub(crate) fn watch(&self) -> watch::Receiver<Told> {
+        self.told.subscribe()
+    }
+
+    /// All callers see these from now on, but for those who have others.
+    pub(crate) fn set_shared(&self, catalog: &PoolCatalog) {
+        let now = List::ALL.map(|list| digest(list.of(catalog)));
+        self.shared
+            .send_if_modified(|digests| std::mem::replace(digests, now) != now);
+    }
+
+    /// Follows what the server of a connection says of its lists, while the connection is `owner`'s alone.
+    pub(crate) fn follow(self: &Arc<Self>, connection: &Connection, owner: ListOwner) {
+        let (own, link, over) = (self.clone(), connection.link.clone(), connection.over());
+        // From the beginning: what the server has said before anybody listened counts. What a client of its own would miss
+        // does not: a stream that breaks now and then is no reason to read all lists of each session.
+        let pace = ListPace::from_the_start(link.announced());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = own.stay_with(&link, pace, owner) => {}
+                () = over.cancelled() => {}
+            }
+        });
+    }
+
+    /// Reads what the server announces, since some announce what has not changed, and tells what differs.
+    async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
+        let mut owner = OwnerOf {
+            own: self,
+            owner,
+            told: [0; 3],
+        };
+        let mut shared = self.shared.subscribe();
+        let mut known = [None; 4];
+        loop {
+            let which = tokio::select! {
+                which = pace.due() => which,
+                Ok(()) = shared.changed() => Which::default(),
+            };
+            if !which.is_empty() {
+                let before = known;
+                let missing = read(link, which, &mut known).await;
+                pace.was_read(known != before, missing);
+            }
+            owner.tell(differences(&known, &shared.borrow_and_update()));
+        }
+    }
+}
+
+/// Reads these lists. Returns which could not be read.
+async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> Which {
+    let mut missing = Which::default();
+    for list in List::ALL.into_iter().filter(|list| which.has(*list)) {
+        match read_own(link, list).await {
+            Ok(items) => known[list as usize] = Some(digest(&items)),
+            Err(error) => {
+                tracing::debug!(target: "shoal::upstream", server = link.name(), ?list, %error, "a list of one caller cannot be read");
+                missing = missing.with(list);
+            }
+        }
+    }
+    missing
+}
+
+/// Numbers for the tools, the resources with templates, and the prompts that are not those of all: others for others.
+fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
+    let mut numbers = [0_u64; 3];
+    for list in List::ALL {
+        let at = list as usize;
+        if let Some(own) = known[at].filter(|own| *own != shared[at]) {
+            // Never 0, which says that nothing differs.
+            let number = &mut numbers[list.kind()];
+            *number = number.rotate_left(1).wrapping_add(own) | 1;
+        }
+    }
+    numbers
+}
+
+impl OwnerOf<'_> {
+    /// The owner's lists have these numbers now.
+    fn tell(&mut self, numbers: [u64; 3]) {
+        let before = std::mem::replace(&mut self.told, numbers);
+        if before == numbers {
+            return;
+        }
+        self.own.told.send_if_modified(|told| {
+            // Another connection of the same owner may have told something since.
+            let is_own = told.get(&self.owner).is_none_or(|told| *told == before);
+            match numbers {
+                [0, 0, 0] if is_own => drop(Arc::make_mut(told).remove(&self.owner)),
+                [0, 0, 0] => return false,
+                numbers => drop(Arc::make_mut(told).insert(self.owner.clone(), numbers)),
+            }
+            true
+        });
+    }
+}
+
+impl Drop for OwnerOf<'_> {
+    fn drop(&mut self) {
+        self.tell([0; 3]);
+    }
+}
+
+fn digest(items: &[RawJson]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for item in items {
+        item.as_bytes().hash(&mut hasher);
+    }
+    hasher.finish()
+}
