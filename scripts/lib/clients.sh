@@ -8,7 +8,7 @@ CLIENT_SECONDS=300
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
-        fastmcp | odd | odd-clients | parsers) echo python ;;
+        fastmcp | odd | odd-clients | lists | parsers) echo python ;;
         java-* | spring-ai-* | kotlin) echo java ;;
         rmcp) echo rust ;;
         *) echo node ;;
@@ -19,6 +19,7 @@ language_of() {
 prepare() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
+        lists) python_install python ;;
         odd) python_install python && npm_install "$INTEROP/typescript" ;;
         odd-clients)
             prepare odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
@@ -46,6 +47,7 @@ command_of() {
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/client.py") ;;
         odd) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/oracle.py") ;;
         parsers) COMMAND=(python3 -B "$INTEROP/parsers/check.py") ;;
+        lists) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/lists/run.py") ;;
         odd-clients) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/clients.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;

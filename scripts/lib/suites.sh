@@ -202,6 +202,7 @@ suite_interop() {
 HTTP+SSE has no requests of 2026-07-28, and the SDK sends no InputRequiredResult to any other"
     against_odd_servers
     odd_clients
+    lists_of_callers
     eras
 }
 
@@ -239,6 +240,15 @@ against_odd_servers() {
 # Each odd request of clients in the field, to the servers of the common SDKs and to Shoal.
 odd_clients() {
     client "interop: odd clients" odd-clients --shoal "$SHOAL"
+}
+
+# Servers whose lists differ by caller, through one process and through a cluster.
+lists_of_callers() {
+    if ! have redis; then
+        fail "interop: lists of callers" "$(needs redis)"
+        return 0
+    fi
+    CLIENT_SECONDS=600 client "interop: lists of callers" lists --shoal "$SHOAL"
 }
 
 # The clients that can be told of tasks, against the fixtures whose calls become some.
