@@ -17,7 +17,7 @@ use shoal_ports::{
     Call, CallFailure, CallOutcome, Caller, ListOwner, OwnLists, Principal, ResourceUpdated,
     SessionId,
 };
-use shoal_protocol::{ClientCapability, Era, Method, RpcError, declares};
+use shoal_protocol::{ClientCapability, Era, RpcError, declares};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
