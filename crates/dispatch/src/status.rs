@@ -4,7 +4,7 @@ use serde::Serialize;
 use shoal_ports::{ListScope, WorkerLoad};
 
 use crate::catalog::{Conflict, Degraded};
-use crate::pools::{CircuitState, Member, View};
+use crate::pools::{CircuitState, Member, PoolView, View};
 
 /// The dispatcher's state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,6 +44,8 @@ pub struct PoolStatus {
     pub resources: usize,
     /// Resource templates that it serves here.
     pub resource_templates: usize,
+    /// What could have been a tool and is not, and why.
+    pub left_out: Vec<String>,
     /// Its workers, those that are ready first.
     pub workers: Vec<WorkerStatus>,
 }
@@ -90,6 +92,7 @@ impl Status {
                 prompts,
                 resources,
                 resource_templates,
+                left_out: left_out(pool),
                 workers: ready.chain(waiting).collect(),
             }
         });
@@ -101,6 +104,16 @@ impl Status {
             subscriptions,
         }
     }
+}
+
+/// What the first worker leaves out that takes calls: the others of its version say the same.
+fn left_out(pool: &PoolView) -> Vec<String> {
+    let Some(member) = pool.ready.first() else {
+        return Vec::new();
+    };
+    let announcement = member.worker.announcement();
+    let catalog = announcement.borrow().catalog.clone();
+    catalog.map_or_else(Vec::new, |catalog| catalog.left_out.clone())
 }
 
 fn worker(member: &Member, ready: bool) -> WorkerStatus {

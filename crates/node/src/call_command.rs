@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::{Call, Output, Remote, Tools};
 use crate::exit::{Code, Failure};
 use crate::print::{json, print};
+use crate::status_command::ask;
 use crate::stdio::client::{Client, failed, object};
 use crate::terminal::Terminal;
 
@@ -21,6 +22,9 @@ const MOST_PAGES: usize = 1000;
 /// # Errors
 /// A server that cannot be reached, refuses, or takes longer than it may.
 pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure> {
+    if command.left_out {
+        return left_out(command).await;
+    }
     let mut client = connect(&command.server, token, &[]).await?;
     let tools = list(&mut client, &command.server).await;
     client.finish().await;
@@ -28,6 +32,25 @@ pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure
     let text = match command.output {
         Output::Json => json(&json!({ "tools": tools }))?,
         Output::Text => listing::of(&tools),
+    };
+    Ok(print(&text)?)
+}
+
+/// Lists what pools leave out, as the admin port says it.
+async fn left_out(command: &Tools) -> Result<(), Failure> {
+    let (_, status) = ask(&command.admin, "/status").await?;
+    let pools = status["pools"].as_array().into_iter().flatten();
+    let left_out: Map<String, Value> = pools
+        .filter(|pool| {
+            pool["left_out"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty())
+        })
+        .filter_map(|pool| Some((pool["name"].as_str()?.to_owned(), pool["left_out"].clone())))
+        .collect();
+    let text = match command.output {
+        Output::Json => json(&json!({ "left_out": left_out }))?,
+        Output::Text => listing::left_out(&left_out),
     };
     Ok(print(&text)?)
 }

@@ -135,6 +135,7 @@ fn pool(pool: PoolStatus) -> PoolReport {
         tools: pool.tools,
         prompts: pool.prompts,
         resources: pool.resources + pool.resource_templates,
+        left_out: pool.left_out,
         workers: pool.workers.into_iter().map(worker).collect(),
     }
 }

@@ -14,6 +14,7 @@ use shoal_ports::{Authenticator, NodeId, Store};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
+    ToolChoice,
 };
 
 use crate::config::{self, AuthMode, Pool, Settings};
@@ -103,7 +104,11 @@ pub(crate) async fn backends(
         config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),
         config::Backend::Http(http) => return remote(http, outbound).map_err(anyhow::Error::msg),
         config::Backend::OpenApi(openapi) => {
-            return described(openapi, outbound).map_err(anyhow::Error::msg);
+            let choice = ToolChoice {
+                allow: pool.tools.allow.clone(),
+                deny: pool.tools.deny.clone(),
+            };
+            return described(openapi, &choice, outbound).map_err(anyhow::Error::msg);
         }
     };
     Ok(vec![backend])
@@ -118,9 +123,14 @@ fn remote(config: &HttpConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backen
 }
 
 /// The same of services that an OpenAPI document describes.
-fn described(config: &OpenApiConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backend>>, String> {
+fn described(
+    config: &OpenApiConfig,
+    choice: &ToolChoice,
+    outbound: &Outbound,
+) -> Result<Vec<Arc<dyn Backend>>, String> {
     let bases = config.bases()?.into_iter();
-    let started = bases.map(|base| OpenApiBackend::start(config.clone(), base, outbound));
+    let started =
+        bases.map(|base| OpenApiBackend::start(config.clone(), choice.clone(), base, outbound));
     started
         .map(|backend| backend.map(|backend| Arc::new(backend) as Arc<dyn Backend>))
         .collect()

@@ -73,7 +73,7 @@ async fn ready(command: &Status) -> Result<(), Failure> {
 }
 
 /// What the node answers at `path`. "Not available" is an answer too.
-async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
+pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
         false => format!("http://{admin}"),

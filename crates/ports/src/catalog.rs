@@ -32,6 +32,8 @@ pub struct PoolCatalog {
     /// Whose the lists are. Where each caller has its own, the lists here are empty, and the backend answers the list methods
     /// as calls, each with all pages in one.
     pub lists: ListScope,
+    /// What could have been a tool and is not, and why, one by one.
+    pub left_out: Vec<String>,
 }
 
 /// A JSON object that is `{}` where nothing was said.

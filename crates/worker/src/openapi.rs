@@ -2,8 +2,8 @@
 //!
 //! | file | its part |
 //! |---|---|
-//! | `config` | what an operator can say |
-//! | `source`, `document` | reading the document; its objects |
+//! | `config`, `choice` | what an operator can say, and which operations that chooses |
+//! | `loader`, `source`, `document` | reading the document and its parts; its objects |
 //! | `base`, `security` | where the service is; credentials |
 //! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
 //! | `inputs`, `schema` | a tool's arguments as one schema; schemas of the document as JSON Schema |
@@ -34,11 +34,13 @@ mod answer;
 mod api;
 mod base;
 mod body;
+mod choice;
 mod config;
 mod document;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod inputs;
+mod loader;
 mod monitor;
 mod names;
 mod operation;
@@ -50,7 +52,8 @@ mod security;
 mod source;
 mod style;
 
-pub use self::config::{CredentialConfig, OpenApiConfig};
+pub use self::choice::ToolChoice;
+pub use self::config::{CredentialConfig, DeepLists, OpenApiConfig};
 
 /// How often a call is begun for a service that comes and goes.
 const BEGUN: usize = 4;
@@ -70,7 +73,8 @@ pub struct OpenApiBackend {
 }
 
 impl OpenApiBackend {
-    /// Calls the service at `base`, which is one of those that are configured; `None` where the document says it.
+    /// Calls the service at `base`, which is one of those that are configured; `None` where the document says it. Only the tools
+    /// of `choice` are made.
     /// [`Backend::state`] tells when it is ready, or why not. Dropping the backend ends it.
     ///
     /// # Errors
@@ -80,10 +84,11 @@ impl OpenApiBackend {
     /// Outside a tokio runtime.
     pub fn start(
         config: OpenApiConfig,
+        choice: ToolChoice,
         base: Option<&str>,
         outbound: &Outbound,
     ) -> Result<Self, String> {
-        let service = Arc::new(OpenApiService::new(config, base, outbound)?);
+        let service = Arc::new(OpenApiService::new(config, choice, base, outbound)?);
         let (publish, state) = watch::channel(BackendState {
             catalog: None,
             detail: Some("starting".to_owned()),

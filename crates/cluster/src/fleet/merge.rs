@@ -250,6 +250,9 @@ fn see_pool(pools: &mut BTreeMap<String, PoolReport<WorkerSeen>>, pool: PoolRepo
     seen.tools = seen.tools.max(pool.tools);
     seen.prompts = seen.prompts.max(pool.prompts);
     seen.resources = seen.resources.max(pool.resources);
+    if seen.left_out.is_empty() {
+        seen.left_out = pool.left_out;
+    }
     for worker in pool.workers {
         let at = seen.workers.binary_search_by(|it| it.id.cmp(&worker.id));
         let at = at.unwrap_or_else(|at| {

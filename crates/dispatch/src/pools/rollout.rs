@@ -99,6 +99,8 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         // Of each worker, its own count.
         headers: _,
         lists,
+        // For operators.
+        left_out: _,
     } = one;
     *tools == other.tools
         && *resources == other.resources

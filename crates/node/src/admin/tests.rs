@@ -39,6 +39,7 @@ impl Observed for Node {
             prompts: 0,
             resources: 0,
             resource_templates: 0,
+            left_out: Vec::new(),
             workers: vec![worker],
         };
         let status = Status {

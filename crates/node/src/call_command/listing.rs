@@ -1,6 +1,6 @@
 //! Tools as people read them: what each does, and what it takes.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::print::plain;
 
@@ -16,6 +16,19 @@ pub(super) fn of(tools: &[Value]) -> String {
         text
     };
     tools.iter().map(tool).collect()
+}
+
+/// One line for each that a pool leaves out.
+pub(super) fn left_out(pools: &Map<String, Value>) -> String {
+    let lines = pools.iter().flat_map(|(pool, all)| {
+        let all = all
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
+        all.map(move |one| format!("{}  {}\n", plain(pool), plain(one)))
+    });
+    lines.collect()
 }
 
 /// Name, type with default, and description of each argument, in columns; the required ones first.

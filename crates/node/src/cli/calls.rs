@@ -9,6 +9,12 @@ use super::Output;
 /// `shoal tools`
 #[derive(Clone, Debug, Args)]
 pub struct Tools {
+    /// List what an OpenAPI document has and cannot be a tool, and why, instead. The admin port says it.
+    #[arg(long)]
+    pub left_out: bool,
+    /// The admin address of any node, for --left-out.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081", value_parser = super::admin_address)]
+    pub admin: String,
     /// Which server.
     #[command(flatten)]
     pub server: Remote,

@@ -34,6 +34,25 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub base_url: Vec<String>,
+    /// Tools of --openapi to serve, by name; `*` stands for any characters. Others are not made at all.
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        requires = "openapi"
+    )]
+    pub allow: Vec<String>,
+    /// Tags of the document of --openapi whose operations are served; `*` stands for any characters.
+    #[arg(
+        long,
+        value_name = "TAG,…",
+        value_delimiter = ',',
+        requires = "openapi"
+    )]
+    pub tag: Vec<String>,
+    /// Paths of the document of --openapi whose operations are served; `*` stands for any characters.
+    #[arg(long, value_name = "PATH", requires = "openapi")]
+    pub path: Vec<String>,
     /// URLs of an MCP server to serve, or of several that are equal.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
@@ -96,11 +115,19 @@ impl Pools {
             let backend = Table::from_iter([("http".to_owned(), Value::Table(server))]);
             add("URL", Self::REMOTE, backend.into());
         }
+        let list = |items: &[String]| {
+            let items = items.iter().map(|item| Value::from(item.as_str()));
+            Value::Array(items.collect())
+        };
         if let Some(document) = &self.openapi {
             let mut service = Table::from_iter([("document".to_owned(), document.as_str().into())]);
-            if !self.base_url.is_empty() {
-                let urls = self.base_url.iter().map(|url| url.as_str().into());
-                service.insert("base_urls".to_owned(), Value::Array(urls.collect()));
+            let lists = [
+                ("base_urls", &self.base_url),
+                ("tags", &self.tag),
+                ("paths", &self.path),
+            ];
+            for (setting, given) in lists.into_iter().filter(|(_, given)| !given.is_empty()) {
+                service.insert(setting.to_owned(), list(given));
             }
             let backend = Table::from_iter([("openapi".to_owned(), Value::Table(service))]);
             add("--openapi", Self::OPENAPI, backend.into());
@@ -128,6 +155,15 @@ impl Pools {
             let mut backend = Table::new();
             backend.insert("stdio".to_owned(), server.into());
             add("-- COMMAND", Self::SERVER, backend.into());
+        }
+        if !self.allow.is_empty() {
+            flags.push(Flag {
+                flag: "--allow",
+                path: ["pools", Self::OPENAPI, "tools", "allow"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                value: list(&self.allow),
+            });
         }
         flags
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use shoal_ports::REDACTED;
 use toml::{Table, Value};
 
-use super::{Loaded, Pool, Settings};
+use super::{Backend, Loaded, Pool, Settings};
 
 /// What takes effect as soon as it is read.
 const AT_ONCE: [&str; 2] = ["pools", "quotas"];
@@ -42,8 +42,14 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     Some(PoolChange {
         offer: now.to_dispatch() != next.to_dispatch(),
         limits: limits(now) != limits(next),
-        backend: now.backend != next.backend,
+        backend: now.backend != next.backend || makes_other_tools(now, next),
     })
+}
+
+/// Whether a backend that makes only the tools that are offered has others to make.
+fn makes_other_tools(now: &Pool, next: &Pool) -> bool {
+    let chosen = |pool: &Pool| (pool.tools.allow.clone(), pool.tools.deny.clone());
+    matches!(next.backend, Backend::OpenApi(_)) && chosen(now) != chosen(next)
 }
 
 /// The pools that are not in `next` as they were in `now`.

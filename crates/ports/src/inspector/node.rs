@@ -70,6 +70,8 @@ pub struct PoolReport<W = WorkerReport> {
     pub prompts: usize,
     /// Resources and resource templates that it serves.
     pub resources: usize,
+    /// What could have been a tool and is not, and why.
+    pub left_out: Vec<String>,
     /// Its workers.
     pub workers: Vec<W>,
 }

@@ -68,6 +68,7 @@ fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
             ListScope::Principal => wire::catalog::Lists::Principal,
         }
         .into(),
+        left_out: catalog.left_out.clone(),
     }
 }
 
@@ -102,6 +103,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
             catalog.prompts_generation,
         ],
         headers: catalog.headers.into_iter().map(Arc::from).collect(),
+        left_out: catalog.left_out,
     })
 }
 

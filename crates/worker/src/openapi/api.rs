@@ -8,6 +8,7 @@ use shoal_ports::{PoolCatalog, RawObjectOrEmpty, shown};
 use shoal_protocol::RawJson;
 
 use super::base;
+use super::choice::{ToolChoice, is_chosen};
 use super::config::OpenApiConfig;
 use super::document::{Document, InfoObject, OperationObject, ServerObject, beginning, text};
 use super::inputs::Unsupported;
@@ -16,12 +17,23 @@ use super::operation::{CompiledOperation, OperationSource};
 use super::security::Schemes;
 use super::source::DocumentSource;
 
-/// The methods whose operations are tools.
-const METHODS: [&str; 6] = ["get", "put", "post", "delete", "patch", "head"];
+/// The methods whose operations are tools. Not `TRACE`: its answer would show the credentials of its request.
+const METHODS: [&str; 8] = [
+    "get", "put", "post", "delete", "patch", "head", "options", "query",
+];
+/// Methods that HTTP keeps for itself, or that would show credentials.
+const NO_TOOLS: [&str; 2] = ["CONNECT", "TRACE"];
+const NO_TRACE: &str =
+    "a tool must not use this method: its answer could show the request's credentials";
 /// Characters of what the document says of itself.
 const ABOUT: usize = 4096;
 /// Operations that a message names.
 const NAMED: usize = 5;
+/// Characters of why an operation is left out.
+const REASON: usize = 400;
+/// Tools, and bytes of them, that are more than most models can choose from.
+const MANY: usize = 100;
+const MANY_BYTES: usize = 200_000;
 
 /// A document, compiled.
 pub(super) struct Api {
@@ -40,12 +52,14 @@ impl Api {
     pub(super) fn compile(
         document: &Document,
         config: &OpenApiConfig,
+        choice: &ToolChoice,
         source: &DocumentSource,
         base: Option<&Url>,
     ) -> Result<Self, String> {
         let mut compiler = Compiler {
             document,
             config,
+            choice,
             source,
             is_named: base.is_some(),
             base: match base {
@@ -55,52 +69,23 @@ impl Api {
             schemes: Schemes::of(document, config)?,
             names: UniqueNames::default(),
             unauthorized: Vec::new(),
+            left_out: Vec::new(),
+            operations: HashMap::new(),
+            catalog: catalog(document, config),
+            bytes: 0,
+            found: 0,
         };
-        let mut catalog = catalog(document, config);
-        let (mut operations, mut left_out) = (HashMap::new(), Vec::new());
         let paths = document.member("paths").and_then(Value::as_object);
         for (path, item) in paths.into_iter().flatten() {
-            let item = match document.resolve(item) {
-                Ok(item) => item,
-                Err(why) => {
-                    left_out.push(format!("{path}: {why}"));
-                    continue;
-                }
-            };
-            let found = METHODS
-                .iter()
-                .filter_map(|method| Some((*method, item.get(*method)?)));
-            for (method, object) in found {
-                if operations.len() >= config.operations {
-                    let limit = config.operations;
-                    return Err(format!(
-                        "it has more than {limit} operations; raise operations, or cut the document down"
-                    ));
-                }
-                match compiler.operation(method, path, item, object) {
-                    Ok((name, operation)) => {
-                        catalog.tools.push(operation.tool.clone());
-                        operations.insert(name, operation);
-                    }
-                    Err(why) => left_out.push(format!("{} {path}: {why}", method.to_uppercase())),
-                }
+            if path.starts_with("x-") {
+                continue;
+            }
+            match document.resolve(item) {
+                Ok(item) => compiler.path(path, item),
+                Err(why) => compiler.leave_out(path, &why),
             }
         }
-        if operations.is_empty() && left_out.is_empty() {
-            return Err("it has no operations".to_owned());
-        }
-        for operation in &left_out {
-            tracing::warn!(target: "shoal::openapi", operation, "an operation is left out");
-        }
-        if let Some(operations) = some_of(&compiler.unauthorized) {
-            tracing::warn!(target: "shoal::openapi", operations, "called without the credentials that the document asks for; set security");
-        }
-        Ok(Self {
-            base: compiler.base,
-            operations,
-            catalog,
-            detail: some_of(&left_out).map(|some| format!("operations are left out: {some}")),
-        })
+        compiler.finish()
     }
 }
 
@@ -108,6 +93,7 @@ impl Api {
 struct Compiler<'a> {
     document: &'a Document,
     config: &'a OpenApiConfig,
+    choice: &'a ToolChoice,
     source: &'a DocumentSource,
     base: Url,
     /// Whether the operator says where the service is.
@@ -116,33 +102,131 @@ struct Compiler<'a> {
     names: UniqueNames,
     /// Operations for which nothing is configured that they ask for.
     unauthorized: Vec<String>,
+    /// Operations that cannot be tools, and why.
+    left_out: Vec<String>,
+    operations: HashMap<String, CompiledOperation>,
+    catalog: PoolCatalog,
+    /// Bytes of the tools.
+    bytes: usize,
+    /// Operations of the document.
+    found: usize,
 }
 
 impl Compiler<'_> {
-    /// The tool of one operation, and its name.
+    /// All operations of one path.
+    fn path(&mut self, path: &str, item: &Value) {
+        for method in METHODS {
+            if let Some(object) = item.get(method) {
+                self.add(&method.to_ascii_uppercase(), path, item, object);
+            }
+        }
+        if item.get("trace").is_some() {
+            self.found += 1;
+            self.leave_out(&format!("TRACE {path}"), NO_TRACE);
+        }
+        let others = item.get("additionalOperations").and_then(Value::as_object);
+        for (method, object) in others.into_iter().flatten() {
+            match NO_TOOLS.iter().any(|it| it.eq_ignore_ascii_case(method)) {
+                false => self.add(method, path, item, object),
+                true => self.leave_out(&format!("{method} {path}"), NO_TRACE),
+            }
+        }
+    }
+
+    fn add(&mut self, method: &str, path: &str, item: &Value, object: &Value) {
+        self.found += 1;
+        let (name, operation) = match self.operation(method, path, item, object) {
+            Ok(Some(made)) => made,
+            Ok(None) => return,
+            Err(why) => return self.leave_out(&format!("{method} {path}"), &why),
+        };
+        let bytes = self.bytes + operation.tool.as_bytes().len();
+        let limit = self.config.tools_bytes;
+        if bytes > limit {
+            let why = format!(
+                "the tools have more than {limit} bytes together; choose some with tools.allow, tags or paths, or raise tools_bytes"
+            );
+            return self.leave_out(&format!("{method} {path}"), &why);
+        }
+        self.bytes = bytes;
+        self.catalog.tools.push(operation.tool.clone());
+        self.operations.insert(name, operation);
+    }
+
+    fn leave_out(&mut self, operation: &str, why: &str) {
+        self.left_out
+            .push(beginning(&format!("{operation}: {why}"), REASON));
+    }
+
+    fn finish(mut self) -> Result<Api, String> {
+        if self.found == 0 && self.left_out.is_empty() {
+            return Err("it has no operations".to_owned());
+        }
+        if self.operations.is_empty() {
+            return Err(match some_of(&self.left_out) {
+                Some(some) => format!("none of its operations can be a tool: {some}"),
+                None => format!(
+                    "none of its {} operations is chosen; change tools.allow, tools.deny, tags or paths",
+                    self.found
+                ),
+            });
+        }
+        for operation in &self.left_out {
+            tracing::warn!(target: "shoal::openapi", operation, "an operation is left out");
+        }
+        if let Some(operations) = some_of(&self.unauthorized) {
+            tracing::warn!(target: "shoal::openapi", operations, "called without the credentials that the document asks for; set security");
+        }
+        let (tools, bytes) = (self.operations.len(), self.bytes);
+        if tools > MANY || bytes > MANY_BYTES {
+            tracing::warn!(
+                target: "shoal::openapi",
+                tools,
+                bytes,
+                "the list of tools is longer than most models can use; choose some with --allow, --tag or --path, or \
+                 with tools.allow, tags or paths"
+            );
+        }
+        self.catalog.left_out = std::mem::take(&mut self.left_out);
+        let detail = some_of(&self.catalog.left_out).map(|some| {
+            format!("operations are left out (`shoal tools --left-out` lists them): {some}")
+        });
+        Ok(Api {
+            base: self.base,
+            operations: self.operations,
+            catalog: self.catalog,
+            detail,
+        })
+    }
+
+    /// The tool of one operation, and its name; `None` where it is not chosen.
     fn operation(
         &mut self,
         method: &str,
         path: &str,
         item: &Value,
         object: &Value,
-    ) -> Result<(String, CompiledOperation), String> {
+    ) -> Result<Option<(String, CompiledOperation)>, String> {
         let object: OperationObject = self.document.read(object)?;
+        // An operation that is not chosen keeps its name from others: names do not depend on what is chosen.
+        let lower = method.to_ascii_lowercase();
+        let name = self
+            .names
+            .tool(object.operation_id.as_deref(), &lower, path);
+        if !is_chosen(self.config, path, &object.tags) || !self.choice.has(&name) {
+            return Ok(None);
+        }
         self.is_here(item, &object)?;
         let own = object.security.clone();
         let credentials = self.schemes.choose(own.as_deref(), self.config)?;
         if credentials.is_none() && !self.config.has_headers() {
-            self.unauthorized
-                .push(format!("{} {path}", method.to_uppercase()));
+            self.unauthorized.push(format!("{method} {path}"));
         }
-        let common = item.get("parameters").and_then(Value::as_array);
-        let name = self
-            .names
-            .tool(object.operation_id.as_deref(), method, path);
+        let common = item.get("parameters").map(|all| self.document.resolve(all));
+        let common = common.transpose()?.and_then(Value::as_array);
         let written = OperationSource {
             method,
-            // Some documents tell operations apart by what follows it, which is never sent.
-            path: path.split('#').next().unwrap_or_default(),
+            path,
             object,
             common: common.map_or(&[], Vec::as_slice),
             keys: &self.schemes.keys(own.as_deref()),
@@ -156,7 +240,7 @@ impl Compiler<'_> {
                 self.config.schema_bytes
             ),
         })?;
-        Ok((name, operation))
+        Ok(Some((name, operation)))
     }
 
     /// Whether an operation with servers of its own is at the service that is called.

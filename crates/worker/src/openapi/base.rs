@@ -77,6 +77,8 @@ pub(super) fn of_server(
 fn within(source: &DocumentSource, url: &str) -> Result<Url, String> {
     let absolute = match source {
         DocumentSource::Url(from) => from.join(url).map(String::from),
+        // Only the document's own scheme would say more.
+        DocumentSource::File(_) if url.starts_with("//") => Ok(format!("https:{url}")),
         DocumentSource::File(_) => Url::parse(url).map(String::from),
     };
     let absolute = absolute.map_err(|_| {

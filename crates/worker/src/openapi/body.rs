@@ -7,8 +7,13 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::document::{Document, Encoding, MediaType};
+use super::config::DeepLists;
+use super::document::{Encoding, MediaType};
 use super::style::{ParameterEncoder, percent_encoded, plain};
+
+mod files;
+
+pub(super) use self::files::files;
 
 /// Where a file of unknown type is told from others.
 const OCTETS: &str = "application/octet-stream";
@@ -35,6 +40,7 @@ pub(super) struct BodyEncoder {
     encoding: BTreeMap<String, Encoding>,
     /// Properties of a form that are files, given as Base64.
     files: Vec<String>,
+    lists: DeepLists,
 }
 
 impl BodyKind {
@@ -45,7 +51,12 @@ impl BodyKind {
             "application/json" | "application/*" | "*/*" => Self::Json,
             "application/x-www-form-urlencoded" => Self::Form,
             "multipart/form-data" => Self::Multipart,
-            "application/xml" => Self::Text,
+            "application/xml"
+            | "application/yaml"
+            | "application/x-yaml"
+            | "application/graphql"
+            | "application/jsonl"
+            | "application/x-ndjson" => Self::Text,
             other if other.ends_with("+json") => Self::Json,
             other if other.starts_with("text/") || other.ends_with("+xml") => Self::Text,
             _ => Self::Bytes,
@@ -67,18 +78,6 @@ pub(super) fn essence(media: &str) -> String {
     bare.trim().to_ascii_lowercase()
 }
 
-/// Whether a schema describes bytes: in JSON they are Base64.
-pub(super) fn is_binary(document: &Document, schema: &Value) -> bool {
-    let schema = document.resolve(schema).unwrap_or(schema);
-    let says = |keyword: &str, word: &str| schema.get(keyword).is_some_and(|said| said == word);
-    says("format", "binary")
-        || says("contentEncoding", "base64")
-        || schema.get("contentMediaType").is_some() && schema.get("contentEncoding").is_none()
-        || schema
-            .get("items")
-            .is_some_and(|items| is_binary(document, items))
-}
-
 impl BodyEncoder {
     /// For a body of this media type.
     pub(super) fn new(
@@ -98,7 +97,18 @@ impl BodyEncoder {
             media: media.to_owned(),
             encoding: content.encoding.clone(),
             files,
+            lists: DeepLists::default(),
         }
+    }
+
+    /// How lists within `deepObject` are written.
+    pub(super) fn write_lists_as(&mut self, lists: DeepLists) {
+        self.lists = lists;
+    }
+
+    /// Whether it is a form with parts, of which some may be files.
+    pub(super) fn has_parts(&self) -> bool {
+        self.kind == BodyKind::Multipart
     }
 
     /// The body and its `Content-Type`.
@@ -110,10 +120,21 @@ impl BodyEncoder {
             BodyKind::Json => value.to_string().into(),
             BodyKind::Text => plain(value).into(),
             BodyKind::Bytes => decoded("body", value)?.into(),
-            BodyKind::Form => self.form(fields(value)?).into(),
+            BodyKind::Form => match value {
+                Value::Object(fields) => self.form(fields).into(),
+                // Without names it is a form already.
+                other => plain(other).into(),
+            },
             BodyKind::Multipart => {
                 let boundary = uuid::Uuid::new_v4().simple().to_string();
-                let body = self.multipart(fields(value)?, &boundary)?;
+                let body = match value {
+                    Value::Object(fields) => self.multipart(fields, &boundary)?,
+                    other => {
+                        let name = self.files.first().map_or("body", String::as_str);
+                        let fields = Map::from_iter([(name.to_owned(), other.clone())]);
+                        self.multipart(&fields, &boundary)?
+                    }
+                };
                 let media = format!("multipart/form-data; boundary={boundary}");
                 return Ok((media, body.into()));
             }
@@ -123,15 +144,18 @@ impl BodyEncoder {
 
     fn form(&self, fields: &Map<String, Value>) -> String {
         let mut pairs = Vec::new();
-        for (name, value) in fields {
+        for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
             let encoding = self.encoding.get(name);
-            let style = encoding.and_then(|encoding| encoding.style);
-            let explode = encoding.and_then(|encoding| encoding.explode);
-            if value.is_object() && style.is_none() && explode.is_none() {
+            let says = |encoding: &Encoding| {
+                let style = encoding.style.style.is_some() || encoding.style.explode.is_some();
+                style || encoding.explode.is_some()
+            };
+            if value.is_object() && !encoding.is_some_and(says) {
                 // Its media type is JSON unless said.
                 pairs.push((percent_encoded(name), percent_encoded(&value.to_string())));
             } else {
-                pairs.extend(ParameterEncoder::of_field(name, style, explode).pairs(value));
+                let field = ParameterEncoder::of_field(name, encoding, self.lists);
+                pairs.extend(field.pairs(value));
             }
         }
         let pairs: Vec<String> = pairs
@@ -148,7 +172,7 @@ impl BodyEncoder {
                 Value::Array(items) => items.as_slice(),
                 one => std::slice::from_ref(one),
             };
-            for part in parts {
+            for part in parts.iter().filter(|part| !part.is_null()) {
                 let is_file = self.files.contains(name);
                 let said = self
                     .encoding
@@ -188,15 +212,10 @@ impl BodyEncoder {
     }
 }
 
-fn fields(value: &Value) -> Result<&Map<String, Value>, String> {
-    let fields = value.as_object();
-    fields.ok_or_else(|| "the body must be an object".to_owned())
-}
-
 fn decoded(name: &str, value: &Value) -> Result<Vec<u8>, String> {
     let text = value.as_str();
     let decoded = text.and_then(|text| BASE64_STANDARD.decode(text.trim()).ok());
-    decoded.ok_or_else(|| format!("{name} must be a string of Base64"))
+    decoded.ok_or_else(|| format!("the argument {name:?} must be a string of Base64"))
 }
 
 /// A name as it may stand between quotes: as browsers write it.

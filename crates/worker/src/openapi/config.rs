@@ -21,9 +21,18 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with document")]
     #[schemars(rename = "OpenApi")]
     pub struct OpenApiConfig {
-        /// The OpenAPI document, 3.0 or later, JSON or YAML: a file or a URL. A changed file is read again, a URL when the
-        /// service comes back.
+        /// The OpenAPI document, 3.0 or later, or Swagger 2.0, JSON or YAML: a file or a URL. Files that it refers to are read with
+        /// it. A changed file is read again, a URL when the service comes back.
         pub document: String = String::new(),
+        /// Tags of operations that can be tools; all operations if it is empty. `*` stands for any characters.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub tags: Vec<String> = Vec::new(),
+        /// Paths of operations that can be tools, as the document writes them; all if it is empty. `*` stands for any
+        /// characters: `["/v1/orders*"]`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub paths: Vec<String> = Vec::new(),
+        /// How lists are written where the document says `deepObject`, which OpenAPI does not define for lists.
+        pub deep_lists: DeepLists = DeepLists::Mixed,
         /// Where the service is, in place of the first of the document's `servers`. Which addresses it may have:
         /// [backends](backends.md#where-requests-may-go).
         #[serde(skip_serializing_if = "String::is_empty")]
@@ -68,10 +77,10 @@ settings! {
         pub connection_idle: Period = Period::seconds(4),
         /// How often the service is asked whether it is there, by `HEAD` of its base URL. Any answer will do.
         pub health_interval: Period = Period::seconds(10),
-        /// Bytes of the document.
-        pub document_bytes: usize = 8 * 1024 * 1024,
-        /// Operations of the document that can be tools.
-        pub operations: usize = 500,
+        /// Bytes of the document, with the files that it refers to.
+        pub document_bytes: usize = 128 * 1024 * 1024,
+        /// Bytes of all tools together. Operations that would exceed them are left out.
+        pub tools_bytes: usize = 256 * 1024 * 1024,
         /// Bytes of a tool's schemas, each. An operation that has more is left out.
         pub schema_bytes: usize = 64 * 1024,
         /// Bytes of an answer.
@@ -81,6 +90,21 @@ settings! {
         /// The longest of these pauses.
         pub max_restart_delay: Period = Period::seconds(5),
     }
+}
+
+/// How lists are written in parameters and forms of the style `deepObject`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeepLists {
+    /// `a[]=1&a[]=2`, but `a[0][b]=1` for lists of objects and of lists: as Stripe documents it.
+    #[default]
+    Mixed,
+    /// `a[]=1&a[]=2`, and `a[][b]=1`.
+    Brackets,
+    /// `a[0]=1&a[1]=2`, and `a[0][b]=1`.
+    Indices,
+    /// `a=1&a=2`, and `a[b]=1`.
+    Repeat,
 }
 
 settings! {
@@ -155,6 +179,20 @@ impl OpenApiConfig {
     pub(super) fn has_headers(&self) -> bool {
         let own = !self.headers.is_empty() || self.headers_file.is_some();
         own || !self.client().wanted().is_empty()
+    }
+
+    /// The same for requests to whoever the document names: nothing of it is the service's alone.
+    pub(super) fn without_credentials(&self) -> Self {
+        Self {
+            tls: HttpTls {
+                authority: self.tls.authority.clone(),
+                ..HttpTls::default()
+            },
+            connect_timeout: self.connect_timeout,
+            request_timeout: self.request_timeout,
+            connection_idle: self.connection_idle,
+            ..Self::new(self.document.clone())
+        }
     }
 
     /// How the service is reached.

@@ -3,6 +3,7 @@
 use reqwest::Url;
 
 use super::api::Api;
+use super::choice::ToolChoice;
 use super::config::OpenApiConfig;
 use super::document::Document;
 use super::source::DocumentSource;
@@ -12,5 +13,12 @@ pub(crate) fn compile(text: &[u8]) -> Result<(), String> {
     let source = DocumentSource::of("document.yaml")?;
     let document = Document::parse(text)?;
     let config = OpenApiConfig::new("document.yaml");
-    Api::compile(&document, &config, &source, Some(&base)).map(drop)
+    Api::compile(
+        &document,
+        &config,
+        &ToolChoice::default(),
+        &source,
+        Some(&base),
+    )
+    .map(drop)
 }

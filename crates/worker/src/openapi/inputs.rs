@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::body::{BodyEncoder, BodyKind, choose, is_binary};
+use super::body::{BodyEncoder, BodyKind, choose, files};
 use super::document::{Document, MediaType, Parameter, ParameterLocation, RequestBody};
 use super::names::UniqueNames;
 use super::schema::{SchemaDirection, Schemas, TooLarge};
@@ -118,7 +118,9 @@ impl InputsBuilder<'_> {
         let writer = ParameterEncoder::of(parameter)?;
         let place = match parameter.location {
             ParameterLocation::Path => "path",
-            ParameterLocation::Query => "query",
+            ParameterLocation::Query
+            | ParameterLocation::QueryString
+            | ParameterLocation::Bound => "query",
             ParameterLocation::Header => "header",
             ParameterLocation::Cookie => "cookie",
         };
@@ -276,14 +278,6 @@ impl InputsBuilder<'_> {
         }
         Ok(Value::Object(schema))
     }
-}
-
-/// The properties of a form that are files.
-fn files(document: &Document, schema: &Value) -> Vec<String> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let properties = properties.into_iter().flatten();
-    let files = properties.filter(|(_, property)| is_binary(document, property));
-    files.map(|(name, _)| name.clone()).collect()
 }
 
 /// A file, or several, as a client gives it.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 
 use http::Method;
 use parking_lot::RwLock;
@@ -13,12 +12,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::api::Api;
+use super::choice::ToolChoice;
 use super::config::{BASE, OpenApiConfig};
-use super::document::Document;
+use super::loader::{Loader, ReadFile, apart};
 use super::source::{DocumentSource, Unread};
 use crate::BackendState;
 use crate::http_client::{
-    EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, send,
+    EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, modified, send,
 };
 
 /// One service, and what is known of it.
@@ -28,7 +28,10 @@ pub(super) struct OpenApiService {
     pub(super) reachability: Reachability,
     pub(super) closing: CancellationToken,
     pub(super) restarts: AtomicU64,
+    choice: ToolChoice,
     source: DocumentSource,
+    /// Goes where only the document leads.
+    others: HttpClient,
     /// Where it is, if the operator says so.
     base: Option<Url>,
     api: RwLock<Option<Arc<Api>>>,
@@ -38,6 +41,7 @@ impl OpenApiService {
     /// Nothing is known yet.
     pub(super) fn new(
         config: OpenApiConfig,
+        choice: ToolChoice,
         base: Option<&str>,
         outbound: &Outbound,
     ) -> Result<Self, String> {
@@ -49,8 +53,11 @@ impl OpenApiService {
             DocumentSource::File(_) => Named::All,
             DocumentSource::Url(url) => Named::These(base.iter().chain([url]).cloned().collect()),
         };
+        let theirs = Named::These(base.iter().cloned().collect());
         Ok(Self {
             http: HttpClient::new(config.client(), outbound, named)?,
+            choice,
+            others: HttpClient::new(config.without_credentials().client(), outbound, theirs)?,
             source,
             base,
             reachability: others.at(0),
@@ -66,20 +73,22 @@ impl OpenApiService {
         self.api.read().clone()
     }
 
-    async fn read(self: &Arc<Self>) -> Result<Api, Unread> {
-        let (source, base) = (&self.source, self.base.as_ref());
-        let text = source.read(&self.http, &self.config, base).await?;
+    async fn read(self: &Arc<Self>) -> Result<(Api, Vec<ReadFile>), Unread> {
+        let loader = Loader {
+            source: &self.source,
+            config: &self.config,
+            http: &self.http,
+            others: &self.others,
+            base: self.base.as_ref(),
+        };
+        let loaded = loader.load().await?;
         let service = self.clone();
-        // A large document takes as long as a second.
-        let compiling = tokio::task::spawn_blocking(move || {
-            let document = Document::parse(&text)?;
-            let (config, source) = (&service.config, &service.source);
-            Api::compile(&document, config, source, service.base.as_ref())
+        let api = apart(move || {
+            let (config, choice, source) = (&service.config, &service.choice, &service.source);
+            let base = service.base.as_ref();
+            Api::compile(&loaded.document, config, choice, source, base)
         });
-        match compiling.await {
-            Ok(compiled) => compiled.map_err(Unread::Wrong),
-            Err(_) => Err(Unread::Wrong("its reading panicked".to_owned())),
-        }
+        Ok((api.await?, loaded.files))
     }
 
     /// Whether the service answers anything.
@@ -107,8 +116,8 @@ impl OpenApiService {
 pub(super) struct Monitor {
     service: Arc<OpenApiService>,
     publish: watch::Sender<BackendState>,
-    /// When the document was changed that is in use.
-    changed: Option<SystemTime>,
+    /// The files of the document that is in use.
+    files: Vec<ReadFile>,
     /// How often the tools have changed.
     generation: u64,
     was_away: bool,
@@ -120,7 +129,7 @@ impl Monitor {
         Self {
             service,
             publish,
-            changed: None,
+            files: Vec::new(),
             generation: 0,
             was_away: false,
         }
@@ -173,19 +182,22 @@ impl Monitor {
 
     /// Reads the document where that is due, and asks the service. Returns what is degraded.
     async fn look(&mut self) -> Result<Option<String>, Unread> {
-        let (known, changed) = (self.service.api(), self.service.source.changed());
+        let known = self.service.api();
         let is_due = match self.service.source {
-            DocumentSource::File(_) => changed != self.changed,
+            DocumentSource::File(_) => {
+                let changed = |(file, when): &ReadFile| modified(file) != *when;
+                self.files.iter().any(changed)
+            }
             DocumentSource::Url(_) => self.was_away,
         };
         let mut stale = None;
         let api = match known {
             Some(api) if !is_due => api,
             known => match (self.service.read().await, known) {
-                (Ok(api), known) => {
+                (Ok((api, files)), known) => {
                     let differs = |known: Arc<Api>| known.catalog.tools != api.catalog.tools;
                     self.generation += u64::from(known.is_some_and(differs));
-                    self.changed = changed;
+                    self.files = files;
                     let api = Arc::new(api);
                     *self.service.api.write() = Some(api.clone());
                     api

@@ -10,7 +10,7 @@ use super::document::{
     Document, OperationObject, Parameter, ParameterLocation, RequestBody, beginning,
 };
 use super::inputs::{self, Inputs, Unsupported};
-use super::path::{PathPiece, PathTemplate};
+use super::path::{BoundPath, PathTemplate};
 use super::responses::SuccessResponses;
 use super::security::Credential;
 use crate::http_client::is_settable;
@@ -28,7 +28,7 @@ pub(super) struct CompiledOperation {
     /// As it is listed.
     pub(super) tool: RawJson,
     pub(super) method: Method,
-    pub(super) path: Vec<PathPiece>,
+    pub(super) path: BoundPath,
     pub(super) inputs: Inputs,
     pub(super) accept: HeaderValue,
     pub(super) credentials: Vec<Credential>,
@@ -38,6 +38,7 @@ pub(super) struct CompiledOperation {
 
 /// What is known of an operation before it is compiled.
 pub(super) struct OperationSource<'a> {
+    /// As it is sent.
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) object: OperationObject,
@@ -64,17 +65,26 @@ impl CompiledOperation {
             keys,
             credentials,
         } = written;
-        let template = PathTemplate::parse(path)?;
-        let parameters = parameters(document, config, common, &object, &template, keys)?;
+        let declared = declared(document, common, &object)?;
+        let template = PathTemplate::parse(path, &declared)?;
+        let parameters = parameters(declared, config, &template, keys);
         let body = object.request_body.as_ref();
         let body: Option<RequestBody> = body.map(|body| document.read(body)).transpose()?;
-        let inputs = inputs::of(document, &parameters, body.as_ref(), config.schema_bytes)?;
+        let mut inputs = inputs::of(document, &parameters, body.as_ref(), config.schema_bytes)?;
+        for parameter in &mut inputs.parameters {
+            parameter.writer.write_lists_as(config.deep_lists);
+        }
+        if let Some(body) = &mut inputs.body {
+            body.writer.write_lists_as(config.deep_lists);
+            if body.writer.has_parts() {
+                say_base64(&mut inputs.schema);
+            }
+        }
         let answers = SuccessResponses::of(document, &object);
         let output = match config.output_schemas {
             true => answers.schema(document, config.schema_bytes)?,
             false => None,
         };
-        let upper = method.to_ascii_uppercase();
         let mut tool = Map::new();
         tool.insert("name".into(), name.into());
         if let Some(summary) = &object.summary {
@@ -83,7 +93,7 @@ impl CompiledOperation {
         let told = [&object.summary, &object.description];
         let told: Vec<&str> = told.into_iter().flatten().map(|told| told.trim()).collect();
         let told = match told.is_empty() {
-            true => format!("{upper} {path}"),
+            true => format!("{method} {path}"),
             false => told.join("\n\n"),
         };
         tool.insert("description".into(), beginning(&told, DESCRIPTION).into());
@@ -95,8 +105,8 @@ impl CompiledOperation {
         if let Some(hints) = hints(method) {
             tool.insert("annotations".into(), hints);
         }
-        let method =
-            Method::from_bytes(upper.as_bytes()).map_err(|_| format!("{upper} is no method"))?;
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|_| format!("{method:?} is no method"))?;
         Ok(Self {
             tool: RawJson::of(&tool),
             method,
@@ -112,21 +122,18 @@ impl CompiledOperation {
 /// What a method says of its operation (RFC 9110, 9.2).
 fn hints(method: &str) -> Option<Value> {
     match method {
-        "get" | "head" => Some(json!({ "readOnlyHint": true })),
-        "put" => Some(json!({ "idempotentHint": true })),
-        "delete" => Some(json!({ "idempotentHint": true, "destructiveHint": true })),
+        "GET" | "HEAD" | "OPTIONS" | "QUERY" => Some(json!({ "readOnlyHint": true })),
+        "PUT" => Some(json!({ "idempotentHint": true })),
+        "DELETE" => Some(json!({ "idempotentHint": true, "destructiveHint": true })),
         _ => None,
     }
 }
 
-/// The parameters that a tool has: those of the operation, and those of its path that it does not replace.
-fn parameters(
+/// The parameters of an operation, and those of its path that it does not replace.
+fn declared(
     document: &Document,
-    config: &OpenApiConfig,
     common: &[Value],
     object: &OperationObject,
-    template: &PathTemplate<'_>,
-    keys: &[(ParameterLocation, &str)],
 ) -> Result<Vec<Parameter>, Unsupported> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for written in common.iter().chain(&object.parameters) {
@@ -141,6 +148,16 @@ fn parameters(
             None => parameters.push(parameter),
         }
     }
+    Ok(parameters)
+}
+
+/// The parameters that a tool has: those that are declared and not set by others, and those that the path names.
+fn parameters(
+    mut parameters: Vec<Parameter>,
+    config: &OpenApiConfig,
+    template: &PathTemplate,
+    keys: &[(ParameterLocation, &str)],
+) -> Vec<Parameter> {
     let is_key = |parameter: &Parameter| {
         keys.iter().any(|(location, name)| {
             *location == parameter.location && name.eq_ignore_ascii_case(&parameter.name)
@@ -150,6 +167,17 @@ fn parameters(
         let mut configured = config.headers.keys().chain(&config.forward);
         configured.any(|configured| configured.eq_ignore_ascii_case(name))
     };
+    let is_bound = |name: &str| template.query_names().any(|bound| bound == name);
+    for parameter in &mut parameters {
+        let in_path = template.names().any(|name| name == parameter.name);
+        if is_bound(&parameter.name)
+            && (parameter.location == ParameterLocation::Query
+                || parameter.location == ParameterLocation::Path && !in_path)
+        {
+            parameter.required |= parameter.location == ParameterLocation::Path;
+            parameter.location = ParameterLocation::Bound;
+        }
+    }
     parameters.retain(|parameter| match parameter.location {
         _ if is_key(parameter) => false,
         ParameterLocation::Path => template.names().any(|name| name == parameter.name),
@@ -157,23 +185,54 @@ fn parameters(
             let name = parameter.name.to_ascii_lowercase();
             is_settable(&name) && !NO_PARAMETERS.contains(&&*name) && !is_configured(&name)
         }
-        ParameterLocation::Query | ParameterLocation::Cookie => true,
+        ParameterLocation::Query => !template.fixes(&parameter.name),
+        ParameterLocation::QueryString | ParameterLocation::Cookie | ParameterLocation::Bound => {
+            true
+        }
     });
-    for name in template.names() {
-        let is_there = |it: &Parameter| it.location == ParameterLocation::Path && it.name == name;
+    let mut add = |name: &str, location: ParameterLocation| {
+        let is_there = |it: &Parameter| it.location == location && it.name == name;
         if !parameters.iter().any(is_there) {
-            parameters.push(Parameter {
-                name: name.to_owned(),
-                location: ParameterLocation::Path,
-                description: None,
-                required: true,
-                style: None,
-                explode: None,
-                allow_reserved: false,
-                schema: Some(json!({ "type": "string" })),
-                content: Map::new(),
-            });
+            parameters.push(Parameter::undescribed(name, location));
+        }
+    };
+    for name in template.names() {
+        add(name, ParameterLocation::Path);
+    }
+    for name in template.query_names() {
+        add(name, ParameterLocation::Bound);
+    }
+    for name in template.parameters() {
+        let is_secret = keys.contains(&(ParameterLocation::Query, name));
+        if !is_secret {
+            add(name, ParameterLocation::Query);
         }
     }
-    Ok(parameters)
+    parameters
+}
+
+/// In a form with parts, bytes are given as Base64, wherever they stand.
+fn say_base64(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let is_text = members.get("type").is_some_and(|kind| match kind {
+                Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
+                kind => kind == "string",
+            });
+            if is_text
+                && members
+                    .get("format")
+                    .is_some_and(|format| format == "binary")
+            {
+                members.remove("format");
+                members.insert("contentEncoding".into(), "base64".into());
+                let about = members.get("description").and_then(Value::as_str);
+                let about = format!("{} (Base64)", about.unwrap_or("A file"));
+                members.insert("description".into(), about.into());
+            }
+            members.values_mut().for_each(say_base64);
+        }
+        Value::Array(items) => items.iter_mut().for_each(say_base64),
+        _ => {}
+    }
 }

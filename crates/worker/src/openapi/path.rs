@@ -1,9 +1,11 @@
-//! Paths with names of parameters in them.
+//! Paths as documents write them: with names of parameters, of several segments too, and with a query of their own.
+
+mod expression;
+mod template;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::document::ParameterLocation;
-use super::inputs::{Inputs, Unsupported};
+pub(super) use self::template::PathTemplate;
 
 /// What cannot stand in a path as it is.
 const PATH: &AsciiSet = &CONTROLS
@@ -21,61 +23,93 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'|')
     .add(b'}');
-/// A part of a path.
+
+/// A part of a path, or of a value in its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathPiece {
     Literal(String),
-    /// The parameter at this place among the tool's.
-    Argument(usize),
+    /// The parameter at this place among the tool's, and how many segments it may be.
+    Argument(usize, Segments),
 }
 
-/// A path with names of parameters in it.
-pub(super) struct PathTemplate<'a>(Vec<PathPart<'a>>);
-
-enum PathPart<'a> {
-    Text(&'a str),
-    Name(&'a str),
+/// A name and a value that stand in the query of each request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct QueryPair {
+    pub(super) name: String,
+    /// `None` where there is no `=`.
+    pub(super) value: Option<Vec<PathPiece>>,
 }
 
-impl<'a> PathTemplate<'a> {
-    /// Reads a path.
-    pub(super) fn parse(path: &'a str) -> Result<Self, Unsupported> {
-        if !path.starts_with('/') || path.contains('?') {
-            let wrong = "its path must begin with / and have no query";
-            return Err(Unsupported::Wrong(wrong.to_owned()));
-        }
-        let (mut parts, mut rest) = (Vec::new(), path);
-        while let Some((text, after)) = rest.split_once('{') {
-            let Some((name, after)) = after.split_once('}') else {
-                break;
-            };
-            parts.extend([PathPart::Text(text), PathPart::Name(name)]);
-            rest = after;
-        }
-        parts.push(PathPart::Text(rest));
-        Ok(Self(parts))
+/// A path, ready to be filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct BoundPath {
+    pub(super) pieces: Vec<PathPiece>,
+    pub(super) query: Vec<QueryPair>,
+}
+
+/// How much of a path one value may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Segments {
+    /// Part of one segment: a slash is encoded.
+    One,
+    /// Any number of them.
+    Several,
+    /// As many as this pattern has, as `google.api.http` writes it: `projects/*/locations/**`.
+    Like(String),
+}
+
+impl Segments {
+    /// Whether a slash stays one.
+    pub(super) fn are_several(&self) -> bool {
+        *self != Self::One
     }
 
-    /// The names in it.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter_map(|part| match part {
-            PathPart::Name(name) => Some(*name),
-            PathPart::Text(_) => None,
-        })
-    }
-
-    /// The path of a tool, which has a parameter for each name.
-    pub(super) fn bind(&self, inputs: &Inputs) -> Vec<PathPiece> {
-        let at = |name: &str| {
-            let mut parameters = inputs.parameters.iter();
-            let found = parameters
-                .position(|it| it.location == ParameterLocation::Path && it.writer.name == name);
-            found.expect("each name in the path has a parameter")
-        };
-        let pieces = self.0.iter().map(|part| match part {
-            PathPart::Text(text) => PathPiece::Literal(utf8_percent_encode(text, PATH).to_string()),
-            PathPart::Name(name) => PathPiece::Argument(at(name)),
+    /// Checks a value that is several segments: none of them leads elsewhere.
+    ///
+    /// # Errors
+    /// What a value must be like.
+    pub(super) fn check(&self, written: &str) -> Result<(), String> {
+        let segments: Vec<&str> = written.split('/').collect();
+        let is_last = |at: usize| at > 0 && at + 1 == segments.len();
+        let leads_away = segments.iter().enumerate().any(|(at, segment)| {
+            matches!(*segment, "." | "..") || segment.is_empty() && !is_last(at)
         });
-        pieces.collect()
+        match self {
+            Self::One => Ok(()),
+            _ if leads_away => {
+                Err("must not begin with / nor have the segments . and ..".to_owned())
+            }
+            Self::Several => Ok(()),
+            Self::Like(pattern) => {
+                let pattern_segments: Vec<&str> = pattern.split('/').collect();
+                match is_like(&pattern_segments, &segments) {
+                    true => Ok(()),
+                    false => Err(format!("must be of the form {pattern}")),
+                }
+            }
+        }
     }
 }
+
+fn is_like(pattern: &[&str], segments: &[&str]) -> bool {
+    match (pattern.split_first(), segments.split_first()) {
+        (None, None) => true,
+        // It is the last one wherever it stands.
+        (Some((&"**", _)), _) => segments.iter().all(|segment| !segment.is_empty()),
+        (Some((&"*", pattern)), Some((segment, segments))) => {
+            !segment.is_empty() && is_like(pattern, segments)
+        }
+        (Some((text, pattern)), Some((segment, segments))) => {
+            text == segment && is_like(pattern, segments)
+        }
+        _ => false,
+    }
+}
+
+/// Text of the document as it stands in a path.
+fn literal(text: &str) -> String {
+    utf8_percent_encode(text, PATH).to_string()
+}
+
+#[cfg(test)]
+mod tests;

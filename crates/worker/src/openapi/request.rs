@@ -2,16 +2,20 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use serde_json::{Map, Value};
 use shoal_protocol::TraceContext;
 
 use super::document::ParameterLocation;
-use super::inputs::{BodyInput, Inputs};
+use super::inputs::{BodyInput, Inputs, ParameterInput};
 use super::operation::CompiledOperation;
 use super::path::PathPiece;
 use super::security::CredentialLocation;
 use super::style::percent_encoded;
+
+/// What no cookie can hold as it is (RFC 6265, 4.1.1).
+const ENDS: [char; 6] = [' ', '"', ',', ';', '\\', '\t'];
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
@@ -45,7 +49,7 @@ pub(super) fn build(
     if url.path() != path {
         return Err("an argument of the path would lead to another path".to_owned());
     }
-    let query = pairs(inputs, arguments, ParameterLocation::Query, credentials)?;
+    let query = query(operation, arguments, credentials)?;
     if !query.is_empty() {
         url.set_query(Some(&query.join("&")));
     }
@@ -61,7 +65,13 @@ pub(super) fn build(
                 .map_err(|why| format!("the argument {:?}: {why}", parameter.name))?;
         }
     }
-    let cookies = pairs(inputs, arguments, ParameterLocation::Cookie, credentials)?;
+    let cookies = pairs(
+        inputs,
+        arguments,
+        ParameterLocation::Cookie,
+        credentials,
+        &[],
+    )?;
     if !cookies.is_empty() {
         insert(&mut headers, header::COOKIE.as_str(), &cookies.join("; "))?;
     }
@@ -135,13 +145,16 @@ fn path(
     arguments: &Map<String, Value>,
 ) -> Result<String, String> {
     let mut path = base.path().trim_end_matches('/').to_owned();
-    for piece in &operation.path {
+    for piece in &operation.path.pieces {
         match piece {
             PathPiece::Literal(text) => path.push_str(text),
-            PathPiece::Argument(at) => {
+            PathPiece::Argument(at, segments) => {
                 let parameter = &operation.inputs.parameters[*at];
                 let value = given(arguments, &parameter.name);
-                let value = value.map(|value| parameter.writer.in_path(value));
+                let value = value.map(|value| parameter.writer.in_path(value, segments));
+                let value = value
+                    .transpose()
+                    .map_err(|why| format!("the argument {:?} {why}", parameter.name))?;
                 // Without it the path is that of another operation.
                 let value = value.filter(|value| !value.is_empty()).ok_or_else(|| {
                     format!("the argument {:?} must not be empty", parameter.name)
@@ -153,12 +166,77 @@ fn path(
     Ok(path)
 }
 
+/// The encoded `name=value` of the query: what the path says, and the parameters.
+fn query(
+    operation: &CompiledOperation,
+    arguments: &Map<String, Value>,
+    credentials: &[(CredentialLocation, String)],
+) -> Result<Vec<String>, String> {
+    let inputs = &operation.inputs;
+    let mut written = Vec::new();
+    for pair in &operation.path.query {
+        let Some(value) = &pair.value else {
+            written.push(pair.name.clone());
+            continue;
+        };
+        // A pair whose value is not given is not sent.
+        if let Some(value) = own_value(value, inputs, arguments) {
+            written.push(format!("{}={value}", pair.name));
+        }
+    }
+    let is_whole = |it: &&ParameterInput| it.location == ParameterLocation::QueryString;
+    for parameter in inputs.parameters.iter().filter(is_whole) {
+        let value = given(arguments, &parameter.name).map(|value| parameter.writer.as_query(value));
+        let value = value.unwrap_or_default();
+        for pair in value.split('&').filter(|pair| !pair.is_empty()) {
+            let name = pair.split('=').next().unwrap_or_default().replace('+', " ");
+            let name = percent_decode_str(&name).decode_utf8_lossy();
+            let is_secret = |(place, _): &(CredentialLocation, String)| matches!(place, CredentialLocation::Query(secret) if *secret == name);
+            if credentials.iter().any(is_secret) {
+                let argument = &parameter.name;
+                return Err(format!(
+                    "the argument {argument:?} must not have the member {name:?}"
+                ));
+            }
+            written.push(pair.to_owned());
+        }
+    }
+    let fixed = operation.path.query.iter().map(|pair| pair.name.as_str());
+    let fixed: Vec<&str> = fixed.collect();
+    let pairs = pairs(
+        inputs,
+        arguments,
+        ParameterLocation::Query,
+        credentials,
+        &fixed,
+    )?;
+    written.extend(pairs);
+    Ok(written)
+}
+
+fn own_value(
+    pieces: &[PathPiece],
+    inputs: &Inputs,
+    arguments: &Map<String, Value>,
+) -> Option<String> {
+    let pieces = pieces.iter().map(|piece| match piece {
+        PathPiece::Literal(text) => Some(text.clone()),
+        PathPiece::Argument(at, _) => {
+            let parameter = &inputs.parameters[*at];
+            let value = given(arguments, &parameter.name)?;
+            Some(parameter.writer.in_own_query(value))
+        }
+    });
+    pieces.collect()
+}
+
 /// The encoded `name=value` of a query or of cookies.
 fn pairs(
     inputs: &Inputs,
     arguments: &Map<String, Value>,
     location: ParameterLocation,
     credentials: &[(CredentialLocation, String)],
+    fixed: &[&str],
 ) -> Result<Vec<String>, String> {
     let of_location = || {
         inputs
@@ -185,10 +263,18 @@ fn pairs(
         for (name, value) in parameter.writer.pairs(value) {
             let of_other = of_location().any(|other| percent_encoded(&other.writer.name) == name);
             let of_secret = secrets.iter().any(|(secret, _)| *secret == name);
-            if name != own && (of_other || of_secret) {
+            let of_path = fixed.contains(&name.as_str());
+            if name != own && (of_other || of_secret || of_path) {
                 // An object's members are parameters here: they must not take the place of others.
                 return Err(format!(
                     "the argument {:?} must not have the member {name:?}",
+                    parameter.name
+                ));
+            }
+            if parameter.writer.is_unencoded() && [&name, &value].iter().any(|it| it.contains(ENDS))
+            {
+                return Err(format!(
+                    "the argument {:?} must not have spaces, commas, quotes or semicolons: no cookie can",
                     parameter.name
                 ));
             }

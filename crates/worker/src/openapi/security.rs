@@ -202,7 +202,9 @@ fn place(scheme: &SecurityScheme) -> Option<CredentialLocation> {
             ParameterLocation::Header => Some(CredentialLocation::Header(name.clone())),
             ParameterLocation::Query => Some(CredentialLocation::Query(name.clone())),
             ParameterLocation::Cookie => Some(CredentialLocation::Cookie(name.clone())),
-            ParameterLocation::Path => None,
+            ParameterLocation::Path | ParameterLocation::QueryString | ParameterLocation::Bound => {
+                None
+            }
         },
         SecurityScheme::Http { scheme } if scheme.eq_ignore_ascii_case("basic") => {
             Some(CredentialLocation::Basic)

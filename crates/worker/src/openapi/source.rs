@@ -11,6 +11,7 @@ use shoal_outbound::{Broken, collect};
 use shoal_ports::read_file;
 
 use super::config::OpenApiConfig;
+use super::document::PartLocation;
 use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
 
 /// What the document's URL is called.
@@ -44,12 +45,22 @@ impl DocumentSource {
         }
     }
 
-    /// When it was changed last, if that can be told without reading it.
-    pub(super) fn changed(&self) -> Option<SystemTime> {
+    /// Where it is, for what it refers to.
+    pub(super) fn location(&self) -> PartLocation {
         match self {
-            Self::File(file) => modified(file),
-            Self::Url(_) => None,
+            Self::File(file) => PartLocation::File(file.file_name().unwrap_or_default().into()),
+            Self::Url(url) => PartLocation::Url(url.clone()),
         }
+    }
+
+    /// The file of a part of it, and when that was changed last.
+    pub(super) fn file(&self, part: &PartLocation) -> Option<(PathBuf, Option<SystemTime>)> {
+        let (Self::File(document), PartLocation::File(part)) = (self, part) else {
+            return None;
+        };
+        let file = document.parent().unwrap_or(Path::new("")).join(part);
+        let changed = modified(&file);
+        Some((file, changed))
     }
 
     /// Its text. Headers and certificates go along only to the origin that they are meant for.
@@ -64,11 +75,67 @@ impl DocumentSource {
             Self::File(file) => of_file(file, limit).await,
             Self::Url(url) => {
                 let own = base.is_none_or(|base| base.origin() == url.origin());
-                let fetched = fetch(http, url, own, limit);
-                let fetched = tokio::time::timeout(config.request_timeout.get(), fetched).await;
-                fetched.unwrap_or_else(|_| Err(Unread::Away("it did not come in time".to_owned())))
+                in_time(fetch(http, url, own, limit), config).await
             }
         }
+    }
+
+    /// The text of one of its parts, of at most `limit` bytes. Headers go along only where they go with the document too; what is
+    /// at another origin is asked for by `others`, without certificates.
+    pub(super) async fn read_part(
+        &self,
+        part: &PartLocation,
+        http: &HttpClient,
+        others: &HttpClient,
+        config: &OpenApiConfig,
+        base: Option<&Url>,
+        limit: usize,
+    ) -> Result<Bytes, Unread> {
+        match (self, part) {
+            (Self::File(document), PartLocation::File(part)) => {
+                let directory = document.parent().unwrap_or(Path::new("")).to_owned();
+                let part = part.clone();
+                let beside = off_the_runtime(move || beside(&directory, &part)).await;
+                let file = beside.map_err(|error| Unread::Wrong(error.to_string()))?;
+                of_file(&file, limit).await
+            }
+            (Self::Url(document), PartLocation::Url(url)) if document.origin() == url.origin() => {
+                let own = base.is_none_or(|base| base.origin() == url.origin());
+                in_time(fetch(http, url, own, limit), config).await
+            }
+            (_, PartLocation::Url(url)) => {
+                let read = in_time(fetch(others, url, false, limit), config).await;
+                // What is elsewhere does not keep the document itself away.
+                read.map_err(|(Unread::Away(why) | Unread::Wrong(why))| Unread::Wrong(why))
+            }
+            (Self::Url(_), PartLocation::File(_)) => Err(Unread::Wrong(
+                "a document from a URL has no files".to_owned(),
+            )),
+        }
+    }
+}
+
+async fn in_time(
+    read: impl Future<Output = Result<Bytes, Unread>>,
+    config: &OpenApiConfig,
+) -> Result<Bytes, Unread> {
+    let read = tokio::time::timeout(config.request_timeout.get(), read).await;
+    read.unwrap_or_else(|_| Err(Unread::Away("it did not come in time".to_owned())))
+}
+
+/// A file below a directory, links followed.
+fn beside(directory: &Path, part: &Path) -> io::Result<PathBuf> {
+    let here = match directory.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => directory,
+    };
+    let here = here.canonicalize()?;
+    let file = here.join(part).canonicalize()?;
+    match file.starts_with(&here) {
+        true => Ok(file),
+        false => Err(io::Error::other(
+            "it is not below the directory of the document",
+        )),
     }
 }
 
@@ -117,7 +184,8 @@ async fn fetch(
     })
 }
 
-fn too_large(limit: usize) -> Unread {
+/// It has more than `limit` bytes.
+pub(super) fn too_large(limit: usize) -> Unread {
     Unread::Wrong(format!(
         "it has more than {limit} bytes; raise document_bytes if it is to be used"
     ))

@@ -160,6 +160,9 @@ fn flags_add_pools_to_the_configured_ones() {
         env: Vec::new(),
         urls: vec!["http://a/mcp".to_owned(), "http://b/mcp".to_owned()],
         openapi: Some("pets.yaml".to_owned()),
+        allow: vec!["get*".to_owned()],
+        tag: vec!["pets".to_owned()],
+        path: vec!["/pets*".to_owned()],
         base_url: vec!["http://a/v1".to_owned()],
         server: ["uvx", "tool", "--fast"].map(str::to_owned).to_vec(),
     };
@@ -177,6 +180,11 @@ fn flags_add_pools_to_the_configured_ones() {
         panic!("{settings:?}");
     };
     assert_eq!(openapi.document, "pets.yaml");
+    assert_eq!(
+        (&openapi.tags, &openapi.paths),
+        (&vec!["pets".to_owned()], &vec!["/pets*".to_owned()])
+    );
+    assert_eq!(settings.pools["openapi"].tools.allow, ["get*"]);
     assert_eq!(openapi.bases().unwrap(), [Some("http://a/v1")]);
     let Backend::Stdio(stdio) = &settings.pools["stdio"].backend else {
         panic!("{settings:?}");

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 use shoal_ports::Secret;
 
 use super::Api;
+use crate::openapi::choice::ToolChoice;
 use crate::openapi::document::Document;
 use crate::openapi::source::DocumentSource;
 use crate::{CredentialConfig, OpenApiConfig};
@@ -10,7 +11,7 @@ fn compiled(paths: Value, config: &OpenApiConfig) -> Result<Api, String> {
     let written = json!({ "openapi": "3.1.0", "servers": [{ "url": "https://a.example/v1" }], "paths": paths });
     let document = Document::parse(written.to_string().as_bytes()).unwrap();
     let source = DocumentSource::of(&config.document).unwrap();
-    Api::compile(&document, config, &source, None)
+    Api::compile(&document, config, &ToolChoice::default(), &source, None)
 }
 
 fn tools(api: &Api) -> Vec<Value> {
@@ -37,8 +38,9 @@ fn what_cannot_be_a_tool_is_left_out_and_named() {
     );
     let api = api.unwrap();
     assert_eq!(tools(&api).len(), 1);
-    let detail = api.detail.as_deref().unwrap();
+    let detail = api.catalog.left_out.join("\n");
     for part in [
+        "TRACE /good: a tool must not use this method",
         "GET /bad: ",
         "unknown variant `nowhere`",
         "GET /away: it has a server of its own",
@@ -49,18 +51,79 @@ fn what_cannot_be_a_tool_is_left_out_and_named() {
 }
 
 #[test]
-fn there_are_so_many_operations_at_most() {
+fn the_tools_have_so_many_bytes_at_most() {
     let mut config = OpenApiConfig::new("a.yaml");
-    config.operations = 2;
     let operation = json!({ "get": { "responses": {} } });
     let paths = json!({ "/a": operation, "/b": operation, "/c": operation });
-    let told = compiled(paths, &config).err().unwrap();
+    let one = tools_of(&compiled(json!({ "/a": operation }), &config).unwrap());
+    config.tools_bytes = 2 * one;
+    let api = compiled(paths, &config).unwrap();
+    assert_eq!(tools(&api).len(), 2);
+    let left_out = &api.catalog.left_out;
+    assert!(left_out[0].starts_with("GET /c: ") && left_out[0].contains("raise tools_bytes"));
+}
+
+fn tools_of(api: &Api) -> usize {
+    let tools = api.catalog.tools.iter();
+    tools.map(|tool| tool.as_bytes().len()).sum()
+}
+
+#[test]
+fn a_document_without_tools_says_why() {
+    let config = OpenApiConfig::new("a.yaml");
+    let why = |paths: Value, config: &OpenApiConfig| compiled(paths, config).err().unwrap();
+    assert!(why(json!({}), &config).contains("no operations"));
+    let bad = json!({ "/bad": { "get": { "parameters": [{ "name": "x", "in": "nowhere" }] } } });
+    let told = why(bad, &config);
     assert!(
-        told.contains("more than 2 operations; raise operations"),
+        told.contains("none of its operations can be a tool: GET /bad: "),
         "{told}"
     );
-    let nothing = compiled(json!({}), &config).err().unwrap();
-    assert!(nothing.contains("no operations"));
+    let mut tagged = config.clone();
+    tagged.tags = vec!["pets".to_owned()];
+    let told = why(json!({ "/a": { "get": {} }, "/b": { "get": {} } }), &tagged);
+    assert!(
+        told.contains("none of its 2 operations is chosen; change"),
+        "{told}"
+    );
+}
+
+#[test]
+fn operations_are_chosen_before_anything_is_made_of_them() {
+    let document = json!({ "openapi": "3.1.0", "servers": [{ "url": "https://a.example" }], "paths": {
+        "/a": { "get": { "operationId": "x.y", "tags": ["one"] }, "put": { "operationId": "x/y", "tags": ["two"] } },
+        "/b": { "get": { "operationId": "b", "tags": ["one", "three"] }, "put": { "parameters": [{ "in": "nowhere" }] } },
+    } });
+    let document = Document::parse(document.to_string().as_bytes()).unwrap();
+    let chosen = |tags: &[&str], paths: &[&str], allow: &[&str], deny: &[&str]| {
+        let owned = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+        let mut config = OpenApiConfig::new("a.yaml");
+        (config.tags, config.paths) = (owned(tags), owned(paths));
+        let choice = ToolChoice {
+            allow: owned(allow),
+            deny: owned(deny),
+        };
+        let source = DocumentSource::of("a.yaml").unwrap();
+        let api = Api::compile(&document, &config, &choice, &source, None).unwrap();
+        let mut names: Vec<String> = api.operations.keys().cloned().collect();
+        names.sort();
+        (names, api.catalog.left_out.len())
+    };
+    let all = ["b", "x_y", "x_y_2"].map(str::to_owned).to_vec();
+    assert_eq!(chosen(&[], &[], &[], &[]), (all, 1));
+    // Names are those that there would be without a choice.
+    assert_eq!(
+        chosen(&["two"], &[], &[], &[]),
+        (vec!["x_y_2".to_owned()], 0)
+    );
+    assert_eq!(
+        chosen(&["t*"], &["/b"], &[], &[]),
+        (vec!["b".to_owned()], 0)
+    );
+    assert_eq!(
+        chosen(&[], &["/a*"], &["x_*"], &["x_y"]),
+        (vec!["x_y_2".to_owned()], 0)
+    );
 }
 
 #[test]
@@ -157,7 +220,7 @@ fn guarded(paths: Value, config: &OpenApiConfig) -> Api {
     });
     let document = Document::parse(written.to_string().as_bytes()).unwrap();
     let source = DocumentSource::of(&config.document).unwrap();
-    Api::compile(&document, config, &source, None).unwrap()
+    Api::compile(&document, config, &ToolChoice::default(), &source, None).unwrap()
 }
 
 fn secured() -> OpenApiConfig {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{BodyEncoder, BodyKind, choose};
-use crate::openapi::document::MediaType;
+use super::{BodyEncoder, BodyKind, choose, files};
+use crate::openapi::document::{Document, MediaType};
 
 fn written(
     media: &str,
@@ -94,4 +94,69 @@ fn no_name_leaves_its_part_of_a_form() {
             "--\r\n",
         ]
     );
+}
+
+#[test]
+fn forms_of_stripe_are_written_as_its_documents_say() {
+    let deep = json!({ "explode": true, "style": "deepObject" });
+    let content = json!({ "encoding": { "items": deep, "expand": deep, "metadata": deep } });
+    let value = json!({
+        "customer": "c", "expand": ["a", "b"], "metadata": "",
+        "items": [{ "price": "p", "quantity": 2, "tax_rates": ["t"] }], "none": null,
+    });
+    let form = "application/x-www-form-urlencoded";
+    let (_, body) = written(form, content, &[], value).unwrap();
+    let pairs: Vec<String> = body
+        .split('&')
+        .map(|pair| pair.replace("%5B", "[").replace("%5D", "]"))
+        .collect();
+    assert_eq!(
+        pairs,
+        [
+            "customer=c",
+            "expand[]=a",
+            "expand[]=b",
+            "metadata=",
+            "items[0][price]=p",
+            "items[0][quantity]=2",
+            "items[0][tax_rates][]=t",
+        ]
+    );
+    assert_eq!(
+        written(form, json!({}), &[], json!("a=1&b=2")).unwrap().1,
+        "a=1&b=2"
+    );
+}
+
+#[test]
+fn a_body_of_parts_may_be_one_file_or_a_list() {
+    let (_, body) = written("multipart/form-data", json!({}), &["file"], json!("eA==")).unwrap();
+    assert!(body.contains(
+        "name=\"file\"; filename=\"file\"\r\nContent-Type: application/octet-stream\r\n\r\nx\r\n"
+    ));
+    let (_, body) = written("multipart/form-data", json!({}), &[], json!([1, null, 2])).unwrap();
+    assert_eq!(body.matches("name=\"body\"").count(), 2);
+}
+
+#[test]
+fn files_are_found_wherever_they_stand() {
+    let document = json!({ "openapi": "3.1.0", "components": { "schemas": {
+        "File": { "type": "string", "format": "binary" },
+        "Tree": { "type": "array", "items": { "$ref": "#/components/schemas/Tree" } },
+        "Base": { "properties": { "one": { "$ref": "#/components/schemas/File" } } },
+    } } });
+    let document = Document::parse(document.to_string().as_bytes()).unwrap();
+    let schema = json!({
+        "allOf": [{ "$ref": "#/components/schemas/Base" }, { "properties": {
+            "many": { "type": "array", "items": { "$ref": "#/components/schemas/File" } },
+            "perhaps": { "anyOf": [{ "type": "string", "format": "binary" }, { "type": "null" }] },
+            "text": { "type": "string" }, "tree": { "$ref": "#/components/schemas/Tree" },
+        } }],
+    });
+    assert_eq!(files(&document, &schema), ["one", "many", "perhaps"]);
+    assert_eq!(
+        files(&document, &json!({ "$ref": "#/components/schemas/File" })),
+        ["file"]
+    );
+    assert!(files(&document, &json!({ "$ref": "#/components/schemas/Tree" })).is_empty());
 }

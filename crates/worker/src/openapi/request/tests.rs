@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{HttpRequest, build};
 use crate::OpenApiConfig;
 use crate::openapi::api::Api;
+use crate::openapi::choice::ToolChoice;
 use crate::openapi::document::Document;
 use crate::openapi::source::DocumentSource;
 
@@ -26,7 +27,7 @@ fn api() -> Api {
     let document = Document::parse(written.to_string().as_bytes()).unwrap();
     let config = OpenApiConfig::new("a.yaml");
     let source = DocumentSource::of(&config.document).unwrap();
-    Api::compile(&document, &config, &source, None).unwrap()
+    Api::compile(&document, &config, &ToolChoice::default(), &source, None).unwrap()
 }
 
 fn request(api: &Api, arguments: Value) -> Result<HttpRequest, String> {

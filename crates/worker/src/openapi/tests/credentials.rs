@@ -5,7 +5,7 @@ use shoal_ports::Secret;
 
 use super::harness::{Client, Scratch, TestBackend, scratch};
 use super::service::{Petstore, result};
-use crate::{CredentialConfig, OpenApiBackend};
+use crate::{CredentialConfig, OpenApiBackend, ToolChoice};
 use shoal_outbound::Outbound;
 
 fn secret(value: &str) -> CredentialConfig {
@@ -108,7 +108,8 @@ async fn credentials_go_only_where_the_operator_says() {
     std::fs::write(&*other, document.to_string()).unwrap();
     let mut config = monitor.config();
     config.security.insert("nobody".to_owned(), secret("x"));
-    let backend = OpenApiBackend::start(config, None, &Outbound::default()).unwrap();
+    let backend =
+        OpenApiBackend::start(config, ToolChoice::default(), None, &Outbound::default()).unwrap();
     let running = TestBackend(std::sync::Arc::new(backend));
     let told = |part: &'static str| {
         move |state: &crate::BackendState| {
@@ -124,7 +125,8 @@ async fn credentials_go_only_where_the_operator_says() {
     let mut config = monitor.config();
     config.document = other.to_str().unwrap().to_owned();
     config.headers.insert("x-key".into(), Secret::new("x"));
-    let backend = OpenApiBackend::start(config, None, &Outbound::default()).unwrap();
+    let backend =
+        OpenApiBackend::start(config, ToolChoice::default(), None, &Outbound::default()).unwrap();
     let running = TestBackend(std::sync::Arc::new(backend));
     running.state_where(told("cannot be reached")).await;
 }

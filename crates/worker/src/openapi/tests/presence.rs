@@ -5,7 +5,7 @@ use shoal_ports::{CallFailure, CallOutcome};
 
 use super::harness::{Client, TestBackend, failure, scratch, text};
 use super::service::{Petstore, result};
-use crate::OpenApiBackend;
+use crate::{OpenApiBackend, ToolChoice};
 use shoal_outbound::Outbound;
 
 #[tokio::test]
@@ -43,9 +43,16 @@ async fn one_of_several_is_left_at_once() {
     let bases = config.clone();
     let bases: Vec<Option<&str>> = bases.bases().unwrap();
     config.document = format!("{}/openapi.json", other.url);
-    let running =
-        TestBackend::of(OpenApiBackend::start(config, bases[0], &Outbound::default()).unwrap())
-            .await;
+    let running = TestBackend::of(
+        OpenApiBackend::start(
+            config,
+            ToolChoice::default(),
+            bases[0],
+            &Outbound::default(),
+        )
+        .unwrap(),
+    )
+    .await;
     let client = Client::named("a");
     result(running.call(&client, "listPets", json!({})).await);
     assert_eq!(other.seen().await["runs"], json!({}));
@@ -79,8 +86,51 @@ async fn a_file_that_is_changed_is_read_again() {
     let changed = running.catalog_where(|catalog| catalog.tools[0].as_str().contains("second"));
     assert_eq!(changed.await.generations, [1, 0, 0]);
     // What cannot be read leaves what there was.
-    std::fs::write(&*file, "swagger: '2.0'\n").unwrap();
+    std::fs::write(&*file, "openapi: 4.0.0\n").unwrap();
     let state = running.state_where(|state| state.detail.is_some()).await;
-    assert!(state.detail.unwrap().contains("Swagger 2.0") && state.catalog.is_some());
+    assert!(state.detail.unwrap().contains("\"4.0.0\"") && state.catalog.is_some());
     text(&running.call(&client, "second_name", json!({})).await);
+}
+
+#[tokio::test]
+async fn a_document_in_several_files_is_read_with_them_and_again_with_each() {
+    let service = Petstore::start().await;
+    let directory = std::env::temp_dir().join(uuid::Uuid::new_v4().to_string());
+    std::fs::create_dir_all(directory.join("paths")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.join(name), text).unwrap();
+    let document = format!(
+        "openapi: 3.1.0\nservers: [{{url: '{}/v1'}}]\npaths:\n  /pets: {{$ref: paths/pets.yaml}}\n  /other: {{get: {{$ref: link.yaml}}}}\n",
+        service.url
+    );
+    write("document.yaml", &document);
+    write(
+        "paths/pets.yaml",
+        "get: {operationId: first, responses: {}}\n",
+    );
+    // A link that leads out of the directory is no part of the document.
+    let outside = scratch("outside.yaml");
+    std::fs::write(&*outside, "operationId: secret\n").unwrap();
+    std::os::unix::fs::symlink(&*outside, directory.join("link.yaml")).unwrap();
+    let mut config = service.config();
+    config.document = directory.join("document.yaml").to_str().unwrap().to_owned();
+    let running = service.backend_of(config).await;
+    let client = Client::named("a");
+    text(&running.call(&client, "first", json!({})).await);
+    let catalog = running
+        .catalog_where(|catalog| catalog.tools.len() == 1)
+        .await;
+    let left_out = catalog.left_out.join(" ");
+    assert!(
+        left_out.contains("GET /other: ") && left_out.contains("not below the directory"),
+        "{left_out}"
+    );
+    write(
+        "paths/pets.yaml",
+        "get: {operationId: second_name, responses: {}}\n",
+    );
+    running
+        .catalog_where(|catalog| catalog.tools[0].as_str().contains("second"))
+        .await;
+    text(&running.call(&client, "second_name", json!({})).await);
+    std::fs::remove_dir_all(directory).unwrap();
 }

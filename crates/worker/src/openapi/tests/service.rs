@@ -7,7 +7,7 @@ use shoal_ports::CallOutcome;
 use tokio::process::Child;
 
 use super::harness::{TestBackend, served};
-use crate::{OpenApiBackend, OpenApiConfig};
+use crate::{OpenApiBackend, OpenApiConfig, ToolChoice};
 use shoal_outbound::Outbound;
 
 const SCRIPT: &str = "petstore.py";
@@ -54,7 +54,11 @@ impl Petstore {
 
     /// One with these settings.
     pub(super) async fn backend_of(&self, config: OpenApiConfig) -> TestBackend {
-        TestBackend::of(OpenApiBackend::start(config, None, &Outbound::default()).unwrap()).await
+        TestBackend::of(
+            OpenApiBackend::start(config, ToolChoice::default(), None, &Outbound::default())
+                .unwrap(),
+        )
+        .await
     }
 
     /// What it has seen.

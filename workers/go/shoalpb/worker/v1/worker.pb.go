@@ -703,7 +703,9 @@ type Catalog struct {
 	// new owner starts, after the first was lost, brings none: they are stored nowhere.
 	Headers []string `protobuf:"bytes,15,rep,name=headers,proto3" json:"headers,omitempty"`
 	// Whose the lists are.
-	Lists         Catalog_Lists `protobuf:"varint,16,opt,name=lists,proto3,enum=shoal.worker.v1.Catalog_Lists" json:"lists,omitempty"`
+	Lists Catalog_Lists `protobuf:"varint,16,opt,name=lists,proto3,enum=shoal.worker.v1.Catalog_Lists" json:"lists,omitempty"`
+	// What could have been a tool and is not, and why, one by one, for operators.
+	LeftOut       []string `protobuf:"bytes,17,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,6 +850,13 @@ func (x *Catalog) GetLists() Catalog_Lists {
 		return x.Lists
 	}
 	return Catalog_LISTS_UNSPECIFIED
+}
+
+func (x *Catalog) GetLeftOut() []string {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
 }
 
 // Who sees other lists than the worker has announced, because what runs these callers' calls has announced a change. The worker
@@ -3214,7 +3223,7 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\acatalog\x18\x02 \x01(\v2\x18.shoal.worker.v1.CatalogR\acatalog\x12\x1b\n" +
 	"\x06detail\x18\x03 \x01(\tH\x00R\x06detail\x88\x01\x01\x12\x1a\n" +
 	"\bdraining\x18\x04 \x01(\bR\bdrainingB\t\n" +
-	"\a_detail\"\xc4\x06\n" +
+	"\a_detail\"\xdf\x06\n" +
 	"\aCatalog\x12$\n" +
 	"\vserver_info\x18\x01 \x01(\fH\x00R\n" +
 	"serverInfo\x88\x01\x01\x12'\n" +
@@ -3234,7 +3243,8 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x19resource_templates_ttl_ms\x18\r \x01(\x04H\x04R\x16resourceTemplatesTtlMs\x88\x01\x01\x12)\n" +
 	"\x0eprompts_ttl_ms\x18\x0e \x01(\x04H\x05R\fpromptsTtlMs\x88\x01\x01\x12\x18\n" +
 	"\aheaders\x18\x0f \x03(\tR\aheaders\x124\n" +
-	"\x05lists\x18\x10 \x01(\x0e2\x1e.shoal.worker.v1.Catalog.ListsR\x05lists\"3\n" +
+	"\x05lists\x18\x10 \x01(\x0e2\x1e.shoal.worker.v1.Catalog.ListsR\x05lists\x12\x19\n" +
+	"\bleft_out\x18\x11 \x03(\tR\aleftOut\"3\n" +
 	"\x05Lists\x12\x15\n" +
 	"\x11LISTS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLISTS_PRINCIPAL\x10\x01B\x0e\n" +

@@ -1,0 +1,60 @@
+//! Which properties of a form are files.
+
+use serde_json::Value;
+
+use crate::openapi::document::Document;
+
+/// Schemas within schemas that are looked into: one may hold itself.
+const DEPTH: usize = 6;
+/// What a file is called that is a whole body.
+const FILE: &str = "file";
+
+/// The properties of a form that are files; of a body that is no object, the name of the one file that it is.
+pub(in crate::openapi) fn files(document: &Document, schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    gather(document, schema, DEPTH, &mut found);
+    if found.is_empty() && is_binary(document, schema, DEPTH) {
+        found.push(FILE.to_owned());
+    }
+    found
+}
+
+fn gather(document: &Document, schema: &Value, depth: usize, found: &mut Vec<String>) {
+    let schema = document.resolve(schema).unwrap_or(schema);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        if !found.contains(name) && is_binary(document, property, DEPTH) {
+            found.push(name.clone());
+        }
+    }
+    if depth > 0 {
+        for part in parts(schema) {
+            gather(document, part, depth - 1, found);
+        }
+    }
+}
+
+/// The schemas that a schema is made of.
+fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["allOf", "anyOf", "oneOf"].into_iter();
+    lists
+        .filter_map(|of| schema.get(of).and_then(Value::as_array))
+        .flatten()
+}
+
+/// Whether a schema describes bytes, or a list of such: in JSON they are Base64.
+fn is_binary(document: &Document, schema: &Value, depth: usize) -> bool {
+    let schema = document.resolve(schema).unwrap_or(schema);
+    let says = |keyword: &str, word: &str| schema.get(keyword).is_some_and(|said| said == word);
+    if says("format", "binary")
+        || says("contentEncoding", "base64")
+        || schema.get("contentMediaType").is_some() && schema.get("contentEncoding").is_none()
+    {
+        return true;
+    }
+    let inner = schema.get("items").into_iter().chain(parts(schema));
+    depth > 0
+        && inner
+            .into_iter()
+            .any(|inner| is_binary(document, inner, depth - 1))
+}

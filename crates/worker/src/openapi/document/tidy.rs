@@ -1,0 +1,110 @@
+//! What documents have that nobody means: nulls where a member is, or where a schema stands.
+
+use serde_json::{Map, Value};
+
+/// Members whose value is data, of which any is as good as another.
+const DATA: [&str; 6] = ["const", "default", "enum", "example", "examples", "value"];
+/// Members whose own members are named by the document's author.
+const NAMED: [&str; 24] = [
+    "$defs",
+    "additionalOperations",
+    "callbacks",
+    "content",
+    "definitions",
+    "dependentSchemas",
+    "encoding",
+    "headers",
+    "links",
+    "mapping",
+    "mediaTypes",
+    "parameters",
+    "pathItems",
+    "paths",
+    "patternProperties",
+    "properties",
+    "requestBodies",
+    "responses",
+    "schemas",
+    "scopes",
+    "securityDefinitions",
+    "securitySchemes",
+    "variables",
+    "webhooks",
+];
+
+/// What stands where a document is walked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::openapi) enum Place {
+    /// An object of the specification, or a list of such.
+    Object,
+    /// An object whose members are named by the author.
+    Names,
+    /// Something that is not looked into.
+    Data,
+}
+
+impl Place {
+    /// Where the member `key` of an object here stands.
+    pub(in crate::openapi) fn of(self, key: &str, value: &Value) -> Self {
+        match self {
+            Self::Data => Self::Data,
+            Self::Names => Self::Object,
+            Self::Object if DATA.contains(&key) || key.starts_with("x-") => Self::Data,
+            Self::Object if value.is_object() && NAMED.contains(&key) => Self::Names,
+            Self::Object => Self::Object,
+        }
+    }
+}
+
+/// Removes members and items that are null. A null for which the author has a name is an empty object.
+pub(super) fn without_nulls(value: &mut Value) {
+    tidy(value, Place::Object);
+}
+
+fn tidy(value: &mut Value, place: Place) {
+    match value {
+        Value::Object(members) => {
+            match place {
+                Place::Names => {
+                    let nulls = members.values_mut().filter(|value| value.is_null());
+                    nulls.for_each(|value| *value = Value::Object(Map::new()));
+                }
+                _ => members
+                    .retain(|key, value| !value.is_null() || place.of(key, value) == Place::Data),
+            }
+            for (key, value) in members {
+                match (key.as_str(), place.of(key, value)) {
+                    (_, Place::Data) => {}
+                    ("security", _) if place == Place::Object => requirements(value),
+                    ("type", _) if place == Place::Object => kinds(value),
+                    (_, inner) => tidy(value, inner),
+                }
+            }
+        }
+        Value::Array(items) => {
+            items.retain(|item| !item.is_null());
+            items.iter_mut().for_each(|item| tidy(item, place));
+        }
+        _ => {}
+    }
+}
+
+/// `- scheme:` names a scheme without scopes. It must not become a call without credentials.
+fn requirements(value: &mut Value) {
+    for item in value.as_array_mut().into_iter().flatten() {
+        for scopes in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            if scopes.is_null() {
+                *scopes = Value::Array(Vec::new());
+            }
+        }
+    }
+}
+
+/// `type: [string, null]` in YAML names the type of `null`.
+fn kinds(value: &mut Value) {
+    for kind in value.as_array_mut().into_iter().flatten() {
+        if kind.is_null() {
+            *kind = "null".into();
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What stands between braces in a path: a name, and what RFC 6570, `google.api.http` and web frameworks add to it.
+
+use super::Segments;
+
+/// An expression of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Expression {
+    /// What stands before the value: `{.format}`, `{/id}`.
+    pub(super) before: &'static str,
+    pub(super) name: String,
+    pub(super) segments: Segments,
+}
+
+/// What braces stand for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Braces {
+    Values(Vec<Expression>),
+    /// `{?a,b}`: these parameters are in the query.
+    Query(Vec<String>),
+}
+
+/// Reads what stands between braces. A name that the document declares is that, whatever characters it has.
+pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces {
+    let whole = |segments| {
+        Braces::Values(vec![Expression {
+            before: "",
+            name: written.to_owned(),
+            segments,
+        }])
+    };
+    if is_declared(written) {
+        return whole(Segments::One);
+    }
+    let names = |list: &str| {
+        let names = list
+            .split(',')
+            .map(|name| name.trim().trim_end_matches('*'));
+        names
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let (before, segments, rest) = match written.as_bytes().first() {
+        Some(b'?' | b'&') => return Braces::Query(names(&written[1..])),
+        Some(b'+' | b'#') => ("", Segments::Several, &written[1..]),
+        Some(b'/') => ("/", Segments::One, &written[1..]),
+        Some(b'.') => (".", Segments::One, &written[1..]),
+        _ => ("", Segments::One, written),
+    };
+    let mut expressions = Vec::new();
+    // A pattern may have commas of its own.
+    let list = match rest.contains(['=', ':']) {
+        true => vec![rest],
+        false => rest.split(',').collect(),
+    };
+    for (at, one) in list.into_iter().enumerate() {
+        let (name, own) = named(one.trim());
+        if name.is_empty() {
+            return whole(Segments::One);
+        }
+        let between = if before.is_empty() { "," } else { before };
+        expressions.push(Expression {
+            before: if at == 0 { before } else { between },
+            name: name.to_owned(),
+            segments: if own == Segments::One {
+                segments.clone()
+            } else {
+                own
+            },
+        });
+    }
+    Braces::Values(expressions)
+}
+
+/// A name without what says how many segments its value is.
+fn named(written: &str) -> (&str, Segments) {
+    if let Some((name, pattern)) = written.split_once('=') {
+        return match pattern {
+            "*" => (name, Segments::One),
+            "**" => (name, Segments::Several),
+            pattern => (name, Segments::Like(pattern.to_owned())),
+        };
+    }
+    if let Some((name, kind)) = written.split_once(':') {
+        // A regular expression, or a converter of the framework.
+        let several = kind == "path" || kind.contains(".*") || kind.contains(".+");
+        let segments = if several {
+            Segments::Several
+        } else {
+            Segments::One
+        };
+        return (name, segments);
+    }
+    let name = written.trim_end_matches(['*', '+']);
+    let several = name.len() < written.len();
+    let segments = if several {
+        Segments::Several
+    } else {
+        Segments::One
+    };
+    (name, segments)
+}
