@@ -8,7 +8,7 @@ CLIENT_SECONDS=300
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
-        fastmcp | odd | odd-clients | lists | parsers) echo python ;;
+        fastmcp | odd | odd-clients | lists | openapi | parsers) echo python ;;
         java-* | spring-ai-* | kotlin) echo java ;;
         rmcp) echo rust ;;
         *) echo node ;;
@@ -20,6 +20,7 @@ prepare() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
         lists) python_install python ;;
+        openapi) python_install fastmcp ;;
         odd) python_install python && npm_install "$INTEROP/typescript" ;;
         odd-clients)
             prepare odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
@@ -48,6 +49,7 @@ command_of() {
         odd) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/oracle.py") ;;
         parsers) COMMAND=(python3 -B "$INTEROP/parsers/check.py") ;;
         lists) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/lists/run.py") ;;
+        openapi) COMMAND=("$TOOLS/fastmcp/bin/python" -B "$INTEROP/openapi/compare.py") ;;
         odd-clients) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/odd/clients.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;

@@ -203,6 +203,7 @@ HTTP+SSE has no requests of 2026-07-28, and the SDK sends no InputRequiredResult
     against_odd_servers
     odd_clients
     lists_of_callers
+    openapi_requests
     eras
 }
 
@@ -249,6 +250,11 @@ lists_of_callers() {
         return 0
     fi
     CLIENT_SECONDS=600 client "interop: lists of callers" lists --shoal "$SHOAL"
+}
+
+# The requests of generated calls, beside what the specification says and what FastMCP sends.
+openapi_requests() {
+    client "interop: requests by OpenAPI documents" openapi --shoal "$SHOAL" --calls 500 --fastmcp
 }
 
 # The clients that can be told of tasks, against the fixtures whose calls become some.

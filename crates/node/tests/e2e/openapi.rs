@@ -183,3 +183,47 @@ async fn the_pools_rules_filter_operations() {
         "{found}"
     );
 }
+
+#[tokio::test]
+async fn flags_choose_operations_and_what_is_left_out_is_listed() {
+    let (_service, url) = petstore(&[]).await;
+    let file = std::env::temp_dir().join(format!("{}.yaml", uuid::Uuid::new_v4()));
+    let document = format!(
+        "openapi: 3.1.0\nservers: [{{url: '{url}/v1'}}]\npaths:\n  \
+         /a: {{get: {{operationId: one, tags: [x]}}, put: {{operationId: two, tags: [y]}}}}\n  \
+         /b: {{get: {{operationId: three, tags: [x]}}, post: {{operationId: four, tags: [x], parameters: [{{name: p, in: nowhere}}]}}}}\n"
+    );
+    std::fs::write(&file, document).unwrap();
+    let document = file.to_str().unwrap();
+    let server = Server::start(&["--openapi", document, "--tag", "x", "--allow", "t*,four"]).await;
+    let session = Session::open(&server.mcp).await;
+    let listed = session.ask(&request(1, "tools/list", json!({}))).await;
+    assert_eq!(names(&listed), ["three"]);
+    let arguments = ["tools", "--left-out", "--admin", &server.admin];
+    let output = shoal(&arguments).output().await.unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.starts_with("openapi  POST /b: ") && told.contains("nowhere"),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1, "{told}");
+
+    let arguments = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+        "--openapi",
+        document,
+        "--path",
+        "/c",
+    ];
+    let output = tokio::time::timeout(SOON, shoal(&arguments).output()).await;
+    let error = String::from_utf8(output.expect("it ends").unwrap().stderr).unwrap();
+    assert!(
+        error.contains("none of its 4 operations is chosen"),
+        "{error}"
+    );
+    std::fs::remove_file(&file).unwrap();
+}

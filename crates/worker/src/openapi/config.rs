@@ -81,8 +81,8 @@ settings! {
         pub document_bytes: usize = 128 * 1024 * 1024,
         /// Bytes of all tools together. Operations that would exceed them are left out.
         pub tools_bytes: usize = 256 * 1024 * 1024,
-        /// Bytes of a tool's schemas, each. An operation that has more is left out.
-        pub schema_bytes: usize = 64 * 1024,
+        /// Bytes of a tool's schemas, each. An operation whose arguments need more is left out; a larger schema of its answers is.
+        pub schema_bytes: usize = 256 * 1024,
         /// Bytes of an answer.
         pub answer_bytes: usize = 4 * 1024 * 1024,
         /// The pause before the first new attempt to reach the service; it doubles with each failure in a row.

@@ -32,12 +32,19 @@ fn what_cannot_be_a_tool_is_left_out_and_named() {
             "/good": { "get": { "responses": {} }, "trace": { "responses": {} } },
             "/bad": { "get": { "parameters": [{ "name": "x", "in": "nowhere" }], "responses": {} } },
             "/away": { "get": { "servers": [{ "url": "https://b.example" }], "responses": {} } },
+            "/tells": { "get": { "responses": { "200": { "content": { "application/json": { "schema": { "type": "object", "title": long } } } } } } },
             "/large": { "post": { "requestBody": { "content": { "application/json": { "schema": { "title": long } } } }, "responses": {} } },
         }),
         &config,
     );
     let api = api.unwrap();
-    assert_eq!(tools(&api).len(), 1);
+    // A schema of answers that is too large is not told.
+    assert_eq!(tools(&api).len(), 2);
+    assert!(
+        tools(&api)
+            .iter()
+            .all(|tool| tool.get("outputSchema").is_none())
+    );
     let detail = api.catalog.left_out.join("\n");
     for part in [
         "TRACE /good: a tool must not use this method",
