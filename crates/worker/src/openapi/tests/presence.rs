@@ -6,7 +6,7 @@ use shoal_ports::{CallFailure, CallOutcome};
 use super::harness::{Client, TestBackend, failure, scratch, text};
 use super::service::{Petstore, result};
 use crate::{OpenApiBackend, ToolChoice};
-use shoal_outbound::Outbound;
+use shoal_outbound::{Outbound, OutboundConfig};
 
 #[tokio::test]
 async fn calls_wait_for_a_service_that_is_restarted() {
@@ -133,4 +133,43 @@ async fn a_document_in_several_files_is_read_with_them_and_again_with_each() {
         .await;
     text(&running.call(&client, "second_name", json!({})).await);
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[tokio::test]
+async fn a_document_leads_to_no_private_address_unless_its_network_is_allowed() {
+    let service = Petstore::start().await;
+    let file = scratch("elsewhere.yaml");
+    let document = format!(
+        "openapi: 3.1.0\nservers: [{{url: '{0}/v1'}}]\npaths:\n  /own: {{get: {{operationId: own}}}}\n  /pets: {{$ref: '{0}/openapi.json#/paths/~1pets'}}\n",
+        service.url
+    );
+    std::fs::write(&*file, document).unwrap();
+    let mut config = service.config();
+    config.document = file.to_str().unwrap().to_owned();
+    let running = service.backend_of(config.clone()).await;
+    let catalog = running
+        .catalog_where(|catalog| !catalog.tools.is_empty())
+        .await;
+    assert_eq!(catalog.tools.len(), 1);
+    let left_out = catalog.left_out.join(" ");
+    assert!(
+        left_out.contains("/pets: ") && left_out.contains("does not connect to"),
+        "{left_out}"
+    );
+    assert!(
+        service.seen().await["runs"]
+            .get("GET /openapi.json")
+            .is_none()
+    );
+
+    let allowed = OutboundConfig {
+        allow: vec!["127.0.0.0/8".to_owned()],
+        ..OutboundConfig::default()
+    };
+    let outbound = Outbound::new(&allowed).unwrap();
+    let backend = OpenApiBackend::start(config, ToolChoice::default(), None, &outbound).unwrap();
+    let running = TestBackend::of(backend).await;
+    running
+        .catalog_where(|catalog| catalog.tools.len() > 1)
+        .await;
 }
