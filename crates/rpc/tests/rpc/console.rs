@@ -42,6 +42,7 @@ fn node() -> NodeReport {
         tools: 4,
         prompts: 5,
         resources: 6,
+        left_out: vec!["GET /a: why".to_owned()],
         workers: vec![worker],
     };
     let step = Step {

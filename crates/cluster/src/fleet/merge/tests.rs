@@ -43,6 +43,7 @@ fn report(at: u64, running: usize) -> NodeReport {
         tools: 1,
         prompts: 0,
         resources: 0,
+        left_out: Vec::new(),
         workers: vec![worker],
     };
     let outcomes = Outcomes {

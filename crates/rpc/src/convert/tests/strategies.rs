@@ -380,7 +380,10 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
     let said = (option::of(json()), option::of(text()), json());
     let lists = prop_oneof![Just(ListScope::Shared), Just(ListScope::Principal)];
     let numbers = (any::<[u64; 3]>(), any::<[Option<u64>; 4]>(), lists);
-    let headers = collection::vec(text().prop_map(Arc::from), 0..3);
+    let headers = (
+        collection::vec(text().prop_map(Arc::from), 0..3),
+        collection::vec(text(), 0..3),
+    );
     (said, list(), list(), list(), list(), numbers, headers).prop_map(
         |(
             (server_info, instructions, capabilities),
@@ -389,7 +392,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
             templates,
             prompts,
             (ages, ttl_ms, lists),
-            headers,
+            (headers, left_out),
         )| {
             PoolCatalog {
                 server_info,
@@ -403,6 +406,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
                 generations: ages,
                 headers,
                 lists,
+                left_out,
             }
         },
     )

@@ -20,7 +20,10 @@ impl Drive<'_> {
             let said = wire::Announce {
                 pool,
                 catalog: None,
-                detail: Some(format!("the catalog does not fit on a link: {too_long}")),
+                detail: Some(format!(
+                    "the catalog does not fit on a link: {too_long}; offer fewer tools (an OpenAPI document's by \
+                     tools.allow, tags or paths), or raise limits.body_bytes on all nodes"
+                )),
                 draining,
             };
             self.flights.say(WorkerKind::Announce(said));
