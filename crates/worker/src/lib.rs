@@ -17,7 +17,9 @@ pub use self::http_client::{
     TokenExchangeConfig,
 };
 pub use backend::{Backend, BackendState, CallContext};
-pub use openapi::{CredentialConfig, DeepLists, OpenApiBackend, OpenApiConfig, ToolChoice};
+pub use openapi::{
+    CredentialConfig, DeepLists, DocumentPreview, OpenApiBackend, OpenApiConfig, ToolChoice,
+};
 pub use rmcp_backend::{CallerSession, RequestContextExt, RmcpBackend};
 pub use runtime::{PoolConfig, WorkerRuntime};
 pub use shoal_ports::SessionState;

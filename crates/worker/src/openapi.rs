@@ -7,9 +7,11 @@
 //! | `base`, `security` | where the service is; credentials |
 //! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
 //! | `inputs`, `schema` | a tool's arguments as one schema; schemas of the document as JSON Schema |
+//! | `text` | what a document says, as text without markup |
 //! | `request`, `style`, `body` | a call's arguments as a request |
 //! | `answer` | an answer as a result |
 //! | `monitor` | whether the document is up to date, and the service there |
+//! | `preview` | what a document becomes, without its service |
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,15 +47,18 @@ mod monitor;
 mod names;
 mod operation;
 mod path;
+mod preview;
 mod request;
 mod responses;
 mod schema;
 mod security;
 mod source;
 mod style;
+mod text;
 
 pub use self::choice::ToolChoice;
 pub use self::config::{CredentialConfig, DeepLists, OpenApiConfig};
+pub use self::preview::DocumentPreview;
 
 /// How often a call is begun for a service that comes and goes.
 const BEGUN: usize = 4;
@@ -176,6 +181,10 @@ impl OpenApiBackend {
                 return Ok(CallOutcome::Error(wrong));
             }
             None => Map::new(),
+        };
+        let arguments = match operation.inputs.restored(arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => return Ok(CallOutcome::Result(answer::wrong(&why))),
         };
         let credentials: Vec<(CredentialLocation, String)> = match read(&operation.credentials)
             .await

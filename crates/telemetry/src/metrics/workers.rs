@@ -23,5 +23,9 @@ area! {
         pub observe_restarts: Observed(u64) [pool: Pool]
             = "shoal.worker.backend.restarts", "{restart}",
             "Restarts of the MCP server behind a pool, after it ended or could not be started.";
+        /// A service answered something else than its OpenAPI document says.
+        pub unfit_answer: Counter []
+            = "shoal.worker.openapi.unfit_answers", "{answer}",
+            "Answers of OpenAPI services that break the tool's outputSchema; what breaks it is in the text of the result only.";
     }
 }

@@ -1,5 +1,7 @@
 //! The service's answer as a tool's result.
 
+mod fitted;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
@@ -9,7 +11,9 @@ use serde_json::{Value, json};
 use shoal_outbound::{Broken, collect};
 use shoal_ports::{CallFailure, CallOutcome, Durability};
 use shoal_protocol::{RawJson, RawObject, RpcError};
+use shoal_telemetry::metrics::metrics;
 
+use self::fitted::{Fitted, fitted};
 use super::body::{BodyKind, essence};
 use super::document::beginning;
 use super::operation::CompiledOperation;
@@ -61,7 +65,12 @@ pub(super) async fn read(
             return CallOutcome::Failed(CallFailure::OutcomeUnknown { reason });
         }
     };
-    CallOutcome::Result(success(name, operation, status, &headers, body))
+    let success = success(name, operation, status, &headers, body);
+    if success.is_unfit {
+        metrics().workers.unfit_answer();
+        tracing::debug!(target: "shoal::openapi", tool = name, "an answer does not fit the tool's outputSchema");
+    }
+    CallOutcome::Result(success.result.to_json())
 }
 
 /// A result that tells what went wrong, for the model to act on.
@@ -89,13 +98,14 @@ fn success(
     status: StatusCode,
     headers: &HeaderMap,
     body: Bytes,
-) -> RawJson {
+) -> Success {
+    let promised = operation.output.as_ref();
     if body.is_empty() {
         let told = match operation.method {
             Method::HEAD => described(status, headers),
             _ => format!("{status}"),
         };
-        return plain(&told, operation.is_structured);
+        return Success::text(&told).without_structure(promised);
     }
     let media = headers.get(header::CONTENT_TYPE);
     let media = media
@@ -106,10 +116,12 @@ fn success(
     if (is_json || bare.is_empty())
         && let Ok(json) = RawJson::parse_text(body.clone())
     {
-        return structured(&json, operation.is_structured);
+        return Success::json(json, promised);
     }
     if is_json || is_text(&bare) || bare.is_empty() && std::str::from_utf8(&body).is_ok() {
-        return plain(&decoded(media, &body), operation.is_structured);
+        let text = decoded(media, &body);
+        let structured = promised.and_then(|schema| structure(json!(text), schema, text.len()));
+        return Success::text(&text).with(structured.map(|structured| (structured, true)));
     }
     let data = BASE64_STANDARD.encode(&body);
     let content = if bare.starts_with("image/") {
@@ -126,42 +138,68 @@ fn success(
         let resource = json!({ "uri": format!("openapi:{name}"), "mimeType": kind, "blob": data });
         json!({ "type": "resource", "resource": resource })
     };
-    let mut result = json!({ "content": [content] });
-    if operation.is_structured {
-        mark_unstructured(&mut result);
-    }
-    RawJson::of(&result)
+    Success::content(content).without_structure(promised)
 }
 
-/// JSON as it came.
-fn structured(json: &RawJson, is_promised: bool) -> RawJson {
-    if is_promised && !json.is_object() {
-        return plain(json.as_str(), true);
-    }
-    let mut result = RawObject::default();
-    let content = json!([{ "type": "text", "text": json.as_str() }]);
-    result.set("content", RawJson::of(&content));
-    if json.is_object() {
-        result.set("structuredContent", json.clone());
-    }
-    result.to_json()
+/// A result, while it is made.
+struct Success {
+    result: RawObject,
+    /// Whether the answer breaks the tool's `outputSchema`.
+    is_unfit: bool,
 }
 
-fn plain(text: &str, breaks_the_schema: bool) -> RawJson {
-    let mut result = json!({ "content": [{ "type": "text", "text": text }] });
-    if breaks_the_schema {
-        mark_unstructured(&mut result);
+impl Success {
+    fn content(content: Value) -> Self {
+        let mut result = RawObject::default();
+        result.set("content", RawJson::of(&json!([content])));
+        Self {
+            result,
+            is_unfit: false,
+        }
     }
-    RawJson::of(&result)
+
+    fn text(text: &str) -> Self {
+        Self::content(json!({ "type": "text", "text": text }))
+    }
+
+    /// JSON as it came, and as much of it structured as the tool's schema takes.
+    fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
+        let success = Self::text(json.as_str());
+        let Some(schema) = promised else {
+            return match json.is_object() {
+                true => success.with(Some((json, false))),
+                false => success,
+            };
+        };
+        let answer = json.read().unwrap_or_default();
+        match structure(answer, schema, json.len()) {
+            Some(structured) => success.with(Some((structured, true))),
+            // As it came: numbers keep all their digits.
+            None => success.with(Some((json, false))),
+        }
+    }
+
+    /// A tool with an output schema must give structured content, whatever the service gave.
+    fn without_structure(self, promised: Option<&RawJson>) -> Self {
+        self.with(promised.map(|_| (RawJson::from_static("{}"), true)))
+    }
+
+    fn with(mut self, structured: Option<(RawJson, bool)>) -> Self {
+        if let Some((structured, is_unfit)) = structured {
+            self.result.set("structuredContent", structured);
+            self.is_unfit = is_unfit;
+        }
+        self
+    }
 }
 
-/// A tool with an output schema must give structured content, or an error: the call has run, and this is what is wrong.
-fn mark_unstructured(result: &mut Value) {
-    let note = "The call has run, but its answer is no JSON object, as the service's document says it would be.";
-    if let Some(content) = result["content"].as_array_mut() {
-        content.insert(0, json!({ "type": "text", "text": note }));
+/// What of an answer fits a tool's schema; `None` where all of it does.
+fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
+    let schema: Value = schema.read().unwrap_or_default();
+    match fitted(answer, &schema, bytes) {
+        Fitted::Whole => None,
+        Fitted::Partly(answer) => Some(RawJson::of(&answer)),
     }
-    result["isError"] = json!(true);
 }
 
 fn refusal(

@@ -1,9 +1,10 @@
 //! All operations of a document, by the names of their tools.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use reqwest::Url;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shoal_ports::{PoolCatalog, RawObjectOrEmpty, shown};
 use shoal_protocol::RawJson;
 
@@ -14,6 +15,7 @@ use super::document::{Document, InfoObject, OperationObject, ServerObject, begin
 use super::inputs::Unsupported;
 use super::names::UniqueNames;
 use super::operation::{CompiledOperation, OperationSource};
+use super::schema::Patterns;
 use super::security::Schemes;
 use super::source::DocumentSource;
 
@@ -27,6 +29,13 @@ const NO_TRACE: &str =
     "a tool must not use this method: its answer could show the request's credentials";
 /// Characters of what the document says of itself.
 const ABOUT: usize = 4096;
+/// Bytes of the `outputSchema` of all tools, and of each where there are very many.
+const OUTPUTS: usize = 1024 * 1024;
+const LEAST_OUTPUT: usize = 2048;
+/// How long the operations of a document may take to become tools.
+const CONVERSION: Duration = Duration::from_secs(60);
+const TOO_LONG: &str =
+    "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
 /// Operations that a message names.
 const NAMED: usize = 5;
 /// Characters of why an operation is left out.
@@ -42,6 +51,8 @@ pub(super) struct Api {
     pub(super) catalog: PoolCatalog,
     /// What an operator should know: which operations are left out, and why.
     pub(super) detail: Option<String>,
+    /// Each tool whose schemas are not listed whole, and how.
+    pub(super) cut: Vec<String>,
 }
 
 impl Api {
@@ -56,6 +67,7 @@ impl Api {
         source: &DocumentSource,
         base: Option<&Url>,
     ) -> Result<Self, String> {
+        let paths = document.member("paths").and_then(Value::as_object);
         let mut compiler = Compiler {
             document,
             config,
@@ -74,8 +86,11 @@ impl Api {
             catalog: catalog(document, config),
             bytes: 0,
             found: 0,
+            patterns: Patterns::default(),
+            output_bytes: output_bytes(paths),
+            cut: Vec::new(),
+            began: Instant::now(),
         };
-        let paths = document.member("paths").and_then(Value::as_object);
         for (path, item) in paths.into_iter().flatten() {
             if path.starts_with("x-") {
                 continue;
@@ -110,6 +125,12 @@ struct Compiler<'a> {
     bytes: usize,
     /// Operations of the document.
     found: usize,
+    patterns: Patterns,
+    /// Bytes that a tool's `outputSchema` may have.
+    output_bytes: usize,
+    /// Tools whose schemas are not listed whole, and how.
+    cut: Vec<String>,
+    began: Instant,
 }
 
 impl Compiler<'_> {
@@ -135,6 +156,9 @@ impl Compiler<'_> {
 
     fn add(&mut self, method: &str, path: &str, item: &Value, object: &Value) {
         self.found += 1;
+        if self.began.elapsed() > CONVERSION {
+            return self.leave_out(&format!("{method} {path}"), TOO_LONG);
+        }
         let (name, operation) = match self.operation(method, path, item, object) {
             Ok(Some(made)) => made,
             Ok(None) => return,
@@ -149,6 +173,8 @@ impl Compiler<'_> {
             return self.leave_out(&format!("{method} {path}"), &why);
         }
         self.bytes = bytes;
+        let cut = operation.cut.iter();
+        self.cut.extend(cut.map(|cut| format!("{name}: {cut}")));
         self.catalog.tools.push(operation.tool.clone());
         self.operations.insert(name, operation);
     }
@@ -170,6 +196,9 @@ impl Compiler<'_> {
                     self.found
                 ),
             });
+        }
+        for tool in &self.cut {
+            tracing::info!(target: "shoal::openapi", tool, "a schema is too large to be listed whole");
         }
         for operation in &self.left_out {
             tracing::warn!(target: "shoal::openapi", operation, "an operation is left out");
@@ -196,6 +225,7 @@ impl Compiler<'_> {
             operations: self.operations,
             catalog: self.catalog,
             detail,
+            cut: self.cut,
         })
     }
 
@@ -231,6 +261,8 @@ impl Compiler<'_> {
             common: common.map_or(&[], Vec::as_slice),
             keys: &self.schemes.keys(own.as_deref()),
             credentials: credentials.unwrap_or_default(),
+            patterns: &self.patterns,
+            output_bytes: self.output_bytes,
         };
         let compiled = CompiledOperation::compile(self.document, self.config, &name, written);
         let operation = compiled.map_err(|unsupported| match unsupported {
@@ -277,6 +309,14 @@ fn catalog(document: &Document, config: &OpenApiConfig) -> PoolCatalog {
         headers: config.client().wanted(),
         ..PoolCatalog::default()
     }
+}
+
+/// Bytes of a tool's `outputSchema`: all of them together are no larger than `OUTPUTS`, unless there are very many.
+fn output_bytes(paths: Option<&Map<String, Value>>) -> usize {
+    let items = paths.into_iter().flat_map(Map::values);
+    let operations = items.map(|item| METHODS.iter().filter(|method| item.get(**method).is_some()));
+    let operations: usize = operations.map(Iterator::count).sum();
+    (OUTPUTS / operations.max(1)).max(LEAST_OUTPUT)
 }
 
 /// The first of them, and how many more there are.

@@ -1,12 +1,19 @@
 //! What a tool takes: the parameters and the body of its operation as one schema.
 
+mod restored;
+
 use serde_json::{Map, Value, json};
 
 use super::body::{BodyEncoder, BodyKind, choose, files};
 use super::document::{Document, MediaType, Parameter, ParameterLocation, RequestBody};
 use super::names::UniqueNames;
-use super::schema::{SchemaDirection, Schemas, TooLarge};
+use super::schema::{
+    Detail, INPUT, Patterns, SchemaDirection, Schemas, TooLarge, WIRE_NAME, aliases, legal,
+    without_wire_names,
+};
 use super::style::ParameterEncoder;
+
+pub(super) use self::restored::WireNames;
 
 /// The argument that is a whole body.
 const BODY: &str = "body";
@@ -32,6 +39,26 @@ pub(super) struct Inputs {
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
+    /// The service's names of properties, where some are listed under others.
+    pub(super) wire_names: Option<WireNames>,
+    /// How much of the schema is listed, where that is not all.
+    pub(super) cut: Option<&'static str>,
+}
+
+impl Inputs {
+    /// A call's arguments under the names that the service has for them. Parameters keep the tool's names.
+    ///
+    /// # Errors
+    /// When that takes too long to find out.
+    pub(super) fn restored(
+        &self,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, String> {
+        match &self.wire_names {
+            Some(names) => names.restored(arguments),
+            None => Ok(arguments),
+        }
+    }
 }
 
 /// An argument that is a parameter.
@@ -74,32 +101,58 @@ impl From<String> for Unsupported {
     }
 }
 
-/// Puts parameters and a body together. The schema may have `limit` bytes.
+/// Puts parameters and a body together. The schema may have `limit` bytes; what has more is listed in less detail.
 pub(super) fn of(
     document: &Document,
     parameters: &[Parameter],
     body: Option<&RequestBody>,
+    patterns: &Patterns,
+    limit: usize,
+) -> Result<Inputs, Unsupported> {
+    let mut unsupported = Unsupported::TooLarge;
+    for detail in INPUT {
+        unsupported = match in_detail(document, parameters, body, (detail, patterns), limit) {
+            Err(unsupported @ Unsupported::TooLarge) => unsupported,
+            built => return built,
+        };
+    }
+    Err(unsupported)
+}
+
+fn in_detail(
+    document: &Document,
+    parameters: &[Parameter],
+    body: Option<&RequestBody>,
+    (detail, patterns): (&'static Detail, &Patterns),
     limit: usize,
 ) -> Result<Inputs, Unsupported> {
     let mut builder = InputsBuilder {
         document,
-        schemas: Schemas::new(document, SchemaDirection::Input, limit),
+        schemas: Schemas::new(document, SchemaDirection::Input, detail, patterns, limit),
         names: UniqueNames::default(),
         properties: Map::new(),
         property_names: None,
         required: Vec::new(),
     };
-    let arguments = parameters
-        .iter()
-        .map(|parameter| builder.parameter(parameter));
+    let names = builder.argument_names(parameters);
+    let arguments = parameters.iter().zip(names);
+    let arguments = arguments.map(|(parameter, name)| builder.parameter(parameter, name));
     let arguments = arguments.collect::<Result<_, _>>()?;
     let mut others = json!(false);
     let body = body.map(|body| builder.body(body, &mut others));
     let body = body.transpose()?.flatten();
+    let is_renamed = builder.schemas.is_renamed();
+    let (schema, is_cut) = builder.finish(others)?;
+    let is_whole = !is_cut && std::ptr::eq(detail, &INPUT[0]);
     Ok(Inputs {
-        schema: builder.finish(others)?,
+        wire_names: is_renamed.then(|| WireNames(schema.clone())),
+        schema: match is_renamed {
+            true => without_wire_names(&schema),
+            false => schema,
+        },
         parameters: arguments,
         body,
+        cut: (!is_whole).then_some(detail.about),
     })
 }
 
@@ -114,24 +167,41 @@ struct InputsBuilder<'a> {
 }
 
 impl InputsBuilder<'_> {
-    fn parameter(&mut self, parameter: &Parameter) -> Result<ParameterInput, Unsupported> {
+    /// What the arguments for parameters are called. A name that every client takes stays with the parameter that has it.
+    fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
+        let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
+        order.sort_by_key(|(_, parameter)| legal(&parameter.name) != parameter.name);
+        let mut names = vec![String::new(); parameters.len()];
+        for (at, parameter) in order {
+            let place = match parameter.location {
+                ParameterLocation::Path => "path",
+                ParameterLocation::Query
+                | ParameterLocation::QueryString
+                | ParameterLocation::Bound => "query",
+                ParameterLocation::Header => "header",
+                ParameterLocation::Cookie => "cookie",
+            };
+            names[at] = self.names.argument(&parameter.name, place);
+        }
+        names
+    }
+
+    fn parameter(
+        &mut self,
+        parameter: &Parameter,
+        name: String,
+    ) -> Result<ParameterInput, Unsupported> {
         let writer = ParameterEncoder::of(parameter)?;
-        let place = match parameter.location {
-            ParameterLocation::Path => "path",
-            ParameterLocation::Query
-            | ParameterLocation::QueryString
-            | ParameterLocation::Bound => "query",
-            ParameterLocation::Header => "header",
-            ParameterLocation::Cookie => "cookie",
-        };
-        let name = self.names.argument(&parameter.name, place);
         let content = parameter.content.values().next();
         let content = content.and_then(|content| content.get("schema"));
         let schema = match parameter.schema.as_ref().or(content) {
             Some(schema) => self.schemas.convert(schema)?,
             None => json!({}),
         };
-        let schema = described(schema, parameter.description.as_deref());
+        let schema = self
+            .schemas
+            .described(schema, parameter.description.as_deref())?;
+        self.schemas.list(&name)?;
         self.properties.insert(name.clone(), schema);
         let required = parameter.required || parameter.location == ParameterLocation::Path;
         if required {
@@ -185,12 +255,8 @@ impl InputsBuilder<'_> {
             BodyKind::Bytes => format!("{note} ({media}, as Base64)").trim().to_owned(),
             _ => note,
         };
-        let schema = described(
-            schema,
-            Some(&note)
-                .filter(|note| !note.is_empty())
-                .map(String::as_str),
-        );
+        let note = Some(note.as_str()).filter(|note| !note.is_empty());
+        let schema = self.schemas.described(schema, note)?;
         self.properties.insert(name.clone(), schema);
         if body.required {
             self.required.push(name.clone());
@@ -216,7 +282,8 @@ impl InputsBuilder<'_> {
         // If the body may be missing, what it requires is not required of the tool.
         let requires = members.get("required").and_then(Value::as_array);
         let requires = requires.is_some_and(|names| !names.is_empty());
-        let free = properties.keys().all(|name| self.names.is_free(name));
+        let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
+        let free = aliases(&keys).iter().all(|name| self.names.is_free(name));
         // A property may be of any name, that of a parameter too.
         let open = members
             .get("additionalProperties")
@@ -241,7 +308,9 @@ impl InputsBuilder<'_> {
         };
         if let Some(Value::Object(properties)) = converted.remove("properties") {
             for (name, property) in properties {
-                let property = match files.contains(&name) {
+                let own = property.get(WIRE_NAME).and_then(Value::as_str);
+                let is_file = files.iter().any(|file| *file == own.unwrap_or(&name));
+                let property = match is_file {
                     true => as_base64(property),
                     false => property,
                 };
@@ -259,7 +328,8 @@ impl InputsBuilder<'_> {
         Ok(())
     }
 
-    fn finish(self, others: Value) -> Result<Value, Unsupported> {
+    /// The schema, and whether something is left out of it.
+    fn finish(self, others: Value) -> Result<(Value, bool), Unsupported> {
         let mut schema = Map::new();
         schema.insert("type".into(), json!("object"));
         schema.insert("properties".into(), Value::Object(self.properties));
@@ -272,11 +342,11 @@ impl InputsBuilder<'_> {
         if let Some(names) = self.property_names {
             schema.insert("propertyNames".into(), names);
         }
-        let definitions = self.schemas.definitions()?;
+        let (definitions, is_cut) = self.schemas.definitions()?;
         if !definitions.is_empty() {
             schema.insert("$defs".into(), Value::Object(definitions));
         }
-        Ok(Value::Object(schema))
+        Ok((Value::Object(schema), is_cut))
     }
 }
 
@@ -285,22 +355,15 @@ fn as_base64(property: Value) -> Value {
     let description = property.get("description").and_then(Value::as_str);
     let description = format!("{} (Base64)", description.unwrap_or("A file"));
     let file = json!({ "type": "string", "contentEncoding": "base64" });
-    match property.get("items") {
-        Some(_) => json!({ "type": "array", "items": file, "description": description }),
-        None => described(file, Some(&description)),
+    let mut encoded = match property.get("items") {
+        Some(_) => json!({ "type": "array", "items": file }),
+        None => file,
+    };
+    encoded["description"] = description.into();
+    if let Some(name) = property.get(WIRE_NAME) {
+        encoded[WIRE_NAME] = name.clone();
     }
-}
-
-/// A schema with a description: what is said of the place goes before what is said of the type.
-fn described(schema: Value, description: Option<&str>) -> Value {
-    match (schema, description) {
-        (Value::Object(mut schema), Some(description)) => {
-            schema.insert("description".into(), description.into());
-            Value::Object(schema)
-        }
-        (Value::Bool(true), Some(description)) => json!({ "description": description }),
-        (schema, _) => schema,
-    }
+    encoded
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
-//! UniqueNames of tools and of their arguments.
+//! Names of tools and of their arguments, each of which is there once.
 
 use std::collections::HashSet;
 
-use sha2::{Digest as _, Sha256};
+use super::schema::{digest, free, legal};
 
 /// Characters of a tool's name; several clients take no more.
 const LONGEST: usize = 64;
-/// Characters of a digest that tell two long names apart.
-const DIGEST: usize = 8;
 
 /// Names that are taken.
 #[derive(Default)]
@@ -16,38 +14,45 @@ pub(super) struct UniqueNames(HashSet<String>);
 impl UniqueNames {
     /// The name of an operation's tool: its id, else its method and path.
     pub(super) fn tool(&mut self, id: Option<&str>, method: &str, path: &str) -> String {
-        let id = id.filter(|id| !id.trim().is_empty());
-        let wanted = id.map_or_else(|| format!("{method}_{path}"), str::to_owned);
-        self.take(&shortened(&plain(&wanted)), |name, number| {
-            let number = format!("_{number}");
-            format!(
-                "{}{number}",
-                &name[..name.len().min(LONGEST - number.len())]
-            )
-        })
+        let id = id.filter(|id| !plain(id).is_empty() && !has_other_letters(id));
+        let wanted = match id {
+            Some(id) => plain(id),
+            None => {
+                let wanted = format!("{method}_{path}");
+                match has_other_letters(path) {
+                    true => format!("{}_{}", plain(&wanted), digest(&wanted)),
+                    false => plain(&wanted),
+                }
+            }
+        };
+        let wanted = shortened(&wanted);
+        let name = free(&wanted, |name| self.0.contains(name));
+        self.0.insert(name.clone());
+        name
     }
 
-    /// The name of an argument; another one where it is taken.
+    /// The name of an argument; another one where it is taken, or where clients would refuse it.
     pub(super) fn argument(&mut self, name: &str, place: &str) -> String {
-        self.take(name, |name, number| match number {
-            2 => format!("{name}_in_{place}"),
-            number => format!("{name}_in_{place}_{number}"),
-        })
+        let name = legal(name);
+        let name = match self.is_free(&name) {
+            true => name,
+            false => free(&legal(&format!("{name}_in_{place}")), |name| {
+                !self.is_free(name)
+            }),
+        };
+        self.0.insert(name.clone());
+        name
     }
 
     /// Whether nobody has it.
     pub(super) fn is_free(&self, name: &str) -> bool {
         !self.0.contains(name)
     }
+}
 
-    fn take(&mut self, name: &str, other: impl Fn(&str, usize) -> String) -> String {
-        let others = (2..).map(|number| other(name, number));
-        let mut names = std::iter::once(name.to_owned()).chain(others);
-        let free = names.find(|name| !self.0.contains(name));
-        let free = free.expect("there are more numbers than names");
-        self.0.insert(free.clone());
-        free
-    }
+/// Whether a name has letters that cannot be in the name of a tool: without them it would say something else, or nothing.
+fn has_other_letters(name: &str) -> bool {
+    name.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
 }
 
 /// A name of the characters that all clients take.
@@ -60,19 +65,15 @@ fn plain(name: &str) -> String {
             _ => plain.push('_'),
         }
     }
-    match plain.trim_matches('_') {
-        "" => "operation".to_owned(),
-        trimmed => trimmed.to_owned(),
-    }
+    plain.trim_matches('_').to_owned()
 }
 
 fn shortened(name: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
     }
-    let digest = Sha256::digest(name);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}_{}", &name[..LONGEST - DIGEST - 1], &digest[..DIGEST])
+    let digest = digest(name);
+    format!("{}_{digest}", &name[..LONGEST - digest.len() - 1])
 }
 
 #[cfg(test)]
@@ -91,16 +92,25 @@ mod tests {
             names.tool(Some("pets/list/all"), "get", "/"),
             "pets_list_all_2"
         );
-        assert_eq!(names.tool(Some("{}"), "get", "/"), "operation");
+        assert_eq!(names.tool(Some("{}"), "get", "/"), "get");
         let long = "a".repeat(100);
         let (one, other) = (
             names.tool(Some(&long), "get", "/"),
             names.tool(Some(&long), "get", "/"),
         );
         assert!(one.len() == LONGEST && other.len() == LONGEST && one != other);
+        assert_eq!(names.tool(Some("猫を取得"), "get", "/cats"), "get_cats");
+        assert_eq!(names.tool(Some("猫を取得"), "post", "/cats"), "post_cats");
+        let path = names.tool(None, "get", "/猫");
+        assert!(
+            path.starts_with("get_") && path.len() == "get_".len() + 8,
+            "{path}"
+        );
         let mut arguments = UniqueNames::default();
         assert_eq!(arguments.argument("id", "path"), "id");
         assert_eq!(arguments.argument("id", "query"), "id_in_query");
-        assert_eq!(arguments.argument("id", "query"), "id_in_query_3");
+        assert_eq!(arguments.argument("id", "query"), "id_in_query_2");
+        assert_eq!(arguments.argument("include[]", "query"), "include");
+        assert_eq!(arguments.argument("StartTime<", "query"), "StartTime_lt");
     }
 }

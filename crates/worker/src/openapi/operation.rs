@@ -6,19 +6,17 @@ use shoal_ports::shown;
 use shoal_protocol::RawJson;
 
 use super::config::OpenApiConfig;
-use super::document::{
-    Document, OperationObject, Parameter, ParameterLocation, RequestBody, beginning,
-};
+use super::document::{Document, OperationObject, Parameter, ParameterLocation, RequestBody};
 use super::inputs::{self, Inputs, Unsupported};
 use super::path::{BoundPath, PathTemplate};
-use super::responses::SuccessResponses;
+use super::responses::{Output, SuccessResponses};
+use super::schema::Patterns;
 use super::security::Credential;
+use super::text;
 use crate::http_client::is_settable;
 
 /// Characters of a title.
 const TITLE: usize = 200;
-/// Characters of a description.
-const DESCRIPTION: usize = 4096;
 /// Headers that are no parameters, whatever a document says.
 const NO_PARAMETERS: [&str; 2] = ["authorization", "cookie"];
 
@@ -32,8 +30,10 @@ pub(super) struct CompiledOperation {
     pub(super) inputs: Inputs,
     pub(super) accept: HeaderValue,
     pub(super) credentials: Vec<Credential>,
-    /// Whether a result without structured content breaks the tool's `outputSchema`.
-    pub(super) is_structured: bool,
+    /// The tool's `outputSchema`, which every result must fit.
+    pub(super) output: Option<RawJson>,
+    /// What is left out of its schemas because of their size.
+    pub(super) cut: Vec<String>,
 }
 
 /// What is known of an operation before it is compiled.
@@ -47,6 +47,10 @@ pub(super) struct OperationSource<'a> {
     /// Parameters that are credentials.
     pub(super) keys: &'a [(ParameterLocation, &'a str)],
     pub(super) credentials: Vec<Credential>,
+    /// Those of the document that are known.
+    pub(super) patterns: &'a Patterns,
+    /// Bytes of the `outputSchema`.
+    pub(super) output_bytes: usize,
 }
 
 impl CompiledOperation {
@@ -64,13 +68,16 @@ impl CompiledOperation {
             common,
             keys,
             credentials,
+            patterns,
+            output_bytes,
         } = written;
         let declared = declared(document, common, &object)?;
         let template = PathTemplate::parse(path, &declared)?;
         let parameters = parameters(declared, config, &template, keys);
         let body = object.request_body.as_ref();
         let body: Option<RequestBody> = body.map(|body| document.read(body)).transpose()?;
-        let mut inputs = inputs::of(document, &parameters, body.as_ref(), config.schema_bytes)?;
+        let limit = config.schema_bytes;
+        let mut inputs = inputs::of(document, &parameters, body.as_ref(), patterns, limit)?;
         for parameter in &mut inputs.parameters {
             parameter.writer.write_lists_as(config.deep_lists);
         }
@@ -82,28 +89,26 @@ impl CompiledOperation {
         }
         let answers = SuccessResponses::of(document, &object);
         let output = match config.output_schemas {
-            true => match answers.schema(document, config.schema_bytes) {
-                // A tool may go without, and its answers are the same.
-                Err(Unsupported::TooLarge) => None,
-                output => output?,
-            },
-            false => None,
+            true => answers.schema(document, config.schema_bytes.min(output_bytes)),
+            false => Output::default(),
         };
+        let cuts = [("inputSchema", inputs.cut), ("outputSchema", output.cut)];
+        let cut = cuts
+            .into_iter()
+            .filter_map(|(of, cut)| Some(format!("its {of} is listed {}", cut?)));
+        let cut = cut.collect();
+        let output = output.schema.as_ref().map(RawJson::of);
         let mut tool = Map::new();
         tool.insert("name".into(), name.into());
         if let Some(summary) = &object.summary {
-            tool.insert("title".into(), shown(summary, TITLE).into());
+            let summary = text::short(summary, TITLE);
+            tool.insert("title".into(), shown(&summary, TITLE).into());
         }
-        let told = [&object.summary, &object.description];
-        let told: Vec<&str> = told.into_iter().flatten().map(|told| told.trim()).collect();
-        let told = match told.is_empty() {
-            true => format!("{method} {path}"),
-            false => told.join("\n\n"),
-        };
-        tool.insert("description".into(), beginning(&told, DESCRIPTION).into());
-        tool.insert("inputSchema".into(), inputs.schema.clone());
-        let is_structured = output.is_some();
-        if let Some(output) = output {
+        let told = text::of_operation(&object).unwrap_or_else(|| format!("{method} {path}"));
+        tool.insert("description".into(), told.into());
+        // It may be large, and is needed in the list only.
+        tool.insert("inputSchema".into(), std::mem::take(&mut inputs.schema));
+        if let Some(Ok(output)) = output.as_ref().map(RawJson::read::<Value>) {
             tool.insert("outputSchema".into(), output);
         }
         if let Some(hints) = hints(method) {
@@ -118,7 +123,8 @@ impl CompiledOperation {
             inputs,
             accept: answers.accept(),
             credentials,
-            is_structured,
+            output,
+            cut,
         })
     }
 }

@@ -1,15 +1,23 @@
 //! What an operation answers when it succeeds, as its document says it.
 
 use http::HeaderValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::body::{BodyKind, essence};
 use super::document::{Document, MediaType, OperationObject};
-use super::inputs::Unsupported;
-use super::schema::{SchemaDirection, Schemas};
+use super::schema::{OUTPUT, Patterns, SchemaDirection, Schemas};
 
 /// Media types that are asked for by name.
 const ACCEPTED: usize = 8;
+
+/// `outputSchema`, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub(super) schema: Option<Value>,
+    /// How much of it is listed, where that is not all.
+    pub(super) cut: Option<&'static str>,
+}
+
 /// What an operation answers when it succeeds.
 pub(super) struct SuccessResponses(Vec<Map<String, Value>>);
 
@@ -31,39 +39,54 @@ impl SuccessResponses {
         Self(contents.collect())
     }
 
-    /// The schema of the structured content: there is one where each success is JSON, and an object of one shape.
-    pub(super) fn schema(
-        &self,
-        document: &Document,
-        limit: usize,
-    ) -> Result<Option<Value>, Unsupported> {
+    /// The schema of the structured content: there is one where each success is JSON, and an object of one shape. It has at
+    /// most `limit` bytes, in as much detail as fits.
+    pub(super) fn schema(&self, document: &Document, limit: usize) -> Output {
+        let Some(schema) = self.object(document) else {
+            return Output::default();
+        };
+        let patterns = Patterns::default();
+        for detail in OUTPUT {
+            let mut schemas =
+                Schemas::new(document, SchemaDirection::Output, detail, &patterns, limit);
+            let converted = schemas.convert(&schema);
+            let converted = converted.and_then(|converted| Ok((converted, schemas.definitions()?)));
+            let Ok((Value::Object(mut root), (definitions, is_cut))) = converted else {
+                continue;
+            };
+            root.insert("type".into(), json!("object"));
+            if !definitions.is_empty() {
+                root.insert("$defs".into(), Value::Object(definitions));
+            }
+            let is_whole = !is_cut && std::ptr::eq(detail, &OUTPUT[0]);
+            return Output {
+                schema: Some(Value::Object(root)),
+                cut: (!is_whole).then_some(detail.about),
+            };
+        }
+        Output {
+            schema: None,
+            cut: Some("none of it"),
+        }
+    }
+
+    /// The schema of the only success, if that is an object.
+    fn object(&self, document: &Document) -> Option<Value> {
         let [content] = self.0.as_slice() else {
-            return Ok(None);
+            return None;
         };
         let mut contents = content.iter();
         let (Some((media, content)), None) = (contents.next(), contents.next()) else {
-            return Ok(None);
+            return None;
         };
         if BodyKind::of(media) != BodyKind::Json || media.contains('*') {
-            return Ok(None);
+            return None;
         }
-        let content: MediaType = document.read(content)?;
-        let Some(schema) = content.schema else {
-            return Ok(None);
-        };
-        let resolved = document.resolve(&schema)?;
-        if resolved.get("type").is_none_or(|kind| kind != "object") || is_nullable(resolved) {
-            return Ok(None);
-        }
-        let mut schemas = Schemas::new(document, SchemaDirection::Output, limit);
-        let Value::Object(mut converted) = schemas.convert(resolved)? else {
-            return Ok(None);
-        };
-        let definitions = schemas.definitions()?;
-        if !definitions.is_empty() {
-            converted.insert("$defs".into(), Value::Object(definitions));
-        }
-        Ok(Some(Value::Object(converted)))
+        let content: MediaType = document.read(content).ok()?;
+        let schema = content.schema?;
+        let resolved = document.resolve(&schema).ok()?;
+        let is_object = resolved.get("type").is_some_and(|kind| kind == "object");
+        (is_object && !is_nullable(resolved)).then(|| resolved.clone())
     }
 
     /// What to ask for: what the document says, or whatever there is.

@@ -2,12 +2,20 @@ use serde_json::{Value, json};
 
 use super::{Inputs, of};
 use crate::openapi::document::{Document, Parameter, RequestBody};
+use crate::openapi::schema::Patterns;
 
 fn inputs(parameters: Value, body: Value) -> Inputs {
     let document = Document::parse(br#"{"openapi":"3.1.0"}"#).unwrap();
     let parameters: Vec<Parameter> = serde_json::from_value(parameters).unwrap();
     let body: Option<RequestBody> = serde_json::from_value(body).unwrap();
-    of(&document, &parameters, body.as_ref(), 10_000).unwrap()
+    of(
+        &document,
+        &parameters,
+        body.as_ref(),
+        &Patterns::default(),
+        10_000,
+    )
+    .unwrap()
 }
 
 fn json_body(required: bool, schema: Value) -> Value {

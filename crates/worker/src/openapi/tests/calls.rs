@@ -44,7 +44,7 @@ async fn operations_are_tools() {
     );
     assert_eq!(
         tool("getPet")["outputSchema"]["properties"]["id"]["type"],
-        "integer"
+        json!(["integer", "null"])
     );
     assert_eq!(tool("deletePet")["annotations"]["destructiveHint"], true);
     assert_eq!(

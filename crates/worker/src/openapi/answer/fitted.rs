@@ -1,0 +1,192 @@
+//! An answer beside the schema that was announced for it: what breaks the schema is left out of the structured content, since
+//! clients refuse the whole result otherwise. The text of the result has everything.
+
+use serde_json::{Map, Value, json};
+
+/// Schemas that are looked at for one answer, for each of its bytes and in any case.
+const STEPS_PER_BYTE: usize = 16;
+const LEAST_STEPS: usize = 100_000;
+/// How often a schema may stand for another without a step into the value.
+const MOST_HOPS: usize = 32;
+/// The member that an answer becomes that is no object.
+const RESULT: &str = "result";
+
+/// Whether an answer fits, or what of it does.
+#[derive(Debug, PartialEq)]
+pub(super) enum Fitted {
+    /// All of it.
+    Whole,
+    /// This much.
+    Partly(Value),
+}
+
+/// Judges an answer of `bytes` bytes. `schema` is one that Shoal has loosened, and knows no other keywords.
+pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted {
+    if !answer.is_object() {
+        let is_free = schema["properties"].get(RESULT).is_none();
+        return Fitted::Partly(match is_free {
+            true => json!({ RESULT: answer }),
+            false => json!({}),
+        });
+    }
+    let steps = LEAST_STEPS + STEPS_PER_BYTE * bytes;
+    let mut walk = Walk {
+        root: schema,
+        left: steps,
+    };
+    if walk.fits(&answer, schema, 0) {
+        return Fitted::Whole;
+    }
+    walk.left = steps;
+    match walk.cut(&mut answer, schema, 0) {
+        true => Fitted::Partly(answer),
+        false => Fitted::Partly(json!({})),
+    }
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    left: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Whether a value fits as it is.
+    fn fits(&mut self, value: &Value, schema: &'a Value, hops: usize) -> bool {
+        let Some(schema) = self.applying(value, schema, hops) else {
+            return false;
+        };
+        let mut same = self.same_value(schema);
+        if !same.all(|other| self.fits(value, other, hops + 1)) {
+            return false;
+        }
+        let any = schema.get("anyOf").and_then(Value::as_array);
+        if !any.is_none_or(|any| any.iter().any(|other| self.fits(value, other, hops + 1))) {
+            return false;
+        }
+        match value {
+            Value::Object(members) => members.iter().all(|(name, value)| {
+                member(schema, name).is_none_or(|schema| self.fits(value, schema, 0))
+            }),
+            Value::Array(items) => schema
+                .get("items")
+                .is_none_or(|schema| items.iter().all(|item| self.fits(item, schema, 0))),
+            _ => true,
+        }
+    }
+
+    /// Takes away what does not fit. Returns whether the rest does.
+    fn cut(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
+        let Some(schema) = self.applying(value, schema, hops) else {
+            return false;
+        };
+        let mut same = self.same_value(schema);
+        if !same.all(|other| self.cut(value, other, hops + 1)) {
+            return false;
+        }
+        if let Some(any) = schema.get("anyOf").and_then(Value::as_array)
+            && !any.iter().any(|other| self.fits(value, other, hops + 1))
+            && !any
+                .iter()
+                .any(|other| self.cut_copy(value, other, hops + 1))
+        {
+            return false;
+        }
+        match value {
+            Value::Object(members) => members.retain(|name, value| {
+                member(schema, name).is_none_or(|schema| self.cut(value, schema, 0))
+            }),
+            Value::Array(items) => {
+                for item in items {
+                    // Those behind it stay in their places.
+                    if let Some(schema) = schema.get("items")
+                        && !self.cut(item, schema, 0)
+                    {
+                        *item = Value::Null;
+                    }
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Cuts a value for one of several schemas, and leaves it as it is where that one does not fit.
+    fn cut_copy(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
+        let Some(left) = self.left.checked_sub(nodes(value)) else {
+            return false;
+        };
+        self.left = left;
+        let mut copy = value.clone();
+        let fits = self.cut(&mut copy, schema, hops);
+        if fits {
+            *value = copy;
+        }
+        fits
+    }
+
+    /// The keywords that a value of the right type is judged by; `None` for one of another type, and when it takes too long.
+    fn applying(
+        &mut self,
+        value: &Value,
+        schema: &'a Value,
+        hops: usize,
+    ) -> Option<&'a Map<String, Value>> {
+        self.left = self.left.checked_sub(1)?;
+        let schema = schema.as_object()?;
+        (hops <= MOST_HOPS && is_of_type(value, schema.get("type"))).then_some(schema)
+    }
+
+    /// Schemas that the same value must fit.
+    fn same_value(
+        &self,
+        schema: &'a Map<String, Value>,
+    ) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let root = self.root;
+        let target = reference.map(|reference| {
+            let pointer = reference.strip_prefix('#').unwrap_or(reference);
+            root.pointer(pointer).unwrap_or(&Value::Null)
+        });
+        let all = schema.get("allOf").and_then(Value::as_array);
+        target.into_iter().chain(all.into_iter().flatten())
+    }
+}
+
+/// The schema of a member, if there is one.
+fn member<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    let own = schema.get("properties").and_then(|all| all.get(name));
+    own.or_else(|| schema.get("additionalProperties"))
+}
+
+fn nodes(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(nodes).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+fn is_of_type(value: &Value, kinds: Option<&Value>) -> bool {
+    let is = |kind: &Value| match kind.as_str() {
+        Some("null") => value.is_null(),
+        Some("boolean") => value.is_boolean(),
+        Some("string") => value.is_string(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        Some("number") => value.is_number(),
+        Some("integer") => {
+            value.is_i64()
+                || value.is_u64()
+                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        _ => true,
+    };
+    match kinds {
+        None => true,
+        Some(Value::Array(kinds)) => kinds.iter().any(is),
+        Some(kind) => is(kind),
+    }
+}
+
+#[cfg(test)]
+mod tests;

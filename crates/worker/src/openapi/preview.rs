@@ -1,0 +1,39 @@
+//! What a document becomes, without its service.
+
+use reqwest::Url;
+use shoal_protocol::RawJson;
+
+use super::api::Api;
+use super::choice::ToolChoice;
+use super::config::OpenApiConfig;
+use super::document::Document;
+use super::source::DocumentSource;
+
+/// The tools of an OpenAPI document, as a pool would list them.
+#[derive(Debug)]
+pub struct DocumentPreview {
+    /// As they are listed.
+    pub tools: Vec<RawJson>,
+    /// Each operation that is no tool, and why.
+    pub left_out: Vec<String>,
+    /// Each tool whose schemas are too large to be listed whole, and how much is listed.
+    pub cut: Vec<String>,
+}
+
+impl DocumentPreview {
+    /// Compiles the text of a document. Nothing is fetched: the service's address is a stand-in.
+    ///
+    /// # Errors
+    /// Why no operation of the document can be used.
+    pub fn of(text: &[u8], config: &OpenApiConfig) -> Result<Self, String> {
+        let document = Document::parse(text)?;
+        let source = DocumentSource::of(&config.document)?;
+        let base = Url::parse("https://service.invalid/").map_err(|error| error.to_string())?;
+        let api = Api::compile(&document, config, &ToolChoice::default(), &source, Some(&base))?;
+        Ok(Self {
+            tools: api.catalog.tools,
+            left_out: api.catalog.left_out,
+            cut: api.cut,
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! How much of a schema a tool shows.
+
+/// One step of a ladder: whatever is too large in one step is tried in the next.
+#[derive(Debug)]
+pub(in crate::openapi) struct Detail {
+    /// What an operator is told of it.
+    pub(in crate::openapi) about: &'static str,
+    /// How deep schemas nest; what is deeper keeps its type.
+    pub(super) depth: usize,
+    /// Characters of a description.
+    pub(super) text: usize,
+    /// Whether there are examples.
+    pub(super) examples: bool,
+    /// Choices of an `enum`; a longer one is left out.
+    pub(super) choices: usize,
+    /// Whether definitions for which there is no room keep their types only.
+    pub(super) stubs: bool,
+}
+
+/// The schema of a tool's arguments.
+pub(in crate::openapi) const INPUT: &[Detail] = &[
+    Detail {
+        about: "whole",
+        depth: 20,
+        text: 1000,
+        examples: true,
+        choices: 1000,
+        stubs: false,
+    },
+    Detail {
+        about: "with short descriptions and without examples",
+        depth: 20,
+        text: 160,
+        examples: false,
+        choices: 250,
+        stubs: false,
+    },
+    Detail {
+        about: "without what is nested deepest",
+        depth: 10,
+        text: 100,
+        examples: false,
+        choices: 100,
+        stubs: true,
+    },
+    Detail {
+        about: "down to 6 levels, without descriptions",
+        depth: 6,
+        text: 0,
+        examples: false,
+        choices: 50,
+        stubs: true,
+    },
+    Detail {
+        about: "down to 3 levels, without descriptions",
+        depth: 3,
+        text: 0,
+        examples: false,
+        choices: 20,
+        stubs: true,
+    },
+    Detail {
+        about: "only the names and types of arguments and their members",
+        depth: 1,
+        text: 0,
+        examples: false,
+        choices: 0,
+        stubs: true,
+    },
+    Detail {
+        about: "only the names and types of arguments",
+        depth: 0,
+        text: 0,
+        examples: false,
+        choices: 0,
+        stubs: true,
+    },
+];
+
+/// The schema of a tool's structured results.
+pub(in crate::openapi) const OUTPUT: &[Detail] = &[
+    Detail {
+        about: "whole",
+        depth: 20,
+        text: 120,
+        examples: true,
+        choices: 20,
+        stubs: false,
+    },
+    Detail {
+        about: "without what is nested deepest",
+        depth: 8,
+        text: 60,
+        examples: false,
+        choices: 0,
+        stubs: true,
+    },
+    Detail {
+        about: "down to 3 levels, without descriptions",
+        depth: 3,
+        text: 0,
+        examples: false,
+        choices: 0,
+        stubs: true,
+    },
+    Detail {
+        about: "only the names and types of members",
+        depth: 1,
+        text: 0,
+        examples: false,
+        choices: 0,
+        stubs: true,
+    },
+];

@@ -1,0 +1,259 @@
+//! Schemas of what a tool takes: each keyword that means something to a client, in its form of 2020-12.
+
+use serde_json::{Map, Value, json};
+
+use super::super::document::OpenApiVersion;
+use super::keywords;
+use super::names::{WIRE_NAME, aliases};
+use super::whole;
+use super::{Schemas, TooLarge, size};
+
+/// Bytes of examples that a schema keeps.
+const EXAMPLE: usize = 512;
+
+/// Keywords whose value is a schema.
+const ONE: [&str; 12] = [
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+/// Those that may also be `true` or `false`, and are then as short as they can be.
+const BOOLEAN: [&str; 4] = [
+    "additionalItems",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Those whose value is a list of schemas.
+const LIST: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+/// Those whose value names schemas.
+const NAMED: [&str; 2] = ["patternProperties", "dependentSchemas"];
+
+impl Schemas<'_> {
+    pub(super) fn exact(
+        &mut self,
+        members: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<Map<String, Value>, TooLarge> {
+        let mut converted = self.keywords(members, depth)?;
+        // At a property it is a word of draft-03, which the schema around it has understood.
+        if !converted.get("required").is_none_or(Value::is_array) {
+            converted.remove("required");
+        }
+        Ok(converted)
+    }
+
+    fn keywords(
+        &mut self,
+        members: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<Map<String, Value>, TooLarge> {
+        let mut converted = Map::new();
+        let reference = members.get("$ref").and_then(Value::as_str);
+        if let Some(reference) = reference {
+            if let Some(reference) = self.definition(reference, depth)? {
+                converted.insert("$ref".into(), reference.into());
+            }
+            if self.document.version() == OpenApiVersion::V3_0 {
+                // Whatever else stands beside a reference has no meaning there, but is often meant.
+                self.describe(members.get("description"), &mut converted)?;
+                return Ok(whole::finished(
+                    converted,
+                    members.get("nullable") == Some(&Value::Bool(true)),
+                ));
+            }
+        }
+        for (keyword, value) in members {
+            self.keyword(keyword, value, depth, &mut converted)?;
+        }
+        self.describe(members.get("description"), &mut converted)?;
+        self.examples(members, &mut converted)?;
+        if let Some(Value::Object(properties)) = members.get("properties") {
+            self.properties(properties, depth, &mut converted)?;
+        }
+        Ok(whole::finished(
+            converted,
+            members.get("nullable") == Some(&Value::Bool(true)),
+        ))
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        depth: usize,
+        converted: &mut Map<String, Value>,
+    ) -> Result<(), TooLarge> {
+        let value = match value {
+            Value::Bool(flag) if BOOLEAN.contains(&keyword) => Value::Bool(*flag),
+            Value::Object(_) | Value::Bool(_) if ONE.contains(&keyword) => {
+                self.converted(value, depth + 1)?
+            }
+            Value::Array(list) if LIST.contains(&keyword) && !list.is_empty() => {
+                let list = list.iter().map(|schema| self.converted(schema, depth + 1));
+                Value::Array(list.collect::<Result<_, _>>()?)
+            }
+            Value::Object(named) if NAMED.contains(&keyword) => {
+                self.named(keyword, named, depth)?
+            }
+            Value::String(written) if keyword == "pattern" => match self.pattern(written) {
+                Some(pattern) => Value::String(pattern),
+                None => return Ok(()),
+            },
+            other => match keywords::value(keyword, other, self.detail.choices) {
+                Some(value) => value,
+                None => return Ok(()),
+            },
+        };
+        self.spend(keyword.len() + 4)?;
+        if value.is_array() || !value.is_object() {
+            self.spend(size(&value))?;
+        }
+        converted.insert(keyword.to_owned(), value);
+        Ok(())
+    }
+
+    fn named(
+        &mut self,
+        keyword: &str,
+        schemas: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<Value, TooLarge> {
+        let mut converted = Map::new();
+        for (name, schema) in schemas {
+            let name = match keyword {
+                "patternProperties" => self.pattern(name),
+                _ => Some(name.clone()),
+            };
+            if let Some(name) = name {
+                self.spend(name.len() + 4)?;
+                converted.insert(name, self.converted(schema, depth + 1)?);
+            }
+        }
+        Ok(Value::Object(converted))
+    }
+
+    /// The properties that travel this way, under names that every client takes.
+    fn properties(
+        &mut self,
+        properties: &Map<String, Value>,
+        depth: usize,
+        converted: &mut Map<String, Value>,
+    ) -> Result<(), TooLarge> {
+        let (shown, hidden): (Vec<_>, Vec<_>) = properties
+            .iter()
+            .partition(|(_, schema)| self.travels(schema));
+        let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+        let aliases = aliases(&names);
+        let mut listed = Map::new();
+        let mut required = Vec::new();
+        for ((name, schema), alias) in shown.into_iter().zip(&aliases) {
+            self.spend(alias.len() + 4)?;
+            let mut property = self.converted_property(schema, depth + 1)?;
+            if let Some(Value::Bool(is_required)) = property.get("required") {
+                if *is_required {
+                    required.push(json!(alias));
+                }
+                property.remove("required");
+            }
+            if name != alias {
+                self.is_renamed = true;
+                property.insert(WIRE_NAME.into(), name.as_str().into());
+            }
+            listed.insert(alias.clone(), Value::Object(property));
+        }
+        converted.insert("properties".into(), Value::Object(listed));
+        let alias = |name: &str| match names.iter().position(|other| *other == name) {
+            Some(at) => aliases[at].clone(),
+            None => name.to_owned(),
+        };
+        let hidden: Vec<&str> = hidden.into_iter().map(|(name, _)| name.as_str()).collect();
+        if let Some(Value::Array(names)) = converted.get("required") {
+            let names = names.iter().filter_map(Value::as_str);
+            let names = names.filter(|name| !hidden.contains(name)).map(alias);
+            let names: Vec<Value> = names.map(Value::String).collect();
+            let others: Vec<Value> = required
+                .into_iter()
+                .filter(|name| !names.contains(name))
+                .collect();
+            required = names.into_iter().chain(others).collect();
+        }
+        if required.is_empty() {
+            converted.remove("required");
+        } else {
+            converted.insert("required".into(), Value::Array(required));
+        }
+        if !hidden.is_empty() {
+            self.forbid(&hidden, converted)?;
+        }
+        Ok(())
+    }
+
+    /// A property may say itself that it is required.
+    fn converted_property(
+        &mut self,
+        schema: &Value,
+        depth: usize,
+    ) -> Result<Map<String, Value>, TooLarge> {
+        if let Value::Object(members) = schema
+            && depth <= self.detail.depth
+            && members.get("required").is_some_and(Value::is_boolean)
+        {
+            self.spend(2)?;
+            let mut converted = self.exact(members, depth)?;
+            converted.insert("required".into(), members["required"].clone());
+            return Ok(converted);
+        }
+        match self.converted(schema, depth)? {
+            Value::Object(converted) => Ok(converted),
+            _ => Ok(Map::new()),
+        }
+    }
+
+    /// Refuses what only the service sets: it might believe a caller that gives it.
+    fn forbid(
+        &mut self,
+        hidden: &[&str],
+        converted: &mut Map<String, Value>,
+    ) -> Result<(), TooLarge> {
+        let others = json!({ "not": { "enum": hidden } });
+        self.spend(size(&others) + 16)?;
+        let names = match converted.remove("propertyNames") {
+            Some(names) => json!({ "allOf": [names, others] }),
+            None => others,
+        };
+        converted.insert("propertyNames".into(), names);
+        Ok(())
+    }
+
+    fn examples(
+        &mut self,
+        members: &Map<String, Value>,
+        converted: &mut Map<String, Value>,
+    ) -> Result<(), TooLarge> {
+        let examples = match (members.get("examples"), members.get("example")) {
+            (Some(Value::Array(examples)), _) => Value::Array(examples.clone()),
+            (_, Some(example)) => json!([example]),
+            _ => return Ok(()),
+        };
+        let size = size(&examples);
+        if self.detail.examples && size <= EXAMPLE {
+            self.spend(size + 12)?;
+            converted.insert("examples".into(), examples);
+        }
+        Ok(())
+    }
+
+    fn pattern(&self, written: &str) -> Option<String> {
+        self.patterns.mended(written)
+    }
+}

@@ -1,0 +1,121 @@
+//! What the keywords of one schema say together.
+
+use serde_json::{Map, Value, json};
+
+/// A schema whose keywords agree with one another.
+pub(super) fn finished(mut schema: Map<String, Value>, nullable: bool) -> Map<String, Value> {
+    exclusive_limits(&mut schema);
+    items(&mut schema);
+    choices(&mut schema);
+    match nullable {
+        true => or_null(schema),
+        false => schema,
+    }
+}
+
+/// Whether a member is `true`.
+pub(super) fn flag(schema: &Value, name: &str) -> bool {
+    schema.get(name) == Some(&Value::Bool(true))
+}
+
+/// Types as `type` has them.
+pub(super) fn written(kinds: &[&str]) -> Value {
+    match kinds {
+        [kind] => json!(kind),
+        several => json!(several),
+    }
+}
+
+/// Adds `null` to types.
+pub(super) fn allow_null(kinds: &mut Vec<&'static str>) {
+    if !kinds.contains(&"null") {
+        kinds.push("null");
+    }
+}
+
+/// The booleans of draft-04, which OpenAPI 3.0 has.
+fn exclusive_limits(schema: &mut Map<String, Value>) {
+    for (limit, exclusive) in [
+        ("minimum", "exclusiveMinimum"),
+        ("maximum", "exclusiveMaximum"),
+    ] {
+        let Some(Value::Bool(is_exclusive)) = schema.get(exclusive).cloned() else {
+            continue;
+        };
+        schema.remove(exclusive);
+        if is_exclusive && let Some(limit) = schema.remove(limit) {
+            schema.insert(exclusive.into(), limit);
+        }
+    }
+}
+
+/// A list of schemas for the items was `items` before 2020-12. Clients refuse a list about whose items nothing is said.
+fn items(schema: &mut Map<String, Value>) {
+    let rest = schema.remove("additionalItems");
+    if schema.get("items").is_some_and(Value::is_array)
+        && let Some(list) = schema.remove("items")
+    {
+        schema.insert("prefixItems".into(), list);
+        schema.insert("items".into(), rest.unwrap_or_else(|| json!({})));
+    }
+    let kinds = schema.get("type");
+    let is_list = kinds.is_some_and(|kinds| match kinds {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "array"),
+        kind => kind == "array",
+    });
+    if is_list && !schema.contains_key("items") {
+        schema.insert("items".into(), json!({}));
+    }
+}
+
+/// Choices of the type that the schema names: YAML reads `no` and `1` as other values than their authors meant.
+fn choices(schema: &mut Map<String, Value>) {
+    let kind = schema.get("type").and_then(Value::as_str);
+    let kind = kind.map(str::to_owned);
+    let Some(Value::Array(choices)) = schema.get_mut("enum") else {
+        return;
+    };
+    for choice in choices.iter_mut() {
+        let meant = match (kind.as_deref(), &*choice) {
+            (Some("string"), Value::Number(_) | Value::Bool(_)) => json!(choice.to_string()),
+            (Some("integer" | "number" | "boolean"), Value::String(written)) => {
+                match serde_json::from_str(written.trim()) {
+                    Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
+                    _ => continue,
+                }
+            }
+            _ => continue,
+        };
+        *choice = meant;
+    }
+}
+
+/// A schema that takes `null` too.
+fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if ["$ref", "allOf", "anyOf", "oneOf", "const"]
+        .iter()
+        .any(|of| schema.contains_key(*of))
+    {
+        // As it is meant most often, though 3.0 gives it no meaning there.
+        let mut outer = Map::new();
+        if let Some(description) = schema.remove("description") {
+            outer.insert("description".into(), description);
+        }
+        outer.insert("anyOf".into(), json!([schema, { "type": "null" }]));
+        return outer;
+    }
+    match schema.get_mut("type") {
+        Some(Value::Array(kinds)) if !kinds.contains(&json!("null")) => kinds.push(json!("null")),
+        Some(Value::String(kind)) if kind != "null" => {
+            let both = json!([kind, "null"]);
+            schema.insert("type".into(), both);
+        }
+        _ => {}
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("enum")
+        && !choices.contains(&Value::Null)
+    {
+        choices.push(Value::Null);
+    }
+    schema
+}
