@@ -5,5 +5,6 @@ use crate::upstream::harness;
 mod answers;
 mod calls;
 mod credentials;
+mod odd;
 mod presence;
 mod service;

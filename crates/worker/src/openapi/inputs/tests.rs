@@ -95,3 +95,70 @@ fn parameters_of_one_name_are_told_apart() {
         Some("body_in_request")
     );
 }
+
+#[test]
+fn a_large_schema_is_told_in_less_detail() {
+    let deep = |depth: usize| {
+        (0..depth).fold(json!({ "type": "string" }), |inner, at| {
+            let about = "What it is, in words that take their room. ".repeat(4);
+            json!({ "type": "object", "description": about, "properties": { format!("a{at}"): inner, "b": { "type": "string" } } })
+        })
+    };
+    let properties: serde_json::Map<String, Value> =
+        (0..20).map(|at| (format!("p{at}"), deep(12))).collect();
+    let body = json!({ "type": "object", "properties": properties });
+    let inputs = inputs(json!([]), json_body(true, body));
+    assert!(inputs.schema.to_string().len() <= 10_000);
+    assert!(inputs.cut.is_some());
+    let listed = inputs.schema["properties"].as_object().unwrap();
+    assert_eq!(
+        (listed.len(), &listed["p3"]["type"]),
+        (20, &json!("object"))
+    );
+    assert!(listed["p3"].get("additionalProperties").is_none());
+}
+
+#[test]
+fn a_list_of_itself_in_a_form_ends() {
+    let document = json!({ "openapi": "3.0.3", "components": { "schemas": {
+        "Tree": { "type": "array", "items": { "$ref": "#/components/schemas/Tree" } } } } });
+    let document = Document::parse(document.to_string().as_bytes()).unwrap();
+    let tree = json!({ "$ref": "#/components/schemas/Tree" });
+    let body = json!({ "required": true, "content": { "multipart/form-data": { "schema": {
+        "type": "object", "properties": { "tree": tree, "file": { "type": "string", "format": "binary" } } } } } });
+    let body: RequestBody = serde_json::from_value(body).unwrap();
+    let inputs = of(&document, &[], Some(&body), &Patterns::default(), 10_000).unwrap();
+    assert_eq!(
+        inputs.schema["properties"]["tree"],
+        json!({ "$ref": "#/$defs/Tree" })
+    );
+    assert_eq!(
+        inputs.schema["properties"]["file"]["contentEncoding"],
+        "base64"
+    );
+}
+
+#[test]
+fn a_name_that_clients_take_stays_with_its_parameter() {
+    let names = ["filter[]", "filter", "+filter", "名前"];
+    let parameters: Vec<Value> = names
+        .iter()
+        .map(|name| json!({ "name": name, "in": "query", "schema": {} }))
+        .collect();
+    let inputs = inputs(json!(parameters), Value::Null);
+    let listed: Vec<&str> = inputs
+        .parameters
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(
+        listed[..3],
+        ["filter_in_query", "filter", "filter_in_query_2"]
+    );
+    let wire: Vec<&str> = inputs
+        .parameters
+        .iter()
+        .map(|it| it.writer.name.as_str())
+        .collect();
+    assert_eq!(wire, names);
+}
