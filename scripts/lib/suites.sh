@@ -204,6 +204,7 @@ HTTP+SSE has no requests of 2026-07-28, and the SDK sends no InputRequiredResult
     odd_clients
     lists_of_callers
     openapi_requests
+    openapi_sample
     eras
 }
 

@@ -17,6 +17,7 @@ mod merge;
 mod metered;
 mod pages;
 mod pattern_text;
+mod prefixed;
 mod reports;
 mod resource_filter;
 mod resource_uri;

@@ -81,7 +81,8 @@ settings! {
     /// Settings of one pool.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PoolConfig {
-        /// Put before the names of the pool's tools and prompts.
+        /// Put before the names of the pool's tools and prompts. A tool's name that becomes longer than 64 characters by it is
+        /// shortened.
         pub prefix: String = String::new(),
         /// Which of its tools are offered, and how.
         pub tools: ToolRules = ToolRules::default(),

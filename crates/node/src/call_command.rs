@@ -1,6 +1,7 @@
 //! `shoal tools` and `shoal call`: a server's tools from the command line.
 
 mod listing;
+mod stats;
 mod task;
 
 use serde_json::{Map, Value, json};
@@ -30,6 +31,8 @@ pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure
     client.finish().await;
     let tools = tools?;
     let text = match command.output {
+        Output::Json if command.stats => json(&stats::as_json(&tools))?,
+        Output::Text if command.stats => stats::of(&tools),
         Output::Json => json(&json!({ "tools": tools }))?,
         Output::Text => listing::of(&tools),
     };

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::prefixed::prefixed;
 use super::{Catalog, Conflict, ItemKind, Pool};
 use crate::config::PoolSettings;
 
@@ -73,7 +74,10 @@ fn offered(pool: &Pool, settings: &PoolSettings) -> impl Iterator<Item = (ItemKi
     let named = move |shown: &str| format!("{}{shown}", config.prefix);
     let compiled = &pool.compiled;
     let tools = compiled.tools.iter();
-    let tools = tools.map(move |tool| (ItemKind::Tool, named(config.tools.shown(&tool.name))));
+    let tools = tools.map(move |tool| {
+        let shown = config.tools.shown(&tool.name);
+        (ItemKind::Tool, prefixed(&config.prefix, shown))
+    });
     let prompts = compiled.prompts.iter();
     let prompts = prompts.map(move |(own, _)| (ItemKind::Prompt, named(config.prompts.shown(own))));
     let resources = compiled.resources.iter();

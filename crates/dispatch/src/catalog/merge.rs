@@ -11,6 +11,7 @@ use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{RawJson, RawObject};
 
 use super::lists::{Item, List};
+use super::prefixed::prefixed;
 use super::{
     Catalog, Conflict, Degraded, ExtensionPool, ItemKind, Keepers, Lists, OfferedPrompt,
     OfferedTool, Pool, ResourceFilter, ResourceRules, Tool, facts,
@@ -126,7 +127,7 @@ impl Merge {
             });
         }
         for tool in &pool.compiled.tools {
-            let name = format!("{prefix}{}", config.tools.shown(&tool.name));
+            let name = prefixed(prefix, config.tools.shown(&tool.name));
             self.add_tool(pool, name, tool);
         }
         for (own, raw) in &pool.compiled.prompts {

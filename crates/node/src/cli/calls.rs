@@ -18,6 +18,9 @@ pub struct Tools {
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
+    /// Print how many tokens of a model's context each tool takes, roughly: four bytes are one token.
+    #[arg(long)]
+    pub stats: bool,
     /// How to print them.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,

@@ -41,7 +41,8 @@ settings! {
         /// server, it waits until its own deadline. A call is
         /// refused at once if, at the present pace, it would not get its place within three quarters of this time.
         pub queue_age: Period = Run::default().queue_age.into(),
-        /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.
+        /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash. If it makes the name of
+        /// a tool longer than 64 characters, which APIs of models refuse, Shoal shortens that name.
         pub prefix: String = String::new(),
         /// Which tools are offered, and how. They are named as their backend names them. Edges and session nodes go by these
         /// settings, and by those of prompts and resources.

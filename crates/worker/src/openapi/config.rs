@@ -64,8 +64,7 @@ settings! {
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
         /// Certificates for `https`, besides those of the system.
         pub tls: HttpTls = HttpTls::default(),
-        /// Whether tools say what their structured results look like (`outputSchema`). Clients refuse results that break
-        /// it: switch it off for a service that does not keep to its document.
+        /// Whether tools say what their structured results look like (`outputSchema`).
         pub output_schemas: bool = true,
         /// How long a connection may take to be made.
         pub connect_timeout: Period = Period::seconds(10),
@@ -81,8 +80,9 @@ settings! {
         pub document_bytes: usize = 128 * 1024 * 1024,
         /// Bytes of all tools together. Operations that would exceed them are left out.
         pub tools_bytes: usize = 256 * 1024 * 1024,
-        /// Bytes of a tool's schemas, each. An operation whose arguments need more is left out; a larger schema of its answers is.
-        pub schema_bytes: usize = 256 * 1024,
+        /// Bytes of a tool's schemas, each. A larger one is listed in less detail
+        /// ([OpenAPI](openapi.md#large-documents)).
+        pub schema_bytes: usize = 64 * 1024,
         /// Bytes of an answer.
         pub answer_bytes: usize = 4 * 1024 * 1024,
         /// The pause before the first new attempt to reach the service; it doubles with each failure in a row.

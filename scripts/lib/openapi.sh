@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# The documents of interop/openapi/corpus.
+
+# corpus_install: the SDKs that read the lists
+corpus_install() {
+    python_install python && npm_install "$INTEROP/typescript" && npm_install "$INTEROP/typescript-v1"
+}
+
+# corpus_command PREVIEW: sets COMMAND to the words that convert the documents with this program
+corpus_command() {
+    COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/openapi/corpus/corpus.py" --preview "$1" --home "$TOOLS/openapi-corpus")
+}
+
+# openapi_sample: a fixed sample of documents, each as tools that the SDKs' clients take
+openapi_sample() {
+    local name="interop: OpenAPI documents of vendors" target language
+    for language in node python; do
+        have "$language" || { skip "$name" "$(needs "$language")" && return 0; }
+    done
+    if ! once corpus_install; then
+        fail "$name" "the SDKs could not be installed"
+        return 0
+    fi
+    # For the whole workspace, so that what the unit tests have built is not built again with other features.
+    attempt "build: openapi_preview" 3600 cargo build --locked --workspace --example openapi_preview || {
+        fail "$name" "openapi_preview could not be built"
+        return 0
+    }
+    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    corpus_command "$target/debug/examples/openapi_preview"
+    check "$name" 600 "${COMMAND[@]}" --sample || true
+}
