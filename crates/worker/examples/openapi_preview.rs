@@ -109,6 +109,9 @@ fn check(tool: &Value, wrong: &mut Vec<Value>) {
             for key in illegal_keys(schema) {
                 wrong.push(json!({ "kind": "key", "tool": name, "what": key }));
             }
+            if let Some(why) = refused_by_models(schema) {
+                wrong.push(json!({ "kind": "model", "tool": name, "what": why }));
+            }
         }
         if let Err(error) = jsonschema::draft202012::meta::validate(schema) {
             let what = format!("{place}{}: {error}", error.instance_path());
@@ -129,6 +132,40 @@ fn is_legal(name: &str, others: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(fits)
 }
 
+/// What the APIs of Claude and OpenAI refuse in the schema of a tool's arguments, but for names of properties.
+fn refused_by_models(schema: &Value) -> Option<String> {
+    if schema["type"] != "object" {
+        return Some("the root is no object".to_owned());
+    }
+    let combined = ["allOf", "anyOf", "enum", "not", "oneOf"]
+        .iter()
+        .find(|of| schema.get(**of).is_some());
+    if let Some(of) = combined {
+        return Some(format!("{of} stands at the root"));
+    }
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                let is_list = members.get("type").is_some_and(|kind| kind == "array");
+                if is_list && !members.contains_key("items") {
+                    return Some("a list has no items".to_owned());
+                }
+                let values = members
+                    .iter()
+                    .filter(|(name, _)| !VALUES.contains(&name.as_str()));
+                open.extend(values.map(|(_, value)| value));
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Keywords whose values are no schemas.
+const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
+
 /// Names of properties that Claude's API refuses, at any depth.
 fn illegal_keys(schema: &Value) -> Vec<&str> {
     let mut found = Vec::new();
@@ -140,8 +177,7 @@ fn illegal_keys(schema: &Value) -> Vec<&str> {
                     if let ("properties", Value::Object(named)) = (keyword.as_str(), value) {
                         found.extend(named.keys().filter(|key| !is_legal(key, "_.-")));
                         open.extend(named.values());
-                    } else if !["enum", "const", "default", "examples"].contains(&keyword.as_str())
-                    {
+                    } else if !VALUES.contains(&keyword.as_str()) {
                         open.push(value);
                     }
                 }

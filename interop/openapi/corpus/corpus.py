@@ -132,6 +132,7 @@ def tell(reports: list[dict], refused: list[dict]) -> int:
     print(f"with an outputSchema             {sum(report['structured'] for report in started)}")
     print(f"illegal names of tools           {kinds['name']}")
     print(f"illegal names of arguments       {kinds['key']}")
+    print(f"schemas that models refuse       {kinds['model']}")
     print(f"schemas that do not compile      {kinds['meta'] + kinds['compile']} (jsonschema), {kinds['ajv']} (ajv)")
     print(f"lists refused by TypeScript      {kinds['typescript-v1'] + kinds['typescript']}")
     print(f"lists refused by Python          {kinds['python']}, schemas {kinds['python-schema']}")

@@ -201,6 +201,7 @@ impl InputsBuilder<'_> {
         let schema = self
             .schemas
             .described(schema, parameter.description.as_deref())?;
+        let schema = self.schemas.named(schema, &parameter.name)?;
         self.schemas.list(&name)?;
         self.properties.insert(name.clone(), schema);
         let required = parameter.required || parameter.location == ParameterLocation::Path;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::schema::{digest, free, legal};
+use super::schema::{digest, free, is_opaque, legal};
 
 /// Characters of a tool's name; several clients take no more.
 const LONGEST: usize = 64;
@@ -14,12 +14,12 @@ pub(super) struct UniqueNames(HashSet<String>);
 impl UniqueNames {
     /// The name of an operation's tool: its id, else its method and path.
     pub(super) fn tool(&mut self, id: Option<&str>, method: &str, path: &str) -> String {
-        let id = id.filter(|id| !plain(id).is_empty() && !has_other_letters(id));
+        let id = id.filter(|id| !plain(id).is_empty() && !is_opaque(id));
         let wanted = match id {
             Some(id) => plain(id),
             None => {
                 let wanted = format!("{method}_{path}");
-                match has_other_letters(path) {
+                match is_opaque(path) {
                     true => format!("{}_{}", plain(&wanted), digest(&wanted)),
                     false => plain(&wanted),
                 }
@@ -48,11 +48,6 @@ impl UniqueNames {
     pub(super) fn is_free(&self, name: &str) -> bool {
         !self.0.contains(name)
     }
-}
-
-/// Whether a name has letters that cannot be in the name of a tool: without them it would say something else, or nothing.
-fn has_other_letters(name: &str) -> bool {
-    name.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
 }
 
 /// A name of the characters that all clients take.

@@ -66,7 +66,7 @@ impl SuccessResponses {
         }
         Output {
             schema: None,
-            cut: Some("none of it"),
+            cut: Some("not at all"),
         }
     }
 

@@ -27,7 +27,9 @@ use super::document::Document;
 use super::text;
 
 pub(super) use self::detail::{Detail, INPUT, OUTPUT};
-pub(super) use self::names::{WIRE_NAME, aliases, digest, free, legal, without_wire_names};
+pub(super) use self::names::{
+    WIRE_NAME, aliases, digest, free, is_opaque, legal, without_wire_names,
+};
 pub(super) use self::pattern::Patterns;
 
 /// Schemas in one schema that are looked at. It bounds the time of a conversion, whatever of them is listed.
@@ -114,6 +116,19 @@ impl<'a> Schemas<'a> {
         let description = description.map(|description| json!(description));
         self.describe(description.as_ref(), &mut schema)?;
         Ok(Value::Object(schema))
+    }
+
+    /// A schema whose description begins with the service's own name, where only that says what it is.
+    pub(super) fn named(&mut self, mut schema: Value, name: &str) -> Result<Value, TooLarge> {
+        if is_opaque(name)
+            && let Value::Object(members) = &mut schema
+        {
+            self.spend(2 * name.len() + 20)?;
+            let about = members.get("description").and_then(Value::as_str);
+            let about = about.map_or_else(|| name.to_owned(), |about| format!("{name}: {about}"));
+            members.insert("description".into(), about.into());
+        }
+        Ok(schema)
     }
 
     /// Pays for a name beside the schemas.

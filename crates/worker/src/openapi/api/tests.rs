@@ -160,6 +160,48 @@ fn an_output_schema_promises_only_what_is_certain() {
 }
 
 #[test]
+fn a_large_output_schema_is_listed_in_less_detail_and_never_costs_the_tool() {
+    let mut config = OpenApiConfig::new("a.yaml");
+    config.schema_bytes = 3000;
+    let api = |members: usize| {
+        let about = "What it is, in words that take their room.".repeat(3);
+        let member = json!({ "type": "object", "properties": { "a": { "type": "string", "description": about } } });
+        let members: serde_json::Map<String, Value> = (0..members)
+            .map(|at| (format!("member_{at}"), member.clone()))
+            .collect();
+        let schema = json!({ "type": "object", "properties": members });
+        let content = json!({ "application/json": { "schema": schema } });
+        let responses = json!({ "200": { "content": content } });
+        compiled(
+            json!({ "/a": { "get": { "responses": responses } } }),
+            &config,
+        )
+        .unwrap()
+    };
+    for (members, is_listed, told) in [
+        (3, true, None),
+        (
+            30,
+            true,
+            Some("get_a: its outputSchema is listed down to 3 levels, without descriptions"),
+        ),
+        (
+            500,
+            false,
+            Some("get_a: its outputSchema is listed not at all"),
+        ),
+    ] {
+        let api = api(members);
+        let tool = &tools(&api)[0];
+        assert_eq!(tool.get("outputSchema").is_some(), is_listed);
+        assert_eq!(api.operations["get_a"].output.is_some(), is_listed);
+        assert!(tool["outputSchema"].to_string().len() <= config.schema_bytes);
+        assert_eq!(api.cut.first().map(String::as_str), told);
+        assert_eq!(api.detail, None);
+    }
+}
+
+#[test]
 fn headers_that_others_set_are_no_arguments() {
     let mut config = OpenApiConfig::new("a.yaml");
     config.headers.insert("X-One".into(), Secret::new("1"));

@@ -161,4 +161,8 @@ fn a_name_that_clients_take_stays_with_its_parameter() {
         .map(|it| it.writer.name.as_str())
         .collect();
     assert_eq!(wire, names);
+    assert_eq!(
+        inputs.schema["properties"][listed[3]]["description"],
+        "名前"
+    );
 }

@@ -103,7 +103,7 @@ impl Schemas<'_> {
                 Value::Array(list.collect::<Result<_, _>>()?)
             }
             Value::Object(named) if NAMED.contains(&keyword) => {
-                self.named(keyword, named, depth)?
+                self.schemas_by_name(keyword, named, depth)?
             }
             Value::String(written) if keyword == "pattern" => match self.pattern(written) {
                 Some(pattern) => Value::String(pattern),
@@ -122,7 +122,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    fn named(
+    fn schemas_by_name(
         &mut self,
         keyword: &str,
         schemas: &Map<String, Value>,
@@ -169,7 +169,8 @@ impl Schemas<'_> {
                 self.is_renamed = true;
                 property.insert(WIRE_NAME.into(), name.as_str().into());
             }
-            listed.insert(alias.clone(), Value::Object(property));
+            let property = self.named(Value::Object(property), name)?;
+            listed.insert(alias.clone(), property);
         }
         converted.insert("properties".into(), Value::Object(listed));
         let alias = |name: &str| match names.iter().position(|other| *other == name) {

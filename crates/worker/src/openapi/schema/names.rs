@@ -63,15 +63,19 @@ pub(in crate::openapi) fn legal(name: &str) -> String {
         rest = &rest[c.len_utf8()..];
     }
     let trimmed = plain.trim_matches(['_', '.', '-']);
-    let has_lost_letters = name.chars().any(|c| !c.is_ascii() && c.is_alphabetic());
     match trimmed {
-        _ if has_lost_letters => format!("{NAMELESS}_{}", digest(whole)),
+        _ if is_opaque(name) => format!("{NAMELESS}_{}", digest(whole)),
         "" => NAMELESS.to_owned(),
         trimmed if trimmed.len() > LONGEST => {
             format!("{}_{}", &trimmed[..LONGEST - DIGEST - 1], digest(whole))
         }
         trimmed => trimmed.to_owned(),
     }
+}
+
+/// Whether a name has letters that its legal name cannot have, so that only the name itself says what it is.
+pub(in crate::openapi) fn is_opaque(name: &str) -> bool {
+    name.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
 }
 
 /// Signs that tell names apart, in words.
