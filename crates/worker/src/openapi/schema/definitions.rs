@@ -47,8 +47,8 @@ impl<'a> Schemas<'a> {
             Some(name) => name.clone(),
             None => {
                 let name = self.free_name(&place);
-                self.names.insert(place.clone(), name.clone());
                 self.spend(name.len() + STUB)?;
+                self.names.insert(place.clone(), name.clone());
                 self.open.push_back(Open {
                     place,
                     name: name.clone(),

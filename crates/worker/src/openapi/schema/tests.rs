@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{INPUT, Patterns, SchemaDirection, Schemas, TooLarge};
+use super::{Detail, INPUT, Patterns, SchemaDirection, Schemas, TooLarge};
 use crate::openapi::document::Document;
 
 fn document(version: &str, schemas: Value) -> Document {
@@ -331,21 +331,36 @@ fn wide() -> Document {
     document("3.1.0", Value::Object(schemas))
 }
 
+/// The schema in as much detail as fits.
+fn in_detail(document: &Document, limit: usize) -> Option<(Value, bool, &'static Detail)> {
+    let patterns = Patterns::default();
+    INPUT.iter().find_map(|detail| {
+        let direction = SchemaDirection::Input;
+        let mut schemas = Schemas::new(document, direction, detail, &patterns, limit);
+        let mut converted = schemas.convert(&refer("All")).ok()?;
+        let (definitions, is_cut) = schemas.definitions().ok()?;
+        converted["$defs"] = Value::Object(definitions);
+        Some((converted, is_cut, detail))
+    })
+}
+
+#[test]
+fn a_schema_is_closed_wherever_its_room_ends() {
+    let document = wide();
+    for limit in (8_000..20_000).step_by(61) {
+        if let Some((schema, ..)) = in_detail(&document, limit) {
+            assert!(schema.to_string().len() <= limit);
+            jsonschema::draft202012::new(&schema).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_schema_that_is_too_large_is_told_in_less_detail() {
     let document = wide();
-    let patterns = Patterns::default();
     let mut before = usize::MAX;
     for (limit, whole) in [(100_000, true), (20_000, false), (12_000, false)] {
-        let step = INPUT.iter().find_map(|detail| {
-            let mut schemas =
-                Schemas::new(&document, SchemaDirection::Input, detail, &patterns, limit);
-            let mut converted = schemas.convert(&refer("All")).ok()?;
-            let (definitions, is_cut) = schemas.definitions().ok()?;
-            converted["$defs"] = Value::Object(definitions);
-            Some((converted, is_cut, detail))
-        });
-        let (schema, is_cut, detail) = step.unwrap();
+        let (schema, is_cut, detail) = in_detail(&document, limit).unwrap();
         let bytes = schema.to_string().len();
         assert!(bytes <= limit && bytes < before, "{bytes} of {limit}");
         before = bytes;
