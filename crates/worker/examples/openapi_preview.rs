@@ -77,6 +77,7 @@ fn report(document: &str, list: Option<&String>) -> std::io::Result<Value> {
         "tools": tools.len(),
         "structured": tools.iter().filter(|tool| tool.get("outputSchema").is_some()).count(),
         "left_out": reasons,
+        "cut": preview.cut.len(),
         "wrong": wrong,
         "bytes": listed.len(),
         "seconds": seconds,

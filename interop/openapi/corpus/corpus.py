@@ -130,6 +130,7 @@ def tell(reports: list[dict], refused: list[dict]) -> int:
     print(f"operations                       {operations}")
     print(f"tools                            {tools} ({tools / max(1, operations):.2%})")
     print(f"with an outputSchema             {sum(report['structured'] for report in started)}")
+    print(f"schemas in less detail           {sum(report['cut'] for report in started)}")
     print(f"illegal names of tools           {kinds['name']}")
     print(f"illegal names of arguments       {kinds['key']}")
     print(f"schemas that models refuse       {kinds['model']}")
