@@ -3,6 +3,11 @@
 //!     openapi_preview DOCUMENT [LIST]
 //!
 //! LIST is a file for the answer to `tools/list`. `scripts/openapi-corpus` runs this program over many documents.
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "this is a program"
+)]
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
