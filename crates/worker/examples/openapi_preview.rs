@@ -41,8 +41,8 @@ fn main() -> ExitCode {
 fn report(document: &str, list: Option<&String>) -> std::io::Result<Value> {
     let text = std::fs::read(document)?;
     let config = OpenApiConfig {
-        operations: usize::MAX,
         document_bytes: usize::MAX,
+        tools_bytes: usize::MAX,
         ..OpenApiConfig::new(document)
     };
     let began = Instant::now();

@@ -56,7 +56,6 @@ impl Document {
     ///
     /// # Errors
     /// What is wrong with it.
-    #[cfg(any(test, fuzzing))]
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         Self::of(Parts::new(
             read(text)?,
