@@ -41,6 +41,12 @@ OURS = {
         "tls": "set by the chart: use tls",
         "insecure": "set by the chart: it is true where tls.enabled is false",
     },
+    "redis": {
+        "user": "set by the chart: use redis.user",
+        "password": "set by the chart: use redis.passwordSecret",
+        "tls": "set by the chart: use redis.tls.secret",
+        "sentinel": "set by the chart: use redis.sentinel",
+    },
 }
 OUR_TABLES = {
     "pools": "set by the chart: use pools, beside config",

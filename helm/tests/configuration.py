@@ -4,7 +4,7 @@
     configuration.py BINARY
 
 Secrets are made up: values of the environment by name, files below /run/secrets in a directory of this check, which is put
-in their place.
+in their place. So are the files that stand beside the configuration in its ConfigMap.
 """
 import os
 import subprocess
@@ -27,8 +27,9 @@ FAKES = {
     "REDIS_PASSWORD": "secret",
     "API_KEY": "secret",
     "WEATHER_KEY": "secret",
-    "SHOAL_AUTH__TOKENS": '[{ name = "alice", sha256 = "' + "ab" * 32 + '" }]',
 }
+# What is in a Secret's file by that name; in any other a secret.
+FILES = {"tokens.toml": '[[tokens]]\nname = "alice"\nsha256 = "' + "ab" * 32 + '"\n'}
 
 
 def environment(container):
@@ -44,14 +45,19 @@ def environment(container):
     return found
 
 
-def files(spec, directory):
-    """Makes the files of the pod's Secrets below `directory`."""
+def files(spec, maps, directory):
+    """Makes the files of the pod's Secrets and ConfigMaps below `directory`."""
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     for mount in spec["containers"][0]["volumeMounts"]:
         for item in volumes[mount["name"]].get("secret", {}).get("items", []):
             path = Path(directory, mount["mountPath"].lstrip("/"), item["path"])
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("a-secret-of-sufficient-length")
+            path.write_text(FILES.get(item["path"], "a-secret-of-sufficient-length"))
+        of_map = volumes[mount["name"]].get("configMap", {}).get("name")
+        for name, text in maps.get(of_map, {"data": {}})["data"].items():
+            path = Path(directory, mount["mountPath"].lstrip("/"), name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
 
 
 def with_certificates(binary, text, name, objects, directory):
@@ -65,15 +71,17 @@ def with_certificates(binary, text, name, objects, directory):
     return text, bool(jobs)
 
 
-def check(binary, text, spec, objects):
+def check(binary, text, spec, objects, maps):
     """What the binary says against the file; None if nothing."""
     container = spec["containers"][0]
     with tempfile.TemporaryDirectory() as directory:
-        files(spec, directory)
+        files(spec, maps, directory)
         named = [volume["secret"]["secretName"] for volume in spec["volumes"] if volume["name"] == "tls"]
         text, made = with_certificates(binary, text, named[0] if named else "", objects, directory)
         path = Path(directory, "shoal.toml")
-        path.write_text(text.replace('"/run/secrets/', f'"{directory}/run/secrets/'))
+        for place in ("/run/secrets/", "/etc/shoal/"):
+            text = text.replace(f'"{place}', f'"{directory}{place}')
+        path.write_text(text)
         variables = {"PATH": os.environ["PATH"], **environment(container), "SHOAL_CONFIG": str(path)}
         done = subprocess.run([binary, "config", "check"], env=variables, capture_output=True, text=True, timeout=30)
     if made and "/tls.crt" in done.stderr:
@@ -107,7 +115,7 @@ def main():
                 continue
             title = f"{name}, {item['metadata']['name']}"
             text = maps[config[0]["configMap"]["name"]]["data"]["shoal.toml"]
-            trouble = check(binary, text, spec, objects)
+            trouble = check(binary, text, spec, objects, maps)
             report.say(title, [trouble] if trouble else [])
     report.end()
 

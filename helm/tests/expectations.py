@@ -1,5 +1,6 @@
 """What a set of values must come to: by the set's name, a function of the rendered objects that says what is wrong."""
 import json
+import tomllib
 
 
 class Rendered:
@@ -72,6 +73,35 @@ def opens(component, *expected, closed=()):
     return check
 
 
+def mounted(component, name):
+    """The Secret of a volume: its name, its keys, where they are and whether the pod gets changes."""
+    def find(rendered):
+        mounts = [one for one in rendered.container(component)["volumeMounts"] if one["name"] == name]
+        return [(one["secret"]["secretName"], sorted((item["key"], item["path"]) for item in one["secret"]["items"]),
+                 [(mount["mountPath"], "subPath" in mount) for mount in mounts]) for one in volume(rendered, component, name)]
+    return find
+
+
+def configuration(component, file="shoal.toml"):
+    """A file beside a component's processes, as a table."""
+    return lambda rendered: tomllib.loads(rendered.get("ConfigMap", f"shoal-{component}")["data"].get(file, ""))
+
+
+def setting(component, *path, file="shoal.toml"):
+    """One setting of a component; None where it is not set."""
+    def find(rendered):
+        table = configuration(component, file)(rendered)
+        for step in path:
+            table = (table or {}).get(step)
+        return table
+    return find
+
+
+def of_nodes(check):
+    """The same of edges and session nodes."""
+    return all_of(check("edge"), check("session"))
+
+
 def all_of(*checks):
     return lambda rendered: [text for check in checks for text in check(rendered)]
 
@@ -136,6 +166,55 @@ EXPECTED = {
     "Redis with TLS": all_of(opens("edge", address("10.0.0.9/32", 6380)), opens("worker-demo")),
     "Redis Sentinel in a namespace": opens("session", namespace("redis")),
     "Redis in a Secret": opens("edge", anywhere(6390)),
+    "Redis by a password's file": all_of(
+        of_nodes(lambda one: same(f"{one}: the password", mounted(one, "redis-password"), [("redis", [("password", "password")], [("/run/secrets/shoal/redis", False)])])),
+        of_nodes(lambda one: same(f"{one}: settings", setting(one, "redis"), {"user": "shoal", "password": {"file": "/run/secrets/shoal/redis/password"}})),
+        of_nodes(lambda one: same(f"{one}: variables", lambda it: "REDIS_PASSWORD" in it.variables(one), False)),
+        same("workers", lambda it: (volume(it, "worker-demo", "redis-password"), setting("worker-demo", "redis")(it)), ([], None)),
+        same("the test", lambda it: "redis" in json.dumps(it.get("Pod", "shoal-test")["spec"]), False),
+    ),
+    "Redis by a Secret and a password's file": of_nodes(lambda one: same(
+        f"{one}: the password", setting(one, "redis", "password"), {"file": "/run/secrets/shoal/redis/password"})),
+    "Redis with an authority": all_of(
+        of_nodes(lambda one: same(f"{one}: files", mounted(one, "tls-redis"), [("redis-tls", [("ca.crt", "ca.crt")], [("/run/tls-redis", False)])])),
+        of_nodes(lambda one: same(f"{one}: settings", setting(one, "redis"), {"tls": {"authority": "/run/tls-redis/ca.crt"}})),
+        same("workers", lambda it: volume(it, "worker-demo", "tls-redis"), []),
+    ),
+    "Redis by certificates": all_of(
+        of_nodes(lambda one: same(f"{one}: files", mounted(one, "tls-redis"), [
+            ("redis-tls", [("client.crt", "tls.crt"), ("client.key", "tls.key")], [("/run/tls-redis", False)])])),
+        of_nodes(lambda one: same(f"{one}: settings", setting(one, "redis", "tls"), {"certificate": "/run/tls-redis/tls.crt", "key": "/run/tls-redis/tls.key"})),
+    ),
+    "Redis Sentinel with files": all_of(
+        of_nodes(lambda one: same(f"{one}: settings", setting(one, "redis"), {
+            "user": "shoal", "password": {"file": "/run/secrets/shoal/redis/password"}, "tls": {"authority": "/run/tls-redis/ca.crt"},
+            "sentinel": {"user": "watcher", "password": {"file": "/run/secrets/shoal/redis-sentinel/password"}, "tls": True}})),
+        of_nodes(lambda one: same(f"{one}: the sentinels' password", mounted(one, "redis-sentinel-password"),
+                                  [("redis", [("sentinel", "password")], [("/run/secrets/shoal/redis-sentinel", False)])])),
+    ),
+    "tokens of a Secret": all_of(
+        same("the file", mounted("edge", "tokens"), [("tokens", [("list", "tokens.toml")], [("/run/secrets/shoal/tokens", False)])]),
+        same("settings", setting("edge", "auth"), {"allow_anonymous": False, "mode": "tokens", "tokens_file": "/run/secrets/shoal/tokens/tokens.toml"}),
+        same("variables", lambda it: [name for name in it.variables("edge") if "AUTH" in name], []),
+        *(same(f"{one} without tokens", lambda it, one=one: (volume(it, one, "tokens"), setting(one, "auth")(it)), ([], None)) for one in ("session", "worker-demo")),
+    ),
+    "tokens and rules": all_of(
+        same("the edges' files", lambda it: sorted(it.get("ConfigMap", "shoal-edge")["data"]), ["policy.toml", "shoal.toml", "tokens.toml"]),
+        same("the session nodes' files", lambda it: sorted(it.get("ConfigMap", "shoal-session")["data"]), ["policy.toml", "shoal.toml"]),
+        same("the workers' files", lambda it: sorted(it.get("ConfigMap", "shoal-worker-demo")["data"]), ["shoal.toml"]),
+        of_nodes(lambda one: same(f"{one}: rules", setting(one, "rules", file="policy.toml"), [{"name": "all", "effect": "allow", "tools": ["echo"]}])),
+        of_nodes(lambda one: same(f"{one}: policy", setting(one, "policy"), {"file": "/etc/shoal/policy.toml", "reread": "1s"})),
+        of_nodes(lambda one: same(f"{one}: watches", setting(one, "reload"), {"watch": True})),
+        same("tokens", setting("edge", "tokens", file="tokens.toml"), [{"name": "alice", "sha256": "ab" * 32}]),
+        same("auth", setting("edge", "auth"), {"allow_anonymous": False, "mode": "tokens", "tokens_file": "/etc/shoal/tokens.toml"}),
+        same("quotas of session nodes", setting("session", "quotas"), None),
+        *(same(f"{table} of workers", setting("worker-demo", table), None) for table in ("policy", "quotas", "session", "reload", "auth")),
+    ),
+    "tokens and rules in files of one's own": all_of(
+        of_nodes(lambda one: same(f"{one}: policy", lambda it: sorted(setting(one, "policy")(it)), ["file", "rules"])),
+        of_nodes(lambda one: same(f"{one}: files", lambda it: sorted(it.get("ConfigMap", f"shoal-{one}")["data"]), ["shoal.toml"])),
+        of_nodes(lambda one: same(f"{one}: does not watch", setting(one, "reload"), {"watch": False})),
+    ),
     "Redis at its peers": opens("edge", address("10.9.0.0/16", 6390)),
     "DNS elsewhere": opens("edge", address("10.96.0.10/32", 1053)),
     "no network policy": same("policies", lambda it: it.kinds("NetworkPolicy"), []),

@@ -4,6 +4,8 @@ from chart import Report, helm
 
 GOOD = ["image.repository=shoal", "redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools.demo.backend=demo"]
 
+EXTERNAL = ["redis.bundled.enabled=false"]
+
 # What is set, and parts of the message.
 BAD = [
     (["pools.web.backend.http.uri=https://example.com"], ["pools", "web", "http", "uri"]),
@@ -67,6 +69,24 @@ BAD = [
     (["pools.web.backend.http.url=https://a", "pools.web.backend.openapi.document=https://a"], ["one backend, not 2"]),
     (["config.outbound.proxy_from_environment=true"], ["HTTPS_PROXY", "networkPolicy.nodesEgress"]),
     (["redis.bundled.enabled=false", "redis.urlSecret.name=a"], ["networkPolicy.redis.ports"]),
+    (["config.redis.user=a"], ["set by the chart: use redis.user"]),
+    (["config.redis.password.file=/a"], ["set by the chart: use redis.passwordSecret"]),
+    (["config.redis.tls.authority=/a"], ["set by the chart: use redis.tls.secret"]),
+    (["edge.config.redis.sentinel.tls=true"], ["set by the chart: use redis.sentinel"]),
+    (["redis.passwordSecret.name=a"], ["bundled Redis", "redis.bundled.enabled=false"]),
+    (["redis.sentinel.tls=false"], ["bundled Redis", "redis.bundled.enabled=false"]),
+    ([*EXTERNAL, "redis.url=redis://me@redis", "redis.user=you", "redis.passwordSecret.name=a"], ["\"me\"", "redis.user \"you\"", "leave redis.user out"]),
+    ([*EXTERNAL, "redis.url=redis://:$(REDIS_PASSWORD)@redis", "redis.user=you", "redis.passwordSecret.name=a"], ["take :$(REDIS_PASSWORD)@ out of redis.url"]),
+    ([*EXTERNAL, "redis.url=redis://redis", "redis.user=you"], ["redis.passwordSecret.name"]),
+    ([*EXTERNAL, "redis.url=redis://redis", "redis.tls.secret.name=a"], ["begin it with rediss://"]),
+    ([*EXTERNAL, "redis.url=redis+cluster://redis", "redis.tls.secret.name=a"], ["begin it with rediss+cluster://"]),
+    ([*EXTERNAL, "redis.url=rediss://redis", "redis.tls.secret.name=a", "redis.tls.secret.authorityKey="], ["redis.tls.secret.authorityKey", "certificateKey and keyKey"]),
+    ([*EXTERNAL, "redis.url=rediss://redis", "redis.tls.secret.name=a", "redis.tls.secret.certificateKey=b"], ["set redis.tls.secret.keyKey"]),
+    ([*EXTERNAL, "redis.url=rediss://redis", "redis.tls.secret.name=a", "redis.tls.secret.keyKey=b"], ["set redis.tls.secret.certificateKey"]),
+    ([*EXTERNAL, "redis.url=rediss://redis", "redis.tls.secret.certificateKey=b"], ["redis.tls.secret.name"]),
+    ([*EXTERNAL, "redis.url=redis://redis", "redis.sentinel.passwordSecret.name=a"], ["redis+sentinel://HOST:26379/MASTER"]),
+    ([*EXTERNAL, "redis.url=redis+sentinel://redis/main", "redis.sentinel.user=a"], ["redis.sentinel.passwordSecret.name"]),
+    (["auth.tokensSecret.name=a", "config.auth.tokens_file=/b"], ["given twice", "config.auth.tokens_file"]),
     (["tls.job.enabled=false"], ["tls.secret.name", "tls.certManager.enabled=true", "tls.enabled=false"]),
     (["defaults.podLabels.app\\.kubernetes\\.io/name=mine"], ["app.kubernetes.io/name", "podLabels", "selectors"]),
     (["extraLabels.app\\.kubernetes\\.io/instance=mine"], ["app.kubernetes.io/instance", "extraLabels"]),

@@ -60,6 +60,35 @@ SETS = {
     "Redis in a Secret": {
         "redis": {**EXTERNAL_REDIS, "urlSecret": {"name": "redis"}}, "networkPolicy": {"redis": {"ports": [6390]}},
     },
+    "Redis by a password's file": {"redis": {**EXTERNAL_REDIS, "url": "redis://10.0.0.9", "user": "shoal", "passwordSecret": {"name": "redis"}}},
+    "Redis by a Secret and a password's file": {
+        "redis": {**EXTERNAL_REDIS, "urlSecret": {"name": "redis"}, "passwordSecret": {"name": "redis"}},
+        "networkPolicy": {"redis": {"ports": [6390]}},
+    },
+    "Redis with an authority": {"redis": {**EXTERNAL_REDIS, "url": "rediss+cluster://10.0.0.9:6380", "tls": {"secret": {"name": "redis-tls"}}}},
+    "Redis by certificates": {"redis": {
+        **EXTERNAL_REDIS, "url": "rediss://10.0.0.9",
+        "tls": {"secret": {"name": "redis-tls", "authorityKey": "", "certificateKey": "client.crt", "keyKey": "client.key"}},
+    }},
+    "Redis Sentinel with files": {"redis": {
+        **EXTERNAL_REDIS, "url": "redis+sentinel://a.redis.svc,b.redis.svc/main", "user": "shoal", "passwordSecret": {"name": "redis", "key": "main"},
+        "tls": {"secret": {"name": "redis-tls"}},
+        "sentinel": {"user": "watcher", "passwordSecret": {"name": "redis", "key": "sentinel"}, "tls": True},
+    }},
+    "tokens of a Secret": {"auth": {"tokensSecret": {"name": "tokens", "key": "list"}}, "config": {"auth": {"allow_anonymous": False}}},
+    "tokens and rules": {"config": {
+        "auth": {"allow_anonymous": False, "mode": "tokens", "tokens": [{"name": "alice", "sha256": "ab" * 32}]},
+        "policy": {"reread": "1s", "rules": [{"name": "all", "effect": "allow", "tools": ["echo"]}]},
+        "quotas": [{"name": "calls", "per": "principal", "rate": "10/s"}],
+        "session": {"idle": "5m"},
+    }},
+    "tokens and rules in files of one's own": {
+        "config": {
+            "auth": {"allow_anonymous": False, "mode": "tokens", "tokens": [{"name": "alice", "sha256": "ab" * 32}], "tokens_file": "/run/mine/tokens.toml"},
+            "policy": {"file": "/run/mine/rules.toml", "rules": [{"name": "all", "effect": "allow", "tools": ["echo"]}]},
+            "reload": {"watch": False},
+        },
+    },
     "Redis at its peers": {
         "redis": {**EXTERNAL_REDIS, "url": "redis://redis.example.com:6390"},
         "networkPolicy": {"redis": {"to": [{"ipBlock": {"cidr": "10.9.0.0/16"}}]}},

@@ -14,9 +14,7 @@
 {{- if gt (len $stores) 1 -}}
 {{- fail (printf "there is one Redis, but %s are set: leave one" (join " and " $stores)) -}}
 {{- end -}}
-{{- if and (contains "$(REDIS_PASSWORD)" $v.redis.url) (not $v.redis.passwordSecret.name) -}}
-{{- fail "redis.url contains $(REDIS_PASSWORD): name its Secret in redis.passwordSecret.name" -}}
-{{- end -}}
+{{- include "shoal.redisChecks" . -}}
 {{- $auth := mergeOverwrite (deepCopy ($v.config.auth | default dict)) (deepCopy (($v.edge.config | default dict).auth | default dict)) -}}
 {{- if not (or $v.auth.tokensSecret.name (has ($auth.mode | default "none") (list "tokens" "oauth")) $auth.allow_anonymous) -}}
 {{- fail "nobody is said to be allowed to call: name a Secret with bearer tokens in auth.tokensSecret.name, set config.auth.mode=oauth with its issuers, or let everybody who reaches the edges call every tool with config.auth.allow_anonymous=true" -}}
@@ -28,8 +26,8 @@
 {{- if and (eq ($auth.mode | default "none") "tokens") (not (or $auth.tokens $auth.tokens_file $v.auth.tokensSecret.name)) -}}
 {{- fail "config.auth.mode is \"tokens\": name a Secret with them in auth.tokensSecret.name, or set config.auth.tokens or config.auth.tokens_file" -}}
 {{- end -}}
-{{- if and $auth.tokens $v.auth.tokensSecret.name -}}
-{{- fail "bearer tokens are given twice: in config.auth.tokens and by auth.tokensSecret.name; leave one" -}}
+{{- if and (or $auth.tokens $auth.tokens_file) $v.auth.tokensSecret.name -}}
+{{- fail (printf "bearer tokens are given twice: in config.auth.%s and by auth.tokensSecret.name; leave one" (ternary "tokens" "tokens_file" (not (empty $auth.tokens)))) -}}
 {{- end -}}
 {{- if and (eq ($auth.mode | default "tokens") "none") $v.auth.tokensSecret.name -}}
 {{- fail "auth.tokensSecret.name is set, and config.auth.mode is \"none\": leave one" -}}

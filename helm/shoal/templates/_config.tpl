@@ -1,8 +1,11 @@
-{{/* The configuration file of one component, as TOML: of (dict "root" $ "name" <name> "component" <component>). */}}
+{{/*
+The configuration file of one component, as TOML: of (dict "root" $ "name" <name> "component" <component>). With "restart" true
+only what running processes do not take: the pods are replaced when that changes.
+*/}}
 {{- define "shoal.config" -}}
 {{- $values := .root.Values -}}
 {{- $role := .component.role -}}
-{{- $config := mergeOverwrite (deepCopy $values.config) (deepCopy .component.config) -}}
+{{- $config := include "shoal.configOfRole" . | fromYaml -}}
 {{- $node := dict "roles" (list $role) -}}
 {{- $server := dict "admin" (printf "%s:8081" $values.bindAddress) -}}
 {{- $cluster := dict -}}
@@ -35,6 +38,9 @@
 {{- if $values.adminToken.secret.name -}}
 {{- $_ := set $server "admin_token" (dict "file" "/run/secrets/shoal/admin-token/token") -}}
 {{- end -}}
+{{- with include "shoal.redisSettings" .root | fromYaml -}}
+{{- $_ := set $config "redis" (merge . ($config.redis | default dict)) -}}
+{{- end -}}
 {{- end -}}
 {{- if $values.adminTls.secret.name -}}
 {{- $_ := set $server "admin_tls" (dict "certificate" "/run/tls-admin/tls.crt" "key" "/run/tls-admin/tls.key") -}}
@@ -48,12 +54,6 @@
 {{- $names := list $service $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) -}}
 {{- $_ := set $server "allowed_hosts" (concat . $names | uniq) -}}
 {{- end -}}
-{{- if $values.auth.tokensSecret.name -}}
-{{- /* The tokens themselves come as SHOAL_AUTH__TOKENS. */ -}}
-{{- $_ := set $config "auth" (mergeOverwrite (dict "mode" "tokens") ($config.auth | default dict)) -}}
-{{- end -}}
-{{- else -}}
-{{- $config = omit $config "auth" -}}
 {{- end -}}
 {{- if $values.tls.enabled -}}
 {{- $_ := set $cluster "tls" (dict
@@ -67,8 +67,12 @@
 {{- $_ := set $cluster "insecure" true -}}
 {{- end -}}
 {{- $ours := dict "node" $node "server" $server "cluster" $cluster "pools" $pools -}}
+{{- $all := mergeOverwrite $config $ours -}}
+{{- if and .restart ($all.reload | default dict).watch -}}
+{{- $all = include "shoal.takenAtStart" (dict "config" $all "component" .component) | fromYaml -}}
+{{- end -}}
 # {{ .name }}: what the chart renders from config{{ if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
-{{- include "shoal.toml" (dict "path" "" "table" (mergeOverwrite $config $ours)) }}
+{{- include "shoal.toml" (dict "path" "" "table" $all) }}
 {{ end -}}
 
 {{/*

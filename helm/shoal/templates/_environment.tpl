@@ -22,7 +22,7 @@
 - name: SHOAL_CLUSTER__ADVERTISE
   value: {{ ternary "[$(POD_IP)]:7000" "$(POD_IP):7000" (hasPrefix "[" $values.bindAddress) | quote }}
 {{- with $values.redis.passwordSecret }}
-{{- if .name }}
+{{- if include "shoal.redisPasswordInUrl" $.root }}
 - name: REDIS_PASSWORD
   valueFrom:
     secretKeyRef: {name: {{ .name | quote }}, key: {{ .key | quote }}}
@@ -37,11 +37,6 @@
   {{- else }}
   value: {{ $values.redis.url | quote }}
   {{- end }}
-{{- end }}
-{{- if and (eq .component.role "edge") $values.auth.tokensSecret.name }}
-- name: SHOAL_AUTH__TOKENS
-  valueFrom:
-    secretKeyRef: {name: {{ $values.auth.tokensSecret.name | quote }}, key: {{ $values.auth.tokensSecret.key | quote }}}
 {{- end }}
 {{- if eq .component.role "worker" }}
 # For the tools: the only directory of theirs that can be written.

@@ -24,6 +24,12 @@
 {{- if .values.adminToken.secret.name }}
 - {name: admin-token, mountPath: /run/secrets/shoal/admin-token, readOnly: true}
 {{- end }}
+{{- range $name, $files := include "shoal.redisFiles" .root | fromYaml }}
+- {name: {{ $name }}, mountPath: {{ $files.path }}, readOnly: true}
+{{- end }}
+{{- end }}
+{{- if and (eq .c.role "edge") .values.auth.tokensSecret.name }}
+- {name: tokens, mountPath: /run/secrets/shoal/tokens, readOnly: true}
 {{- end }}
 {{- if .values.tls.enabled }}
 - {name: tls, mountPath: /run/tls, readOnly: true}
@@ -79,6 +85,24 @@
     items:
       - {key: {{ .key | quote }}, path: token}
 {{- end }}
+{{- end }}
+{{- range $name, $files := include "shoal.redisFiles" .root | fromYaml }}
+- name: {{ $name }}
+  secret:
+    secretName: {{ $files.secret | quote }}
+    items:
+      {{- range $files.items }}
+      - {key: {{ .key | quote }}, path: {{ .path }}}
+      {{- end }}
+{{- end }}
+{{- end }}
+{{- with $values.auth.tokensSecret }}
+{{- if and (eq $.c.role "edge") .name }}
+- name: tokens
+  secret:
+    secretName: {{ .name | quote }}
+    items:
+      - {key: {{ .key | quote }}, path: tokens.toml}
 {{- end }}
 {{- end }}
 {{- if $values.tls.enabled }}
