@@ -23,7 +23,7 @@ BUILT_IN = "stands for a server that is built in"
 FAKES = {
     "SHOAL_NODE__NAME": "shoal-0",
     "POD_IP": "10.0.0.7",
-    "SHOAL_NODE__STORE": "redis://user:secret@redis:6379",
+    "SHOAL_NODE__STORE": "redis://redis:6379",
     "REDIS_PASSWORD": "secret",
     "API_KEY": "secret",
     "WEATHER_KEY": "secret",

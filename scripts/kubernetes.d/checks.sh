@@ -29,7 +29,7 @@ YAML
 run_checks() {
     local check
     check_install || return 0
-    for check in helm_test server_side_apply upgrade same_authority lost budgets autoscaling rollback rollouts uninstall; do
+    for check in helm_test server_side_apply pools upgrade same_authority lost budgets autoscaling rollback rollouts uninstall; do
         # What fails counts itself, and the next one is tried all the same.
         "check_$check" || true
     done

@@ -55,6 +55,8 @@ oomScoreAdj: 0
 podLogsDir: $LOGS/pods-$1
 resolvConf: $WORK/resolv.conf
 serializeImagePulls: false
+# How often a pod's ConfigMaps and Secrets are looked at; a minute by default.
+syncFrequency: 10s
 volumePluginDir: $WORK/$1/plugins
 YAML
 }

@@ -67,7 +67,7 @@ suite_helm() {
         chart_check "helm: objects of Kubernetes $release" validate.py "$release"
     done
     chart_check "helm: what platforms set" platforms.py
-    chart_check "helm: which pods a change replaces" changes.py
+    chart_check "helm: whose pods a change replaces" changes.py
     chart_check "helm: pods are restricted" restricted.py
     chart_check "helm: who reaches whom" network.py
     chart_check "helm: times until pods are killed" times.py
