@@ -61,6 +61,11 @@ suite_helm() {
     chart_check "helm: configurations pass the binary" configuration.py "$SHOAL"
     chart_check "helm: chart and binary refuse the same" same.py "$SHOAL"
     chart_check "helm: processes join by the certificates of the chart" certificates.py "$SHOAL"
+    if have redis; then
+        chart_check "helm: an edge takes an upgrade while it runs" reloads.py "$SHOAL"
+    else
+        skip "helm: an edge takes an upgrade while it runs" "$(needs redis)"
+    fi
     with_helm 3 "$HELM3"
     local release
     for release in $KUBERNETES_RELEASES; do
