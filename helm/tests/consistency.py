@@ -62,6 +62,12 @@ def main():
     gone = [name for name in re.findall(r'"(\w+)"', left_out) if f'"{name}": {{' not in settings]
     report.say("settings of workers alone exist", gone)
 
+    # Nor what a role does not read.
+    left_out = re.findall(r'omit \$config[^\n]*(?:\n[^{\n]*"[^\n]*)?', (CHART / "templates" / "_reload.tpl").read_text())
+    names = {name for text in left_out for name in re.findall(r'"(\w+)"', text)}
+    gone = [name for name in sorted(names) if f'"{name}": {{' not in settings]
+    report.say(f"tables and settings of some roles exist ({len(names)})", gone if names else ["none is found"])
+
     # What makes other bytes of the same values. The two places that ask the cluster are ADR 64's.
     sources = {path.name: path.read_text() for path in (CHART / "templates").rglob("*") if path.is_file()}
     unsteady = re.compile(r"\.APIVersions|\bgen[A-Z]\w+|\brand[A-Z]\w+|\buuidv4\b|\bnow\b\s*\||\bhtpasswd\b|\bderivePassword\b")
