@@ -34,8 +34,7 @@ const OUTPUTS: usize = 1024 * 1024;
 const LEAST_OUTPUT: usize = 2048;
 /// How long the operations of a document may take to become tools.
 const CONVERSION: Duration = Duration::from_secs(60);
-const TOO_LONG: &str =
-    "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
+const TOO_LONG: &str = "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
 /// Operations that a message names.
 const NAMED: usize = 5;
 /// Characters of why an operation is left out.

@@ -29,7 +29,13 @@ impl DocumentPreview {
         let document = Document::parse(text)?;
         let source = DocumentSource::of(&config.document)?;
         let base = Url::parse("https://service.invalid/").map_err(|error| error.to_string())?;
-        let api = Api::compile(&document, config, &ToolChoice::default(), &source, Some(&base))?;
+        let api = Api::compile(
+            &document,
+            config,
+            &ToolChoice::default(),
+            &source,
+            Some(&base),
+        )?;
         Ok(Self {
             tools: api.catalog.tools,
             left_out: api.catalog.left_out,
