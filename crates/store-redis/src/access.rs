@@ -152,6 +152,5 @@ fn read_certificates(path: &Path) -> Result<Vec<u8>, String> {
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let read = read_file(path, LONGEST);
-    read.map(Into::into)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    read.map_err(|error| format!("cannot read {}: {error}", path.display()))
 }

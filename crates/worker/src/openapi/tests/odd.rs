@@ -6,12 +6,13 @@ use tokio::process::Child;
 
 use super::harness::{Client, TestBackend, served};
 use super::service::result;
-use crate::{OpenApiBackend, OpenApiConfig};
+use crate::{OpenApiBackend, OpenApiConfig, ToolChoice};
 
 async fn started() -> (Child, TestBackend) {
     let (child, url) = served("odd_service.py", &[]).await;
     let config = OpenApiConfig::new(format!("{url}/openapi.json"));
-    let backend = OpenApiBackend::start(config, None, &Outbound::default()).unwrap();
+    let backend =
+        OpenApiBackend::start(config, ToolChoice::default(), None, &Outbound::default()).unwrap();
     (child, TestBackend::of(backend).await)
 }
 
