@@ -44,6 +44,12 @@ class Typed:
         if self.process == 0:
             os.execvp("bash", ["bash", "-c", command])
 
+    def read_until(self, seconds: float) -> None:
+        """Takes in what comes until this time; the command must not have ended by then."""
+        while self.now() < seconds:
+            if not self.read(0.1):
+                raise SystemExit(f"record.py: the call ended too early: {self.pane.rows[-1][-1].line.text}")
+
     def now(self) -> float:
         return time.monotonic() - self.began
 
@@ -118,12 +124,10 @@ def record(shoal: str) -> tuple[list[Pane], float]:
 
         began = time.monotonic() - 1
         call = Typed(CALL, client, began)
-        while call.now() < 3:
-            call.read(0.1)
+        call.read_until(3)
         shown = run(STATUS, operator, began)
         owner = next(name for name in nodes if owner_of_the_session(shown).startswith(name))
-        while call.now() < 4.5:
-            call.read(0.1)
+        call.read_until(4.5)
         operator.show(Line(f"$ kill -9 {nodes[owner].pid}    # {owner}", "typed"), call.now())
         nodes[owner].send_signal(signal.SIGKILL)
         looked = False
@@ -161,10 +165,11 @@ def main() -> None:
         alone()
     output = options.output.absolute()
     shoal = options.shoal.absolute()
-    os.environ["PATH"] = f"{shoal.parent}:{os.environ['PATH']}"
     os.environ["TERM"] = "xterm"
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
+        os.symlink(shoal, "shoal")
+        os.environ["PATH"] = f"{directory}:{os.environ['PATH']}"
         panes, seconds = record(str(shoal))
         os.chdir("/")
     output.write_text(draw(panes, seconds))
