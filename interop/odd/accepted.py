@@ -24,8 +24,8 @@ ACCEPTED: dict[str, Accepted] = {
     **{
         name: accepted("get", BY_LISTS)
         for name in (
-            "codes-of-legacy error-code-text error-text error-without-id error-without-message prompts-array prompts-error prompts-member-missing "
-            "prompts-not-allowed prompts-null status-of-errors unknown-is-page"
+            "codes-of-legacy error-code-text error-text error-without-id error-without-message prompts-array prompts-error prompts-error-at-first "
+            "prompts-member-missing prompts-not-allowed prompts-null status-of-errors unknown-is-page"
         ).split()
     },
     "asks-with-state-object": accepted("call", "a `requestState` is a text by the specification, and Shoal seals it as one"),

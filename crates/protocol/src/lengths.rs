@@ -46,8 +46,8 @@ const PARAMS: &[Member] = &[
     member("requestId", "params.requestId", LEAST),
     member(PROGRESS_TOKEN, "params.progressToken", LEAST),
     member("protocolVersion", "params.protocolVersion", LEAST),
-    member("clientInfo", "params.clientInfo", 4 << 10),
-    member("capabilities", "params.capabilities", 16 << 10),
+    member("clientInfo", "params.clientInfo", 64 << 10),
+    member("capabilities", "params.capabilities", 64 << 10),
     member("notifications", "params.notifications", 64 << 10),
     member("taskId", "params.taskId", LEAST),
 ];
@@ -60,11 +60,11 @@ const REF: &[Member] = &[
 const META: &[Member] = &[
     member(PROGRESS_TOKEN, "params._meta.progressToken", LEAST),
     member(PROTOCOL_VERSION, "params._meta protocolVersion", LEAST),
-    member(CLIENT_INFO, "params._meta clientInfo", 4 << 10),
+    member(CLIENT_INFO, "params._meta clientInfo", 64 << 10),
     member(
         CLIENT_CAPABILITIES,
         "params._meta clientCapabilities",
-        16 << 10,
+        64 << 10,
     ),
     member(LOG_LEVEL, "params._meta logLevel", LEAST),
     member("traceparent", "params._meta.traceparent", LEAST),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_protocol::{
-    Body, Ends, Era, Message, Method, Notification, Request, RequestMeta, Revision, RpcError,
-    Spotted, code, error_response, error_response_without_id,
+    Body, Ends, Era, Message, Method, Notification, RawJson, Request, RequestMeta, Revision,
+    RpcError, Spotted, code, error_response, error_response_without_id, response,
 };
 
 use super::console::Outbox;
@@ -34,8 +34,12 @@ impl Bridge {
         }
     }
 
-    /// Takes a line of the client.
+    /// Takes a line of the client. Bytes that are no UTF-8 become U+FFFD, as common servers over stdio read them.
     pub(super) async fn take(&self, line: Bytes) {
+        let line = match str::from_utf8(&line) {
+            Ok(_) => line,
+            Err(_) => String::from_utf8_lossy(&line).into_owned().into(),
+        };
         let body = match Body::parse(&line, self.nesting) {
             Ok(body) => body,
             Err(invalid) => {
@@ -50,6 +54,10 @@ impl Bridge {
             Body::Single(Message::Request(request)) => {
                 if self.is_modern(&request) {
                     self.modern.request(request, line).await;
+                } else if request.method == Method::Ping && !self.legacy.is_open() {
+                    // The one request that may come before `initialize` (2025-11-25, lifecycle).
+                    let pong = response(&request.id, &RawJson::from_static("{}"));
+                    self.wire.deliver(pong).await;
                 } else {
                     self.legacy.request(&request, line).await;
                 }

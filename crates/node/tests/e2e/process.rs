@@ -226,16 +226,14 @@ impl Bridge {
     }
 
     /// Writes a line.
-    pub(crate) async fn write(&mut self, line: &str) {
+    pub(crate) async fn write(&mut self, line: impl AsRef<[u8]>) {
         let input = self.input.as_mut().unwrap();
-        input
-            .write_all(format!("{line}\n").as_bytes())
-            .await
-            .unwrap();
+        input.write_all(line.as_ref()).await.unwrap();
+        input.write_all(b"\n").await.unwrap();
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
-        self.write(&message.to_string()).await;
+        self.write(message.to_string()).await;
     }
 
     /// The next message; `None` at the end of the output.

@@ -155,6 +155,25 @@ async fn what_is_no_message_is_answered_and_does_no_harm() {
 }
 
 #[tokio::test]
+async fn a_ping_is_answered_before_there_is_a_session() {
+    let mut bridge = Bridge::start(&["--demo"]);
+    bridge.send(request(1, "ping", json!({}))).await;
+    assert_eq!(bridge.response(1).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_replaced_and_the_request_is_answered() {
+    let mut bridge = Bridge::start(&["--demo"]);
+    let call = modern_call(1, "echo", json!({ "text": "caf?" })).to_string();
+    let call: Vec<u8> = call
+        .bytes()
+        .map(|byte| if byte == b'?' { 0xe9 } else { byte })
+        .collect();
+    bridge.write(call).await;
+    assert_eq!(text(&bridge.response(1).await), "caf\u{fffd}");
+}
+
+#[tokio::test]
 async fn versions_that_are_not_spoken_are_refused_with_those_that_are() {
     let mut bridge = Bridge::start(&["--demo"]);
     let mut discover = modern(1, "server/discover", json!({}));
