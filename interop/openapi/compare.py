@@ -117,11 +117,23 @@ def differences(request: Request | None, wanted: Expected) -> list[str]:
 def shaped(tool: dict, operation: Operation, given: dict, body: object) -> dict:
     """Arguments as a tool names them."""
     made = {name: value for (_, name), value in given.items()}
-    if body is None:
-        return made
     properties = tool["inputSchema"].get("properties", {})
-    is_spread = isinstance(body, dict) and not ("body" in properties and "body" not in body)
-    return made | body if is_spread else made | {"body": body}
+    if body is not None:
+        is_spread = isinstance(body, dict) and not ("body" in properties and "body" not in body)
+        made |= body if is_spread else {"body": body}
+    return {listed(properties, name): value for name, value in made.items()}
+
+
+def listed(properties: dict, name: str) -> str:
+    """The name under which a tool lists what the document names so: some characters give way to others."""
+    if name in properties:
+        return name
+    alike = [other for other in properties if letters(other) == letters(name)]
+    return alike[0] if len(alike) == 1 else name
+
+
+def letters(name: str) -> str:
+    return re.sub("[^A-Za-z0-9]", "", name)
 
 
 class FastMcp:
