@@ -1,6 +1,6 @@
 //! Carrying one call over a connection, from its queue to its outcome.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -88,6 +88,7 @@ pub(crate) async fn carry(
         wants_log: call.log != LogFilter::Off,
         session: call.caller.session.clone(),
         repeatable: Cell::new(call.durability == Durability::Repeatable),
+        elicitations: RefCell::default(),
     };
     let mut handle = match link.register(Some(pending)) {
         Ok(handle) => handle,

@@ -1,6 +1,6 @@
 //! The requests that one server has not answered, and which of them a message belongs to.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,6 +15,10 @@ use super::outgoing::WriteState;
 const MAX_OWED: usize = 64;
 /// Questions that may wait for a session's next call.
 const MAX_HELD: usize = 8;
+/// URL elicitations of one call that are remembered until it ends.
+const MAX_ELICITATIONS: usize = 16;
+/// The longest id of an elicitation that is remembered.
+const LONGEST_ELICITATION: usize = 1024;
 
 /// Requests in flight to one server, by id, oldest first.
 #[derive(Default)]
@@ -55,6 +59,8 @@ pub(crate) struct PendingCall {
     pub(crate) session: Option<SessionId>,
     /// Whether it may be run again: it is safe to repeat, and its client was asked nothing.
     pub(crate) repeatable: Cell<bool>,
+    /// The URL elicitations that were put to its client.
+    pub(crate) elicitations: RefCell<Vec<String>>,
 }
 
 impl PendingCall {
@@ -63,15 +69,29 @@ impl PendingCall {
         let Ok(place) = self.inbox.try_reserve() else {
             return Err(question);
         };
+        self.remember_elicitation(&question);
         place.send(CallMessage::Ask(question));
         self.repeatable.set(false);
         Ok(())
+    }
+
+    fn remember_elicitation(&self, question: &ServerRequest) {
+        let named = elicitation_of(question.params.as_ref());
+        let named = named.filter(|named| named.len() <= LONGEST_ELICITATION);
+        let mut elicitations = self.elicitations.borrow_mut();
+        if let Some(named) = named.filter(|_| elicitations.len() < MAX_ELICITATIONS) {
+            elicitations.push(named);
+        }
+    }
+
+    fn has_elicitation(&self, named: &str) -> bool {
+        self.elicitations.borrow().iter().any(|own| own == named)
     }
 }
 
 /// Something that a server sent during a call.
 pub(crate) enum CallMessage {
-    /// Progress, a log message, or a notification of an extension.
+    /// Progress, a log message, the end of a URL elicitation, or a notification of an extension.
     Notify(Method, Option<RawJson>),
     /// A question to the caller.
     Ask(ServerRequest),
@@ -374,6 +394,34 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
+    /// Hands the end of a URL elicitation to the call that put it to its client, or to `otherwise`. Returns whether there is one.
+    pub(crate) fn complete_elicitation(
+        &self,
+        params: Option<RawJson>,
+        otherwise: Option<Association>,
+    ) -> bool {
+        let Some(named) = elicitation_of(params.as_ref()) else {
+            return false;
+        };
+        let state = self.state.lock();
+        let otherwise = otherwise.and_then(|otherwise| state.associated(otherwise));
+        let call = match otherwise {
+            Some(call) if call.has_elicitation(&named) => Some(call),
+            otherwise => {
+                let calls = state.open.values().filter_map(|f| f.call.as_ref());
+                let mut calls = calls.filter(|call| call.has_elicitation(&named));
+                match (calls.next(), calls.next()) {
+                    (None, _) => otherwise,
+                    (only, None) => only,
+                    // Two clients may have got the same id.
+                    _ => None,
+                }
+            }
+        };
+        let message = CallMessage::Notify(Method::ElicitationComplete, params);
+        call.is_some_and(|call| call.inbox.try_send(message).is_ok())
+    }
+
     /// Hands a question to the call that it must be about, or gives it back.
     pub(crate) fn ask(
         &self,
@@ -435,6 +483,11 @@ impl State {
             }
         }
     }
+}
+
+/// The URL elicitation that a question or its end names.
+fn elicitation_of(params: Option<&RawJson>) -> Option<String> {
+    params?.member("elicitationId")?.string()
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ impl Link {
             Method::PromptsListChanged => self.list_changed(PROMPTS),
             Method::ResourceUpdated => self.subscriptions.report(params.as_ref()),
             Method::Cancelled => self.take_cancellation(params, origin),
+            Method::ElicitationComplete => self.take_completion(params, origin),
             method if method.may_be_of_extension() => {
                 self.tell_call(method, params, origin, Association::OnlyCall);
             }
@@ -131,6 +132,18 @@ impl Link {
         let named = method.clone();
         if !self.pending.tell(method, params, association) {
             tracing::debug!(target: "shoal::upstream", server = self.name(), method = %named, "a notification belongs to no call");
+        }
+    }
+
+    /// A user has done what a URL elicitation asked for. Its id must not reach another client.
+    fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
+        let otherwise = match (origin, self.binding()) {
+            (Origin::Request(id), _) => Some(Association::Call(id)),
+            (_, Binding::Session { .. }) => Some(Association::NewestCall),
+            (_, Binding::Shared { .. }) => None,
+        };
+        if !self.pending.complete_elicitation(params, otherwise) {
+            tracing::debug!(target: "shoal::upstream", server = self.name(), "the end of an elicitation belongs to no call");
         }
     }
 

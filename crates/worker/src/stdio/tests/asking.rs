@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_ports::{CallFailure, SessionId};
+use shoal_protocol::Method;
 
 use super::harness::{
     Client, TestBackend, eventually, failure, fixture, is_running, scratch, text,
@@ -47,6 +48,25 @@ async fn everybody_gets_their_own_question_and_answer() {
             let asked = client.asked();
             assert_eq!(asked.len(), 1);
             assert!(asked[0].contains(&format!("for {name}\"")), "{asked:?}");
+        }
+        running.0.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_an_elicitation_reaches_whom_it_was_put_to() {
+    for config in [shared(2), per_session(&[], 64, Duration::from_secs(60))] {
+        let running = TestBackend::start(config).await;
+        let clients = ["a", "b"].map(Client::askable);
+        let calls = clients.iter().map(|client| {
+            let arguments = json!({ "id": client.caller.principal.as_str() });
+            running.call(client, "opens", arguments)
+        });
+        futures::future::join_all(calls).await;
+        for client in &clients {
+            let told = client.notes(&Method::ElicitationComplete);
+            let name = client.caller.principal.as_str();
+            assert_eq!(told, [json!({ "elicitationId": name })]);
         }
         running.0.shutdown().await;
     }

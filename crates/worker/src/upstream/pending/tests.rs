@@ -1,4 +1,4 @@
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, Outcome, RawJson, RequestId};
@@ -18,6 +18,7 @@ fn call(session: &str, askable: bool) -> (PendingCall, mpsc::Receiver<CallMessag
         wants_log: true,
         session: Some(SessionId::new(session)),
         repeatable: Cell::new(true),
+        elicitations: RefCell::default(),
     };
     (call, received)
 }
@@ -126,4 +127,50 @@ fn the_end_tells_what_was_written_and_refuses_the_rest() {
             .register(None)
             .is_err_and(|reason| &*reason == "gone")
     );
+}
+
+#[test]
+fn the_end_of_an_elicitation_reaches_the_call_that_asked() {
+    let pending = PendingRequests::default();
+    let (calls, mut inboxes): (Vec<_>, Vec<_>) =
+        ["x", "y", "z"].map(|s| call(s, true)).into_iter().unzip();
+    let ids: Vec<_> = calls
+        .into_iter()
+        .map(|call| pending.register(Some(call)).unwrap().id)
+        .collect();
+    let asks = |call: usize, named: &str| {
+        let params = format!(r#"{{"mode":"url","elicitationId":"{named}"}}"#);
+        let question = ServerRequest {
+            id: RequestId::from_number(1),
+            method: Method::Elicit,
+            params: RawJson::parse_text(params.into()).ok(),
+        };
+        assert!(pending.ask(question, Association::Call(ids[call])).is_ok());
+    };
+    asks(0, "a");
+    asks(1, "b");
+    asks(0, "both");
+    asks(1, "both");
+    let other = Some(Association::Call(ids[2]));
+    for (named, otherwise, reaches) in [
+        ("a", None, Some(0)),
+        ("b", other, Some(1)),
+        ("both", None, None),
+        ("both", other, None),
+        ("both", Some(Association::Call(ids[0])), Some(0)),
+        ("unknown", None, None),
+        ("unknown", other, Some(2)),
+    ] {
+        let params = format!(r#"{{"elicitationId":"{named}"}}"#);
+        let params = RawJson::parse_text(params.into()).ok();
+        let told = pending.complete_elicitation(params, otherwise);
+        assert_eq!(told, reaches.is_some(), "{named}");
+        let reached = inboxes.iter_mut().position(|inbox| {
+            std::iter::from_fn(|| inbox.try_recv().ok()).any(|message| {
+                matches!(message, CallMessage::Notify(Method::ElicitationComplete, _))
+            })
+        });
+        assert_eq!(reached, reaches, "{named}");
+    }
+    assert!(!pending.complete_elicitation(None, other));
 }
