@@ -73,6 +73,21 @@ impl Greeting {
     }
 }
 
+/// A revision before this one has no capability for completions, which servers of prompts and templates may have.
+const FIRST_WITH_COMPLETIONS: Revision = Revision::V2025_03_26;
+
+fn with_completions(capabilities: RawJson) -> RawJson {
+    let Some(mut declared) = RawObject::of(&capabilities) else {
+        return capabilities;
+    };
+    let may_complete = declared.has("prompts") || declared.has("resources");
+    if !may_complete || declared.has("completions") {
+        return capabilities;
+    }
+    declared.set("completions", RawJson::from_static("{}"));
+    declared.to_json()
+}
+
 /// What 2025-11-25 has for it.
 fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
     let requests = capabilities.member("tasks")?.member("requests")?;
@@ -241,13 +256,15 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
     // Whoever shares no version with its server ends the connection (2025-11-25, Lifecycle, Version Negotiation): what it
     // says may look as known and mean something else.
-    match result.get("protocolVersion").and_then(|v| v.string()) {
-        Some(version) if legacy(&version).is_some() => {}
-        Some(version) => return Err(unsupported(&[version])),
+    let version = match result.get("protocolVersion").and_then(|v| v.string()) {
+        Some(version) => legacy(&version).ok_or_else(|| unsupported(&[version]))?,
         None => return Err(StartError::Versionless),
-    }
+    };
     link.notify(Method::Initialized, None).await;
-    let greeting = Greeting::of(Era::Legacy, &result, result.get("serverInfo"));
+    let mut greeting = Greeting::of(Era::Legacy, &result, result.get("serverInfo"));
+    if version < FIRST_WITH_COMPLETIONS {
+        greeting.capabilities = with_completions(greeting.capabilities);
+    }
     if greeting.declares("logging") {
         // Everything, once: each caller's own level is applied on the way back to it.
         let level = RawJson::from_static(r#"{"level":"debug"}"#);
@@ -338,4 +355,26 @@ fn legacy(version: &str) -> Option<Revision> {
     }
     let revision: Revision = version.parse().ok()?;
     (revision.era() == Era::Legacy).then_some(revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_protocol::RawJson;
+
+    use super::with_completions;
+
+    #[test]
+    fn what_may_be_completed_makes_a_server_complete() {
+        for (declared, has) in [
+            (r#"{"prompts":{}}"#, true),
+            (r#"{"resources":{"subscribe":true},"logging":{}}"#, true),
+            (r#"{"tools":{}}"#, false),
+            ("{}", false),
+        ] {
+            let made = with_completions(RawJson::from_static(declared));
+            assert_eq!(made.member("completions").is_some(), has, "{declared}");
+        }
+        let own = r#"{"prompts":{},"completions":{"x":1}}"#;
+        assert_eq!(with_completions(RawJson::from_static(own)).as_str(), own);
+    }
 }
