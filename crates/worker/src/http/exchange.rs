@@ -26,6 +26,16 @@ const ACCEPTED: usize = 4096;
 /// The longest pause between two tries to resume a stream.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
+/// How far an answer was followed.
+enum Followed {
+    /// All of it was read.
+    Whole,
+    /// The request is answered; the stream may go on.
+    Stream(Events),
+    /// It is the stream of a server that speaks HTTP+SSE.
+    HttpSse,
+}
+
 impl Channel {
     /// Sends a request, and ends it however that goes, unless nobody waits any more.
     pub(super) async fn exchange(
@@ -46,6 +56,7 @@ impl Channel {
             return;
         }
         let is_opening = method == Method::Initialize;
+        let is_discovery = method == Method::Discover;
         let post = || Sent {
             url: self.messages.get(),
             method: HttpMethod::POST,
@@ -67,27 +78,44 @@ impl Channel {
             {
                 answer = self.send(post()).await;
             }
-            match answer {
-                Ok(answer) if !answer.status().is_success() => {
-                    Err(self.refused(answer, Some(id), caller.as_deref()).await)
-                }
-                Ok(answer) if self.messages.get().is_some() => {
-                    // The answer to the request comes by the stream.
-                    let _ = beginning_of(answer, ACCEPTED).await;
-                    Ok(None)
-                }
-                Ok(answer) => {
-                    if is_opening && let Err(why) = self.take_session(&answer) {
-                        return Err(RequestOutcome::Unreadable(why));
+            loop {
+                match answer {
+                    Ok(answer) if !answer.status().is_success() => {
+                        return Err(self.refused(answer, Some(id), caller.as_deref()).await);
                     }
-                    self.follow(answer, id, is_opening).await
+                    Ok(answer) if self.messages.get().is_some() => {
+                        // The answer to the request comes by the stream.
+                        let _ = beginning_of(answer, ACCEPTED).await;
+                        return Ok(None);
+                    }
+                    Ok(answer) => {
+                        if is_opening && let Err(why) = self.take_session(&answer) {
+                            return Err(RequestOutcome::Unreadable(why));
+                        }
+                        match self.follow(answer, id, is_opening, is_discovery).await? {
+                            Followed::Whole => return Ok(None),
+                            Followed::Stream(rest) => return Ok(Some(rest)),
+                            Followed::HttpSse => {}
+                        }
+                    }
+                    Err(Unanswered::NotSent(reason)) => {
+                        return Err(RequestOutcome::Lost {
+                            written: false,
+                            reason: reason.into(),
+                        });
+                    }
+                    Err(Unanswered::Lost(reason)) => return Err(lost(&reason)),
+                    Err(Unanswered::NoToken(none)) => return Err(none.into()),
                 }
-                Err(Unanswered::NotSent(reason)) => Err(RequestOutcome::Lost {
-                    written: false,
-                    reason: reason.into(),
-                }),
-                Err(Unanswered::Lost(reason)) => Err(lost(&reason)),
-                Err(Unanswered::NoToken(none)) => Err(none.into()),
+                if is_discovery {
+                    let legacy = RpcError::internal("the server speaks HTTP+SSE");
+                    return Err(RequestOutcome::Rejected(legacy));
+                }
+                if !self.try_http_sse().await.map_err(unusable)? {
+                    let nothing = "the server names a URL for messages, but its GET has no stream";
+                    return Err(RequestOutcome::Unreadable(nothing.to_owned()));
+                }
+                answer = self.send(post()).await;
             }
         };
         let rest = tokio::select! {
@@ -106,7 +134,7 @@ impl Channel {
         }
     }
 
-    /// Passes on what comes until the request is answered. Returns what is left of the stream, if it is one.
+    /// Passes on what comes until the request is answered.
     ///
     /// # Errors
     /// How the request ends otherwise.
@@ -115,7 +143,8 @@ impl Channel {
         answer: reqwest::Response,
         id: u64,
         is_opening: bool,
-    ) -> Result<Option<Events>, RequestOutcome> {
+        is_discovery: bool,
+    ) -> Result<Followed, RequestOutcome> {
         let config = self.endpoint.config();
         let limit = config.message_bytes;
         if !is_event_stream(&answer) {
@@ -130,7 +159,7 @@ impl Channel {
                 let nothing = "what the server sent is not its answer";
                 return Err(RequestOutcome::Unreadable(nothing.to_owned()));
             }
-            return Ok(None);
+            return Ok(Followed::Whole);
         }
         let idle = config.stream_idle.get();
         let mut events = Events::of(answer, limit, idle);
@@ -140,12 +169,15 @@ impl Channel {
             while let Some(event) = events.next().await {
                 match event {
                     Ok(mut event) => {
+                        if (is_opening || is_discovery) && self.is_endpoint(&event) {
+                            return Ok(Followed::HttpSse);
+                        }
                         cursor.pass(&mut event);
                         if let Some(text) = event.data {
                             self.pass(text, id, is_opening);
                         }
                         if !self.link.pending.is_open(id) {
-                            return Ok(Some(events));
+                            return Ok(Followed::Stream(events));
                         }
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),

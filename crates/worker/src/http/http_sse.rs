@@ -1,7 +1,7 @@
-//! HTTP+SSE of 2024-11-05: one stream brings all that the server says, and its first event names the URL for messages.
+//! HTTP+SSE of 2024-11-05: one stream brings all that the server says, and its event `endpoint` names the URL for messages.
 //!
-//! A server is tried by Streamable HTTP first. If it refuses `initialize` as a server does that has nothing for POST there, and its GET answers
-//! with a stream that begins with `endpoint`, it speaks this (2025-11-25, Transports, Backwards Compatibility).
+//! A server is tried by Streamable HTTP first. If it refuses `initialize` as a server does that has nothing for POST there, or answers it with the event
+//! `endpoint`, and its GET answers with a stream that has this event, it speaks this (2025-11-25, Transports, Backwards Compatibility).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, header};
 use reqwest::Url;
 use shoal_outbound::Broken;
 use shoal_ports::shown;
+use shoal_protocol::SseEvent;
 use tokio::time::{Duration, timeout};
 
 use super::channel::Channel;
@@ -19,6 +20,8 @@ use crate::upstream::{Line, Origin};
 
 /// The event that names the URL for messages.
 const ENDPOINT: &[u8] = b"endpoint";
+/// Bytes of other events that may come before that one.
+const BEFORE_ENDPOINT: usize = 64 * 1024;
 /// Characters of what a server says that are shown.
 const SHOWN: usize = 200;
 
@@ -27,10 +30,19 @@ impl Channel {
     pub(super) fn may_speak_http_sse(&self, refusal: StatusCode) -> bool {
         let nothing_there = [
             StatusCode::BAD_REQUEST,
+            StatusCode::FORBIDDEN,
             StatusCode::NOT_FOUND,
             StatusCode::METHOD_NOT_ALLOWED,
+            StatusCode::NOT_ACCEPTABLE,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            StatusCode::NOT_IMPLEMENTED,
         ];
         nothing_there.contains(&refusal) && self.messages.get().is_none()
+    }
+
+    /// Whether an event answers `initialize` as a server does that opens its HTTP+SSE stream for POST too.
+    pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
+        event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }
 
     /// Opens the stream, if the server has such a one, and reads it in the background from then on. Messages go to the URL that it names.
@@ -71,16 +83,19 @@ impl Channel {
         let url = answer.url().clone();
         let limit = self.endpoint.config().message_bytes;
         let mut events = Events::of(answer, limit, Duration::ZERO);
-        loop {
+        let mut skipped = 0;
+        while skipped <= BEFORE_ENDPOINT {
             let event = events.next().await.ok_or("its stream ended")?;
             let event = event.map_err(|_| "its stream broke")?;
             match (event.name, event.data) {
                 (Some(name), Some(named)) if name == ENDPOINT => return Ok((url, named, events)),
-                (_, Some(_)) => return Err("its stream does not begin with `endpoint`"),
-                // The time to come back.
-                (_, None) => {}
+                (name, data) => {
+                    let bytes = |text: Option<Bytes>| text.map_or(0, |text| text.len());
+                    skipped += bytes(name) + bytes(data) + 1;
+                }
             }
         }
+        Err("its stream has no `endpoint`")
     }
 
     /// Takes what the server says until it says no more. What has not been answered by then may have run.

@@ -39,7 +39,7 @@ async fn seen_where(config: &HttpConfig, holds: impl Fn(&Value) -> bool) {
 
 #[tokio::test]
 async fn a_server_that_refuses_streamable_http_is_spoken_to_by_its_stream() {
-    for refusal in ["400", "404", "405"] {
+    for refusal in ["400", "403", "404", "405", "406", "415", "501"] {
         let (_child, config) = server(&["--refusal", refusal]).await;
         let running = TestBackend::of(started(config.clone())).await;
         let client = Client::askable("a");
@@ -59,6 +59,44 @@ async fn a_server_that_refuses_streamable_http_is_spoken_to_by_its_stream() {
         assert_ne!(text(&own), first);
         let seen = seen(&config).await;
         assert_eq!((&seen["posts"], &seen["open"]), (&json!(2), &json!(3)));
+    }
+}
+
+#[tokio::test]
+async fn its_stream_may_begin_otherwise_or_come_by_post() {
+    for flags in [
+        &[
+            "--before",
+            ": hello\n\nevent: ping\ndata: 1\n\ndata: {}\n\nretry: 9\n\n",
+        ][..],
+        &["--stream-on-post"],
+        &["--stream-on-post", "--before", "event: ping\ndata:\n\n"],
+    ] {
+        let (_child, config) = server(flags).await;
+        let running = TestBackend::of(started(config)).await;
+        let client = Client::named("a");
+        let outcome = running.call(&client, "echo", json!({ "text": "x" })).await;
+        assert_eq!(text(&outcome), "x", "{flags:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_refuses_initialize_and_names_no_url_keeps_its_refusal() {
+    let long = format!("data: {}\n\n", "x".repeat(70_000));
+    for (flags, told) in [
+        (["--refusal", "403", "--before", long.as_str()], "403"),
+        (["--refusal", "401", "--before", ""], "401"),
+    ] {
+        let (_child, config) = server(&flags).await;
+        let backend = started(config.clone());
+        let mut state = backend.state();
+        let told = state.wait_for(|state| {
+            let detail = state.detail.as_ref();
+            detail.is_some_and(|detail| detail.contains(told))
+        });
+        let told = tokio::time::timeout(Duration::from_secs(20), told).await;
+        assert!(told.unwrap().unwrap().catalog.is_none());
+        assert_eq!(seen(&config).await["runs"], json!({}));
     }
 }
 
