@@ -31,7 +31,7 @@ enum Followed {
     /// All of it was read.
     Whole,
     /// The request is answered; the stream may go on.
-    Stream(Events),
+    Stream(Box<Events>),
     /// It is the stream of a server that speaks HTTP+SSE.
     HttpSse,
 }
@@ -94,7 +94,7 @@ impl Channel {
                         }
                         match self.follow(answer, id, is_opening, is_discovery).await? {
                             Followed::Whole => return Ok(None),
-                            Followed::Stream(rest) => return Ok(Some(rest)),
+                            Followed::Stream(rest) => return Ok(Some(*rest)),
                             Followed::HttpSse => {}
                         }
                     }
@@ -177,7 +177,7 @@ impl Channel {
                             self.pass(text, id, is_opening);
                         }
                         if !self.link.pending.is_open(id) {
-                            return Ok(Followed::Stream(events));
+                            return Ok(Followed::Stream(Box::new(events)));
                         }
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
