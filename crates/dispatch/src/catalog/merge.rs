@@ -82,7 +82,7 @@ impl Catalog {
     }
 }
 
-/// Who sees a catalog.
+/// The callers that a catalog is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// All callers who have no lists of their own.

@@ -1,4 +1,4 @@
-//! What servers list to one caller, and the catalog that comes of it.
+//! The lists that servers give one caller, and the catalog made of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::pools::View;
 
 /// For how long a refusal is believed, and that something is not listed.
 pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
-/// What an answer takes besides its items.
+/// Bytes that an answer takes besides its items.
 const EACH: usize = 1024;
 
 /// The lists, in the order of [`PoolCatalog::ttl_ms`].
@@ -28,7 +28,7 @@ pub(super) const LISTS: [Method; 4] = [
     Method::PromptsList,
 ];
 
-/// What one pool lists to one caller.
+/// The lists of one pool for one caller.
 pub(super) struct Answer {
     pub(super) pool: Arc<str>,
     /// Which lists these are, by [`OwnPart::numbers`](super::sight::OwnPart).
@@ -39,7 +39,7 @@ pub(super) struct Answer {
     pub(super) read: Instant,
 }
 
-/// What all pools list to one caller whose lists are the caller's own.
+/// The lists of all pools for one caller that has lists of its own.
 pub(crate) struct Known {
     pub(super) answers: Vec<Arc<Answer>>,
     /// The catalog that the caller sees, and the number of that of all which it was made from.
@@ -170,7 +170,7 @@ impl Known {
             Method::PromptsGet => (3, TargetKind::Prompt),
             _ => return None,
         };
-        // What rules hide from the caller stays hidden.
+        // Names that rules hide from the caller stay hidden.
         let nothing = RawJson::from_static("{}");
         let number = view.catalog.number();
         let may_have = |pool: &str| {

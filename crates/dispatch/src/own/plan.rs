@@ -1,4 +1,4 @@
-//! What planning and listing ask of a caller's own lists.
+//! The questions of planning and listing about a caller's own lists.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ const MOST: usize = 3;
 /// How long a list is believed for which the configuration lets no client keep any.
 const LEAST: Duration = BRIEFLY;
 
-/// What a call's caller sees.
+/// The lists as a call's caller sees them.
 pub(crate) enum Sees {
-    /// What all see, as far as the call is concerned.
+    /// The shared catalog, as far as the call is concerned.
     All,
     /// Its own.
     Own(Box<View>, Arc<Known>),
@@ -32,7 +32,7 @@ pub(crate) enum Sees {
 }
 
 impl Dispatch {
-    /// What a call's caller sees of what the call names. What all callers have in common is found without looking for more.
+    /// Finds the entry that a call names, as its caller sees it. Shared entries are found first, without the caller's own lists.
     pub(crate) fn sees(
         &self,
         view: &View,
@@ -183,7 +183,7 @@ impl Sees {
         known.is_older(BRIEFLY) && named(method, params).and_then(listed).is_none()
     }
 
-    /// What is said of something unknown, where a server that may have it refuses the caller.
+    /// The error for an unknown name, if a server that may have it refuses the caller.
     pub(crate) fn instead_of_unknown(
         &self,
         access: &Access,
@@ -207,7 +207,7 @@ pub(crate) const fn may_ask_again(asked: usize) -> bool {
     asked < MOST
 }
 
-/// What a call names, where a list may name it too.
+/// The name in a call that a list may hold too.
 fn named(method: &Method, params: Option<&Index<'_>>) -> Option<RawJson> {
     params?.get(method.named()?.as_str())
 }
