@@ -95,8 +95,10 @@ impl Work {
             }
             Step::Restore => live.streams.enter_claim(record).await,
             Step::Release => {
-                self.released = true;
-                live.streams.release(record).await
+                let released = live.streams.release(record).await;
+                // After an outage it is asked again.
+                self.released = !released.as_ref().is_err_and(StoreError::is_outage);
+                released
             }
             Step::Remove => {
                 self.released = true;

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::{Alone, Node};
 use crate::actor::SessionMsg;
 use crate::actor::record::Step;
+use crate::call::AGAIN;
 use crate::live::LiveSession;
 use crate::measure;
 use crate::streams::Tail;
@@ -104,7 +105,6 @@ impl Node {
     async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {
         live.end();
         let subscriptions = live.subscriptions();
-        live.streams.confirm().await;
         let released = match self.release(live).await {
             true => HandOverOutcome::Released,
             false => HandOverOutcome::Failed,
@@ -130,9 +130,20 @@ impl Node {
         true
     }
 
-    /// Lets any node claim the session, with the record as it is; whether the store has it.
+    /// Lets any node claim the session, with its open streams and its record as they are; whether the store has them. The next
+    /// owner knows only these, so a store that is away for a moment is waited for.
     async fn release(&self, live: &Arc<LiveSession>) -> bool {
-        let released = live.write_record(Step::Release).await;
+        let until = Instant::now() + self.config.begin_patience;
+        let release = async || {
+            live.streams.confirm().await?;
+            live.write_record(Step::Release).await
+        };
+        let released = loop {
+            match release().await {
+                Err(error) if error.is_outage() && Instant::now() < until => sleep(AGAIN).await,
+                settled => break settled,
+            }
+        };
         if let Err(error) = &released {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{Append, Claim, SessionTransport, StoreError};
+use shoal_ports::{Append, Claim, LogError, SessionTransport, StoreError};
 
 use super::Streams;
 use super::lifecycle::Turn;
@@ -34,7 +34,10 @@ impl Streams {
 
     /// Makes sure that the store has the open streams as they are known here: the session's next owner knows nothing else. In
     /// the session's actor.
-    pub(crate) async fn confirm(&self) {
+    ///
+    /// # Errors
+    /// An outage. A stream that cannot be entered again is logged.
+    pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
             // What was not written here was read from the store.
             if tail.before_recent().is_none() {
@@ -47,12 +50,21 @@ impl Streams {
                 progress: None,
             };
             let found = self.store.log.append(&self.session, self.epoch, nothing);
-            if found.await == Err(StoreError::Forgotten.into())
-                && let Err(error) = self.restore(&tail).await
-            {
-                tracing::warn!(session = %self.session, %error, "could not enter a stream again");
+            let confirmed = match found.await {
+                Err(LogError::Store(StoreError::Forgotten)) => self.restore(&tail).await,
+                Err(LogError::Store(outage)) if outage.is_outage() => Err(outage),
+                // Who has the session now knows better.
+                _ => Ok(()),
+            };
+            match confirmed {
+                Err(outage) if outage.is_outage() => return Err(outage),
+                Err(error) => {
+                    tracing::warn!(session = %self.session, %error, "could not enter a stream again");
+                }
+                Ok(()) => {}
             }
         }
+        Ok(())
     }
 
     /// Stores the session's record. In the session's actor, as what follows.

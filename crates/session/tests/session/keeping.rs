@@ -294,6 +294,39 @@ async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     assert_eq!(read_value(&reader, 1, "lost").await, r#"{"value":"v"}"#);
 }
 
+/// So does the record that a node writes when it hands its sessions over, once the store is back.
+#[tokio::test]
+async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
+    let config = SessionConfig {
+        begin_patience: LONG,
+        ..SessionConfig::default()
+    };
+    let (bench, saves) = Bench::with_fate(config);
+    for node in ["test", "b"] {
+        lease(&bench.store, node).await;
+    }
+    let second = bench.another_node("b");
+    let alice = bench.open("alice", "2025-11-25").await;
+    *saves.lock() = Fate::Lost;
+    let (tool, answering) = begin(&bench, &bench.sessions, &alice, 1, "keeps").await;
+    assert_eq!(text(asked(&tool, 1, set("k", "v")).await), "{}");
+    tool.finish("{}").await;
+    answering.await.unwrap().unwrap();
+
+    *saves.lock() = Fate::Unconfirmed;
+    let back = async {
+        while *saves.lock() != Fate::Seen {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        *saves.lock() = Fate::Works;
+    };
+    within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
+    // The lease may end now.
+    lose_lease(&bench.store).await;
+    let (reader, _answering) = begin(&bench, &second, &alice, 2, "reads").await;
+    assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"v"}"#);
+}
+
 /// Without such a write, the next owner knows the record before.
 #[tokio::test]
 async fn an_owner_that_is_gone_writes_nothing_again() {

@@ -1,4 +1,4 @@
-//! A directory whose saves fail as the test says, and that takes a turn for each step, as one over a network.
+//! A directory whose saves and releases fail as the test says, and that takes a turn for each step, as one over a network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use super::over::DirectoryOver;
 
-/// What becomes of a save.
+/// What becomes of a save or a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Works,
@@ -31,6 +31,24 @@ pub enum Fate {
 pub struct Fated {
     pub inner: Arc<dyn Directory>,
     pub saves: Arc<Mutex<Fate>>,
+}
+
+impl Fated {
+    /// How the step ends that the test does not let through.
+    fn ended(&self) -> Option<Result<(), StoreError>> {
+        let told = || "the test says so".to_owned();
+        let mut fate = self.saves.lock();
+        match *fate {
+            Fate::Works => None,
+            Fate::Lost => Some(Ok(())),
+            Fate::Away => Some(Err(StoreError::Away(told()))),
+            Fate::Unconfirmed | Fate::Seen => {
+                *fate = Fate::Seen;
+                Some(Err(StoreError::Unavailable(told())))
+            }
+            Fate::Full => Some(Err(StoreError::Full("the test says so"))),
+        }
+    }
 }
 
 #[async_trait]
@@ -71,21 +89,25 @@ impl DirectoryOver for Fated {
         record: Bytes,
         idle: Duration,
     ) -> Result<(), StoreError> {
-        {
-            let mut fate = self.saves.lock();
-            match *fate {
-                Fate::Works => {}
-                Fate::Lost => return Ok(()),
-                Fate::Away => return Err(StoreError::Away("the test says so".to_owned())),
-                Fate::Unconfirmed | Fate::Seen => {
-                    *fate = Fate::Seen;
-                    return Err(StoreError::Unavailable("the test says so".to_owned()));
-                }
-                Fate::Full => return Err(StoreError::Full("the test says so")),
-            }
+        if let Some(ended) = self.ended() {
+            return ended;
         }
         yield_now().await;
         self.inner.save(session, epoch, record, idle).await
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        if let Some(ended) = self.ended() {
+            return ended;
+        }
+        yield_now().await;
+        self.inner.release(session, epoch, record, idle).await
     }
 
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
