@@ -1,11 +1,13 @@
 """Writes and unpacks image archives that Docker, Podman, Buildah and containerd load, without any of them.
 
 An archive holds two descriptions of the same image: `manifest.json`, as `docker save` writes it, and the OCI
-image layout. The same binary and date give the same bytes.
+image layout. The same binary and date give the same bytes. `join` writes the images of several architectures as
+one; that archive holds the OCI image layout alone.
 
     archive.py pack --binary FILE --rootfs DIR --certificates FILE --tag NAME:TAG --version V --revision R
                     --created SECONDS --output FILE.tar
-    archive.py unpack FILE.tar DIRECTORY
+    archive.py join FILE.tar… --created SECONDS --output FILE.tar
+    archive.py unpack FILE.tar DIRECTORY [--architecture NAME]
 """
 
 import argparse
@@ -25,6 +27,8 @@ PORTS = ("8080/tcp", "8081/tcp", "7000/tcp")
 # What the ELF header calls a machine, and what registries call it.
 ARCHITECTURES = {0x3E: "amd64", 0xB7: "arm64"}
 PT_INTERP = 3
+OCI = "application/vnd.oci.image"
+INDEX = f"{OCI}.index.v1+json"
 
 
 def main():
@@ -40,7 +44,13 @@ def main():
     unpack_it = commands.add_parser("unpack")
     unpack_it.add_argument("archive", type=Path)
     unpack_it.add_argument("directory", type=Path)
-    unpack_it.set_defaults(run=lambda options: unpack(options.archive, options.directory))
+    unpack_it.add_argument("--architecture")
+    unpack_it.set_defaults(run=lambda options: unpack(options.archive, options.directory, options.architecture))
+    join_them = commands.add_parser("join")
+    join_them.add_argument("archives", type=Path, nargs="+")
+    join_them.add_argument("--created", type=int, required=True)
+    join_them.add_argument("--output", type=Path, required=True)
+    join_them.set_defaults(run=lambda options: join(options.archives, options.output, options.created))
     options = parser.parse_args()
     options.run(options)
 
@@ -83,18 +93,17 @@ def pack(options):
 
 
 def write(options, architecture, config, layers):
-    kind = "application/vnd.oci.image"
     manifest = as_json({
         "schemaVersion": 2,
-        "mediaType": f"{kind}.manifest.v1+json",
-        "config": descriptor(f"{kind}.config.v1+json", config),
-        "layers": [descriptor(f"{kind}.layer.v1.tar+gzip", layer) for layer in layers],
+        "mediaType": f"{OCI}.manifest.v1+json",
+        "config": descriptor(f"{OCI}.config.v1+json", config),
+        "layers": [descriptor(f"{OCI}.layer.v1.tar+gzip", layer) for layer in layers],
     })
     name = full_name(options.tag)
     index = as_json({
         "schemaVersion": 2,
-        "mediaType": f"{kind}.index.v1+json",
-        "manifests": [descriptor(f"{kind}.manifest.v1+json", manifest) | {
+        "mediaType": INDEX,
+        "manifests": [descriptor(f"{OCI}.manifest.v1+json", manifest) | {
             "platform": {"architecture": architecture, "os": "linux"},
             "annotations": {"io.containerd.image.name": name,
                             "org.opencontainers.image.ref.name": name.rsplit(":", 1)[1]},
@@ -168,21 +177,67 @@ def descriptor(media_type, content):
     return {"mediaType": media_type, "digest": digest(content), "size": len(content)}
 
 
-def unpack(archive, directory):
+def join(archives, output, created):
+    """Writes the images of several architectures as one."""
+    blobs, manifests = {}, []
+    for path in archives:
+        with tarfile.open(path) as image:
+            manifests += json.loads(read(image, "index.json"))["manifests"]
+            blobs |= {entry.name: (read(image, entry.name), 0o644) for entry in image
+                      if entry.isfile() and entry.name.startswith("blobs/")}
+    named = manifests[0]["annotations"]
+    # Whoever copies an archive takes the one image that index.json names.
+    every = as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [
+        {key: value for key, value in manifest.items() if key != "annotations"} for manifest in manifests]})
+    top = as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [descriptor(INDEX, every) | {"annotations": named}]})
+    files = blobs | {blob(every): (every, 0o644), "index.json": (top, 0o644),
+                     "oci-layout": (as_json({"imageLayoutVersion": "1.0.0"}), 0o644)}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_bytes(layer(files, created))
+
+
+def unpack(archive, directory, architecture=None):
     """Makes the image's root file system. Enough for images that only add files, as Shoal's do."""
     with tarfile.open(archive) as image:
-        def read(name):
-            # Some builders write layers as links to one another.
-            return image.extractfile(image.getmember(name)).read()
-
-        manifest = json.loads(read("manifest.json"))[0]
-        for name in manifest["Layers"]:
-            with tarfile.open(fileobj=io.BytesIO(read(name))) as content:
+        config, layers = contents(image, architecture)
+        for name in layers:
+            with tarfile.open(fileobj=io.BytesIO(read(image, name))) as content:
                 options = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
                 content.extractall(directory, **options)
-        config = json.loads(read(manifest["Config"]))
     # What the entry point is, for whoever starts it.
     print(json.dumps(config["config"]))
+
+
+def contents(image, architecture):
+    """The configuration, and the names of the layers: of what Docker describes, or of the OCI image of an architecture."""
+    if architecture is None:
+        manifest = json.loads(read(image, "manifest.json"))[0]
+        return json.loads(read(image, manifest["Config"])), manifest["Layers"]
+    described = json.loads(read(image, "index.json"))
+    while described["mediaType"] == INDEX:
+        fitting = [entry for entry in described["manifests"]
+                   if entry["mediaType"] == INDEX or entry["platform"]["architecture"] == architecture]
+        if not fitting:
+            sys.exit(f"there is no image for {architecture}")
+        described = referred(image, fitting[0])
+    return referred(image, described["config"]), [place(entry["digest"]) for entry in described["layers"]]
+
+
+def referred(image, entry):
+    """What a descriptor names, whose digest has to be right."""
+    content = read(image, place(entry["digest"]))
+    if digest(content) != entry["digest"]:
+        sys.exit(f"{entry['digest']} is another blob")
+    return json.loads(content)
+
+
+def place(named):
+    return "blobs/" + named.replace(":", "/")
+
+
+def read(image, name):
+    # Some builders write layers as links to one another.
+    return image.extractfile(image.getmember(name)).read()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ suite_deploy() {
     deploy_image
     deploy_compose
     deploy_systemd
+    deploy_release
 }
 
 # build_static: sets STATIC, a static binary; false if there is none
@@ -125,4 +126,24 @@ deploy_systemd() {
             export SHOAL_STATE_KEYS__KEYS='[{ file = \"$root/state-key\" }]'
             '$shoal' config check" || true
     done
+}
+
+deploy_release() {
+    local name="deploy: release"
+    if ! have python || ! have go; then
+        skip "$name" "$(needs python); $(needs go)"
+        return
+    fi
+    if ! have helm3; then
+        skip "$name" "needs Helm 3, which npm fetches: $(needs node)"
+        return
+    fi
+    if ! once build_static; then
+        skip "$name" "needs a static binary: deploy/build-static"
+        return
+    fi
+    check "$name: every part is made, twice alike, and tried from its folder" 900 env HELM="$HELM3" \
+        "$ROOT/scripts/release" --dry-run --binary "$STATIC" --output "$WORK/release" || return 0
+    sed -n 's/^\(made\|again\|tried\) /      &/p' "$(log_of "$name: every part is made, twice alike, and tried from its folder")"
+    check "$name: its checksums hold" 60 bash -c "cd '$WORK/release' && sha256sum --quiet --check SHA256SUMS" || true
 }

@@ -1,0 +1,66 @@
+"""What is released: the version, and the names and places of deploy/release.json, which other files have to repeat."""
+
+import json
+import re
+import subprocess
+
+# What registries call an architecture, and what Rust calls its target.
+TARGETS = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknown-linux-gnu"}
+
+
+class Wrong(Exception):
+    """Why there is no release, and what to do."""
+
+
+def run(command, **options):
+    """Runs a command to its end; its output is shown only if it fails."""
+    options = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "check": False} | options
+    try:
+        done = subprocess.run([str(word) for word in command], **options)
+    except FileNotFoundError:
+        raise Wrong(f"needs {command[0]}, which is not installed") from None
+    if done.returncode:
+        shown = "\n".join((done.stdout or "").splitlines()[-30:])
+        raise Wrong(f"{' '.join(str(word) for word in command)} ended with {done.returncode}:\n{shown}")
+    return done.stdout
+
+
+class Release:
+    """One release of what is checked out."""
+
+    def __init__(self, root):
+        self.root = root
+        names = json.loads((root / "deploy" / "release.json").read_text())
+        self.repository, self.image, self.charts = names["repository"], names["image"], names["charts"]
+        self.python, self.go = names["python"], names["go"]
+        self.version = self._found("Cargo.toml", r'^version = "(.*)"$')
+        self.chart_version = self._found("helm/shoal/Chart.yaml", r"^version: (.*)$")
+        self.revision = self._git("rev-parse", "HEAD")
+        self.date = int(self._git("log", "-1", "--format=%ct"))
+        self.modified = bool(self._git("status", "--porcelain", "--untracked-files=no"))
+
+    def check(self):
+        """Raises Wrong unless every file that repeats a name says the same."""
+        stated = {
+            ("Cargo.toml", r'^repository = "(.*)"$'): self.repository,
+            ("helm/shoal/Chart.yaml", r"^home: (.*)$"): self.repository,
+            ("helm/shoal/Chart.yaml", r'^appVersion: "(.*)"$'): self.version,
+            ("workers/python/pyproject.toml", r'^Repository = "(.*)"$'): self.repository,
+            ("workers/python/pyproject.toml", r'^name = "(.*)"$'): self.python,
+            ("workers/python/pyproject.toml", r'^version = "(.*)"$'): self.version,
+            ("workers/go/go.mod", r"^module (.*)$"): self.go,
+            ("deploy/lib/archive.py", r'image\.source": "(.*)"'): self.repository,
+        }
+        for (file, pattern), expected in stated.items():
+            found = self._found(file, pattern)
+            if found != expected:
+                raise Wrong(f"{file} says {found}, and the release {expected}: change one of them (deploy/release.json)")
+
+    def _found(self, file, pattern):
+        found = re.search(pattern, (self.root / file).read_text(), re.MULTILINE)
+        if not found:
+            raise Wrong(f"nothing in {file} matches {pattern}")
+        return found.group(1)
+
+    def _git(self, *words):
+        return run(["git", "-C", self.root, *words]).strip()

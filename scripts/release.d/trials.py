@@ -1,0 +1,120 @@
+"""How each part is tried from the folder: started, or installed as its users do."""
+
+import json
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import parts
+from places import Wrong, run
+
+# What runs programs of another architecture.
+EMULATORS = {"amd64": "qemu-x86_64-static", "arm64": "qemu-aarch64-static"}
+
+
+def binaries(release, output, options):
+    """The binary of each archive says its version."""
+    said = []
+    for architecture in options.architecture:
+        emulator = [] if architecture == parts.HERE else [EMULATORS[architecture]]
+        if emulator and not shutil.which(emulator[0]):
+            said.append(f"{architecture} not started, for want of {emulator[0]}")
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            with tarfile.open(next(output.glob(f"*-linux-{architecture}.tar.gz"))) as packed:
+                packed.extractall(work)
+            version = run([*emulator, next(Path(work).glob("*/shoal")), "--version"]).strip()
+        if release.version not in version:
+            raise Wrong(f"the binary for {architecture} says {version}, and the release {release.version}")
+        said.append(f"{architecture} says {version}")
+    return ", ".join(said)
+
+
+def image(release, output, options):
+    """This machine's image is ready and answers a call, without anything of this machine. The others have all their blobs."""
+    packed = next(output.glob("*-image.tar"))
+    unpack = [sys.executable, release.root / "deploy" / "lib" / "archive.py", "unpack", packed]
+    said = []
+    for architecture in options.architecture:
+        with tempfile.TemporaryDirectory() as work:
+            os.chmod(work, 0o755)
+            run([*unpack, work, "--architecture", architecture])
+            if architecture == parts.HERE:
+                said.append(run([sys.executable, release.root / "deploy" / "lib" / "start.py", work]).strip())
+            else:
+                said.append(f"{architecture} unpacked")
+    return ", ".join(said)
+
+
+def chart(release, output, _options):
+    """Helm renders and checks the archive, with the release's image."""
+    packed = next((output / "charts").glob("*.tgz"))
+    helm = os.environ.get("HELM", "helm")
+    values = ["--set", f"image.repository={release.image}", "--set", "redis.url=redis://redis:6379"]
+    run([helm, "lint", "--strict", packed, *values])
+    rendered = run([helm, "template", "shoal", packed, *values, "--kube-version", "1.34.0"])
+    expected = f"{release.image}:{release.version}"
+    if expected not in rendered:
+        raise Wrong(f"the chart does not run {expected}")
+    return f"{rendered.count('kind: ')} objects that run {expected}"
+
+
+def crates(_release, output, _options):
+    """Cargo takes the crates for a program that serves an rmcp handler: each names what it needs, in versions that are there."""
+    with tempfile.TemporaryDirectory() as work:
+        names = []
+        for packed in sorted((output / "crates").glob("*.crate")):
+            with tarfile.open(packed) as content:
+                content.extractall(work)
+            names.append(packed.stem)
+        patches = "".join(f'{name.rpartition("-")[0]} = {{ path = "../{name}" }}\n' for name in names)
+        version = names[0].rpartition("-")[2]
+        author = Path(work, "author")
+        (author / "src").mkdir(parents=True)
+        (author / "src" / "main.rs").write_text("fn main() {}\n")
+        (author / "Cargo.toml").write_text(
+            f'[package]\nname = "author"\nversion = "0.0.0"\nedition = "2024"\n'
+            f'[dependencies]\nshoal-mcp = "{version}"\nshoal-node = "{version}"\n[patch.crates-io]\n{patches}')
+        shutil.copyfile(Path("Cargo.lock"), author / "Cargo.lock")
+        known = json.loads(run(["cargo", "metadata", "--format-version", "1", "--manifest-path", author / "Cargo.toml"], stderr=None))
+        local = {package["name"] for package in known["packages"] if package["source"] is None} - {"author"}
+    if len(local) != len(names):
+        raise Wrong(f"of {len(names)} crates Cargo took {sorted(local)}")
+    return f"{len(names)} resolve from the folder alone"
+
+
+def python(release, output, options):
+    """pip installs the wheel, and the installed package keeps the workers' contract."""
+    with tempfile.TemporaryDirectory() as work:
+        run([sys.executable, "-m", "venv", work])
+        wheel = next((output / "python").glob("*.whl"))
+        run([Path(work, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", wheel])
+        return keeps_contract(output, options, [Path(work, "bin", "python"), release.root / "workers/python/tests/checked.py"])
+
+
+def go(release, output, options):
+    """Go takes the module from the folder as from a proxy, and the program built from it keeps the workers' contract."""
+    with tempfile.TemporaryDirectory() as work:
+        fetched, proxies = run(["go", "env", "GOMODCACHE", "GOPROXY"]).split()
+        own = {
+            # What others publish may be here already. This module comes from the folder.
+            "GOPROXY": f"file://{output}/go,file://{fetched}/cache/download,{proxies}",
+            "GONOSUMDB": release.go,
+            "GOMODCACHE": f"{work}/modules",
+            "GOFLAGS": "-modcacherw",
+            "GOBIN": work,
+        }
+        run(["go", "install", f"{release.go}/internal/checked@v{release.version}"], env=os.environ | own)
+        return keeps_contract(output, options, [Path(work, "checked")])
+
+
+def keeps_contract(output, options, worker):
+    """What `shoal worker-check` says last of a worker."""
+    shoal = options.shoal or parts.binary_of(output, parts.HERE)
+    return run([shoal, "worker-check", "--", *worker]).strip().splitlines()[-1]
+
+
+ALL = {"binaries": binaries, "image": image, "chart": chart, "crates": crates, "python": python, "go": go}
