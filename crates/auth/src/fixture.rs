@@ -36,7 +36,7 @@ pub struct AuthorizationServer {
 #[derive(Default)]
 struct Shared {
     issuer: Mutex<String>,
-    /// What is said in place of the keys, if anything.
+    /// The answer in place of the keys, unless empty.
     keys: Mutex<String>,
     is_down: Mutex<bool>,
     fetches: AtomicUsize,
@@ -155,7 +155,7 @@ impl AuthorizationServer {
         self.shared.introspections.load(Ordering::SeqCst)
     }
 
-    /// What it says of a token; of all others, that they are not active.
+    /// Sets the answer about a token. The server calls all other tokens inactive.
     pub fn say(&self, token: &str, answer: Value) {
         self.shared.tokens.lock().insert(token.to_owned(), answer);
     }
@@ -393,7 +393,7 @@ impl SigningKey {
         format!("{signed}.{signature}")
     }
 
-    /// What a token names the key by.
+    /// The key's id in tokens.
     pub fn thumbprint(&self) -> String {
         // The members of a bare key are in the order that the thumbprint wants.
         URL_SAFE_NO_PAD.encode(Sha256::digest(self.bare_jwk().to_string()))

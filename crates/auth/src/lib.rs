@@ -1,4 +1,4 @@
-//! Who is calling: nobody asks, static bearer tokens, or OAuth 2.1.
+//! Authentication of callers: none, static bearer tokens, or OAuth 2.1.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -55,7 +55,7 @@ const AWAY: AuthError = AuthError::Unavailable {
     retry_after: Duration::from_secs(5),
 };
 
-/// What access tokens are called in their headers. Anything else that an issuer signs, such as a proof or a logout, is none.
+/// The `typ` of access tokens. Other JWTs of an issuer, such as proofs and logouts, are not access tokens.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
 /// Knows callers by the access tokens of authorization servers. Dropping it ends what it does in the background.
@@ -87,7 +87,7 @@ struct TrustedIssuer {
     takes_opaque: bool,
 }
 
-/// What is known of an authorization server.
+/// The state of an authorization server, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerReport {
     /// Its name.
@@ -131,7 +131,7 @@ impl OAuth {
         })
     }
 
-    /// What is known of each authorization server.
+    /// Returns the state of each authorization server.
     pub fn report(&self) -> Vec<IssuerReport> {
         self.tokens
             .issuers
@@ -140,7 +140,7 @@ impl OAuth {
             .collect()
     }
 
-    /// What keeps callers from being authenticated, if nobody's keys were ever had.
+    /// Returns why no caller can be authenticated, if no issuer's keys were ever fetched.
     pub fn waits_for(&self) -> Option<String> {
         let without = |issuer: &TrustedIssuer| {
             let keys = issuer.keys.as_ref();
@@ -163,7 +163,7 @@ impl OAuth {
 }
 
 impl AccessTokens {
-    /// What a token stands for `now`. Cancellation safe.
+    /// Verifies a token at `now`. Cancellation safe.
     async fn read(
         &self,
         token: &[u8],
@@ -231,7 +231,7 @@ impl AccessTokens {
     }
 }
 
-/// Whose a token says that it is.
+/// The issuer that a token names.
 #[derive(Deserialize)]
 struct Named {
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! What the log says of callers who are refused: which check failed, and not what they showed. Of each kind one line passes now and
-//! then (`telemetry.logs.repeats`), since everybody can cause it.
+//! Log lines about refused callers: they name the failed check, and never contain the token. Because anyone can cause them, the log has one
+//! line of each kind now and then (`telemetry.logs.repeats`).
 
 use serde_json::Value;
 use shoal_ports::{AuthError, TokenFault, shown};

@@ -31,7 +31,7 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// Whose each token is.
+/// The principal of each token.
 ///
 /// The keys of its hashes are random, so which entry a digest is compared with, and the time that takes, says
 /// nothing about how close it came to one.
@@ -49,7 +49,7 @@ impl StaticTokens {
     /// The tokens of a configuration, and of its file, which is watched from now on.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// A description of what is wrong with the file.
     pub fn start(auth: &Auth) -> Result<Self, String> {
         let entry = |token: &Token| (token.sha256, Principal::new(token.name.as_str()));
         let fixed: Principals = auth.tokens.iter().map(entry).collect();
@@ -61,7 +61,7 @@ impl StaticTokens {
         Ok(tokens)
     }
 
-    /// Whose each token is. Of entries with the same token, the last counts.
+    /// Makes the table of tokens. If two entries have the same token, the last one wins.
     pub fn new(tokens: impl IntoIterator<Item = (TokenHash, Principal)>) -> Self {
         Self {
             principals: watch::Sender::new(Arc::new(tokens.into_iter().collect())),
@@ -69,7 +69,7 @@ impl StaticTokens {
         }
     }
 
-    /// What replaces all tokens at once.
+    /// The sender that replaces all tokens at once.
     #[cfg(test)]
     pub(crate) fn handle(&self) -> watch::Sender<Arc<Principals>> {
         self.principals.clone()

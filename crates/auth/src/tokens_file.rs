@@ -48,7 +48,7 @@ impl TokensFile {
     /// Reads the file now.
     ///
     /// # Errors
-    /// What is wrong with it; the tokens stay what they were.
+    /// A description of what is wrong with the file. The tokens stay as they are.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();
@@ -67,7 +67,7 @@ impl TokensFile {
     /// Reads the file now, and again when it has changed, until the handle is dropped.
     ///
     /// # Errors
-    /// What is wrong with it now.
+    /// A description of what is wrong with the file now.
     pub(crate) fn watch(self) -> Result<AbortOnDropHandle<()>, String> {
         let mut watch = FileWatch::new(&self.file);
         self.read()?;
@@ -163,7 +163,7 @@ mod tests {
             .unwrap_or_else(|_| panic!("{token}: not {due:?}"));
     }
 
-    /// What stands in the file's place would be waited for, or read, without end.
+    /// A pipe or a device in the file's place would block the reader, or never end.
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn the_file_is_watched_on_after_something_that_cannot_be_read() {

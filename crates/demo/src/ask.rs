@@ -14,7 +14,7 @@ use rmcp::{
     service::{ElicitationError, RequestContext},
 };
 
-/// What a tool needs its client to be able to do.
+/// A capability that a tool needs of its client.
 #[derive(Clone, Copy)]
 pub(crate) enum Need {
     /// Show the user a form.

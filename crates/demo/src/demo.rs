@@ -51,7 +51,7 @@ pub struct DemoServer {
     state: Arc<State>,
 }
 
-/// What callers can change.
+/// The state that callers can change.
 #[derive(Debug, Default)]
 struct State {
     counter: AtomicI64,

@@ -42,7 +42,7 @@ pub(crate) enum Told {
     Other(String, Option<Value>),
 }
 
-/// What the client can do, and how it answers.
+/// A client's capabilities and answers.
 #[derive(Clone)]
 pub(crate) struct Client {
     capabilities: ClientCapabilities,
@@ -253,7 +253,7 @@ pub(crate) fn modern_meta(capabilities: ClientCapabilities) -> RequestMetaObject
     meta
 }
 
-/// What `client` declares.
+/// The capabilities that `client` declares.
 pub(crate) fn capabilities_of(client: &Client) -> ClientCapabilities {
     client.capabilities.clone()
 }

@@ -1,4 +1,4 @@
-//! What an author says of a server, and the ends of saying it.
+//! Builds a server from an author's handler, and starts it.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,9 +13,9 @@ use shoal_node::program::{PoolHandler, Program, StartHandler};
 use shoal_node::worker::ClusterWorker;
 use shoal_worker::{Backend, RmcpBackend};
 
-/// What is said of a server, before it is started.
+/// A server that is being described, before it starts.
 ///
-/// All of it are defaults: whoever runs the program overrides them by a configuration file, by variables (`SHOAL_…`) and by flags.
+/// Every value is a default: an operator overrides it by a configuration file, by variables (`SHOAL_…`) and by flags.
 #[must_use = "a server that is not started does nothing"]
 pub struct Builder {
     start: StartHandler,
@@ -56,14 +56,14 @@ impl Builder {
         }
     }
 
-    /// What the program is called in its help, and the process in its cluster, where something random follows. Unset, it is
-    /// the name of the executable file.
+    /// Names the program in its help, and the process in its cluster, where a random part follows. The default is the name
+    /// of the executable file.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What `--version` says beside Shoal's: `env!("CARGO_PKG_VERSION")`.
+    /// Sets the version that `--version` prints beside Shoal's: `env!("CARGO_PKG_VERSION")`.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self

@@ -16,7 +16,7 @@ pub use shoal_worker::{CallerSession, RequestContextExt};
 /// `main`.
 ///
 /// It takes over the process's arguments, its signals, logging and telemetry, and starts a Tokio runtime: `main` is not async.
-/// What else there is to say of the server goes to a [`Builder`].
+/// To set more than the handler, use a [`Builder`].
 pub fn serve(handler: impl ServerHandler) -> ExitCode {
     server(handler).serve()
 }

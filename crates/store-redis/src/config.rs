@@ -1,4 +1,4 @@
-//! What a deployment may set.
+//! The settings of the store.
 
 use std::fmt;
 use std::path::PathBuf;

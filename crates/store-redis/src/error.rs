@@ -19,13 +19,13 @@ const LONGEST: usize = 160;
 
 /// A failed command.
 pub(crate) struct Failure {
-    /// What the caller gets.
+    /// The error for the caller.
     pub(crate) error: StoreError,
-    /// What it means for the connection that it came over.
+    /// The consequence for the connection.
     pub(crate) connection: Damage,
 }
 
-/// What a failure means for the connection.
+/// The consequence of a failure for its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
     /// Nothing.
@@ -70,7 +70,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     }
 }
 
-/// What went wrong, in short. Redis never repeats a password, and neither does its client.
+/// A short description of the failure. Neither Redis nor its client repeats a password.
 pub(crate) fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),

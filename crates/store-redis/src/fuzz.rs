@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, compiled only with `--cfg fuzzing`.
 
 use std::collections::HashMap;
 

@@ -229,7 +229,7 @@ impl Inner {
     }
 }
 
-/// What is written of a call: its id, and its entry.
+/// Encodes a journal entry: the call's id, and the entry as JSON.
 fn written(entry: &JournalEntry) -> Result<(CallId, Vec<u8>), StoreError> {
     let text = serde_json::to_vec(entry).map_err(|_| unexpected())?;
     Ok((entry.call, text))

@@ -40,7 +40,7 @@ pub use store::{RedisStatus, RedisStore};
 /// Checks how a store is to be reached, without connecting.
 ///
 /// # Errors
-/// What is wrong with the URL, or contradicts it; never its password.
+/// A description of what is wrong with the URL, or contradicts it. It never contains the password.
 pub fn check(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     access::Credentials::new(&target, config).map(drop)

@@ -1,4 +1,4 @@
-//! What nodes list of their sessions, for whoever comes after them: a hash for each node, and one that names these nodes.
+//! The sessions that each node lists for its successor: a hash for each node, and one that names these nodes.
 
 use std::time::Duration;
 

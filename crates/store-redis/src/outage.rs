@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// How often an outage that lasts is told of again.
 const REMINDER: Duration = Duration::from_secs(30);
-/// What comes back for a shorter time has not been back.
+/// An outage ends when Redis has answered for this long.
 const LASTING: Duration = Duration::from_secs(1);
 
 /// One store, as its log has it.
@@ -26,7 +26,7 @@ struct Present {
     over: Option<Instant>,
 }
 
-/// What there is to tell.
+/// The line to log.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Begins,

@@ -12,7 +12,7 @@ const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest eve
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// What a script answered, unless it refused; those numbers are those of `lua/common.lua`.
+/// Reads the answer of a script. The numbers of refusals are those of `lua/common.lua`.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,
@@ -68,7 +68,7 @@ pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> 
     Ok(fields)
 }
 
-/// What Redis would not answer unless somebody else writes these keys.
+/// The error for an answer that Redis can give only if another program writes these keys.
 pub(crate) fn unexpected() -> StoreError {
     StoreError::Unavailable("Redis answered something unexpected".to_owned())
 }

@@ -78,7 +78,7 @@ const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
 const SETTLE: &str = include_str!("lua/settle.lua");
 
-/// What an `append` needs of its session's room, and what a `begin` does: without room for a byte, nothing could be answered.
+/// The room that an `append` and a `begin` need in their session. Even a `begin` needs a byte, because its answer will.
 const MORE_OF_APPEND: &str = "local MORE = 0\nfor i = 6, #ARGV do\n  MORE = MORE + #ARGV[i]\nend";
 const MORE_OF_BEGIN: &str = "local MORE = 1";
 

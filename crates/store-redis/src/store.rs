@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
     pub(crate) scripts: Scripts,
-    /// What Redis told of the leases that were renewed here: when they began, and how often they were contested.
+    /// Redis' answers about the leases renewed here: when each began, and how often it was contested.
     pub(crate) leases: Mutex<HashMap<NodeId, Bytes>>,
     place: String,
 }

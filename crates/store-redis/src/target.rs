@@ -71,7 +71,7 @@ impl Target {
     /// Reads a URL.
     ///
     /// # Errors
-    /// What is wrong with it, without repeating it: it may hold a password.
+    /// A description of what is wrong with the URL. It does not repeat the URL, which may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         Self::read(url).map_err(|why| {
             if hides_login(url) {

@@ -1,4 +1,4 @@
-//! What does not go together, or cannot be.
+//! Checks for values that are impossible or contradict one another.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::{Auth, AuthMode, Dpop, canonical};
 pub struct BadSetting {
     /// The setting, below `auth`.
     pub setting: &'static str,
-    /// What is wrong with it.
+    /// Why the value is wrong.
     pub reason: String,
 }
 

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::claims::Verified;
 
-/// What an entry takes besides its claims, and what entries take on average, roughly.
+/// Bytes of an entry besides its claims, and of an average entry, roughly.
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
-/// Verified tokens. Those that are used stay; they take so many bytes at most.
+/// Verified tokens, within a limit in bytes. Tokens in use stay longest.
 pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl VerifiedTokens {
         ))
     }
 
-    /// What a token stands for, if that is believed now.
+    /// Returns the claims of a token that is still trusted at `now`.
     pub(crate) fn get(&self, token: &TokenDigest, now: Instant) -> Option<Verified> {
         let known = self.0.get(token)?;
         if now < known.until {

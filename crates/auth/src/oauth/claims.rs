@@ -1,4 +1,4 @@
-//! What a token must say, and what is taken from it.
+//! The claims that a token must have, and those that Shoal uses.
 
 mod audience;
 mod lookup;
@@ -25,18 +25,18 @@ pub(crate) const CLAIMS: usize = 16 << 10;
 /// Beyond this, a token does not expire: a clock need not count so far.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// What a token stands for.
+/// The claims of a verified token.
 #[derive(Clone, Debug)]
 pub(crate) struct Verified {
     pub(crate) principal: Principal,
     pub(crate) grant: Arc<Grant>,
-    /// What its client must have besides.
+    /// The key or certificate that the client must prove to have.
     pub(crate) binding: Option<Binding>,
     /// Until when it is believed without another look.
     pub(crate) until: Instant,
 }
 
-/// What a token is bound to (RFC 7800), by its SHA-256 in base64url.
+/// The key or certificate to which a token is bound (RFC 7800), by its SHA-256 in base64url.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// A key, of which each request shows a proof (RFC 9449).
@@ -45,7 +45,7 @@ pub(crate) enum Binding {
     Certificate(String),
 }
 
-/// What tokens of an issuer must say.
+/// The rules for the claims of one issuer's tokens.
 pub(crate) struct ClaimRules {
     issuer: ResolvedIssuer,
     names: IssuerNames,
@@ -248,7 +248,7 @@ fn since_epoch() -> Duration {
     now.unwrap_or_default()
 }
 
-/// What a token is bound to. A binding that cannot be checked is as good as a wrong one, and so are two.
+/// Reads the binding of a token. Refuses a binding that cannot be checked, and more than one.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

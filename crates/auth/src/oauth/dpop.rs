@@ -21,7 +21,7 @@ const PROOF: usize = 4 << 10;
 const NAME: usize = 256;
 /// How old a proof may be, besides what clocks differ by: it travels, and may wait for its turn.
 const FRESH: Duration = Duration::from_secs(60);
-/// What proofs may be signed with.
+/// The algorithms with which a proof may be signed.
 pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::ES256,
     SigningAlgorithm::EdDSA,

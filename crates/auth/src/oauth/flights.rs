@@ -109,7 +109,7 @@ mod tests {
         let (one, two, other) = (join("a"), join("a"), join("b"));
         assert_eq!(one.clone().now_or_never(), None);
         assert_eq!(other.clone().now_or_never(), None);
-        // Whoever has begun it may leave.
+        // The first asker may go away meanwhile.
         drop(one);
         landed.notify_waiters();
         assert_eq!((two.await, other.await), (0, 1));

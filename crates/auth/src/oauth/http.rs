@@ -48,7 +48,7 @@ impl HttpAsker {
     /// Asks the server of this issuer.
     ///
     /// # Errors
-    /// What is wrong with the certificates.
+    /// A description of what is wrong with the certificates.
     pub(crate) fn new(
         issuer: &Issuer,
         resolved: &ResolvedIssuer,

@@ -68,7 +68,7 @@ struct Active {
 }
 
 impl Introspector {
-    /// What is good goes into `verified`.
+    /// Active tokens go into `verified`.
     pub(crate) fn new(
         http: HttpAsker,
         issuer: &ResolvedIssuer,
@@ -95,8 +95,8 @@ impl Introspector {
         }
     }
 
-    /// What a token stands for, which says this of itself if it is a JWT. All who ask at the same time get the same answer, also that
-    /// there is none. Cancellation safe.
+    /// Returns what the issuer says about a token. `claims` are the token's own, if it is a JWT. Requests at the same time share one
+    /// answer, also if the issuer does not answer. Cancellation safe.
     pub(crate) async fn ask(
         &self,
         token: &str,

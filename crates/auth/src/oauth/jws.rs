@@ -1,4 +1,4 @@
-//! A token in the compact form (RFC 7515), taken apart. What it says is not to be believed before its signature is checked.
+//! A token in the compact form (RFC 7515), taken apart. Its claims are untrusted until its signature is checked.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use crate::oauth::keys::{Jwk, PublicKey};
 pub(crate) struct Jws<'a> {
     pub(crate) header: Header,
     payload: Vec<u8>,
-    /// What is signed.
+    /// The signed part: header and claims, as they came.
     signed: &'a str,
     signature: &'a str,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Header {
     pub(crate) kid: Option<String>,
     #[serde(default)]
     pub(crate) typ: Option<String>,
-    /// Whoever does not understand all that is critical must refuse the token. Nothing of that kind is understood here.
+    /// Critical headers. Shoal understands none, so it must refuse a token that has one (RFC 7515, 4.1.11).
     #[serde(default, deserialize_with = "whatever")]
     pub(crate) crit: Option<Value>,
     /// The key of a DPoP proof.
@@ -87,7 +87,7 @@ impl<'a> Jws<'a> {
     }
 }
 
-/// What is there, also where it is `null`.
+/// Deserializes any value that is present, `null` included.
 fn whatever<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }

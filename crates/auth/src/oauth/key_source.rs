@@ -44,7 +44,7 @@ pub(crate) struct KeySource {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What is known of an issuer's keys.
+/// The keys of an issuer, and the outcome of the last fetch.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
     keys: Option<Arc<KeySet>>,
@@ -93,7 +93,7 @@ impl KeySource {
         }
     }
 
-    /// What is known now.
+    /// Returns the keys as they are known now.
     pub(crate) fn known(&self) -> Known {
         self.known.borrow().clone()
     }
@@ -189,7 +189,7 @@ async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wa
                 pauses.pause()
             }
         };
-        // Whoever asked during the fetch is answered by it.
+        // The fetch also answers requests that came while it ran.
         let _ = wanted.notified().now_or_never();
         told.send_modify(|known| {
             known.attempts += 1;

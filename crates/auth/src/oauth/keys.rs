@@ -50,7 +50,7 @@ pub(crate) struct Jwk {
 /// A public key that signatures are checked with.
 pub(crate) struct PublicKey {
     kid: Option<String>,
-    /// What its issuer says that it is for.
+    /// The algorithm for which the issuer publishes the key.
     algorithm: Option<String>,
     issuer: Option<String>,
     kind: KeyKind,
@@ -180,7 +180,7 @@ impl KeySet {
     /// Reads a set. Keys of other kinds, and such as cannot be read, are left out: an issuer may have more than this knows.
     ///
     /// # Errors
-    /// What is wrong with the document as a whole.
+    /// A description of the fault, if the whole document is unusable.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is no JSON Web Key Set".to_owned())?;

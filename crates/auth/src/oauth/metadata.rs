@@ -1,4 +1,4 @@
-//! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+//! The metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
 
 use serde_json::{Map, Value};
 use shoal_ports::shown;
@@ -86,7 +86,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);
     match text("issuer") {
         Some(named) if same(named, issuer) => {}
-        // Whoever can answer for one path of a host must not speak for another (RFC 8414, 3.3).
+        // One path of a host must not speak for another path (RFC 8414, 3.3).
         Some(other) => {
             let other = shown(other, SHOWN);
             return Err(format!("it has the metadata of another issuer, {other:?}"));

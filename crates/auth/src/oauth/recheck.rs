@@ -27,7 +27,7 @@ struct Watched {
     digest: TokenDigest,
     principal: Principal,
     grant: Arc<Grant>,
-    /// What the token is bound to, once that is known.
+    /// The binding of the token, once it is known.
     binding: Option<Option<Binding>>,
     /// Until when it is believed.
     until: Instant,
@@ -104,7 +104,7 @@ impl Watched {
         if verified.principal != self.principal {
             return Err(AuthError::Invalid);
         }
-        // What the stream's caller has shown was for this binding.
+        // The stream's caller has proven this binding only.
         let binding = self.binding.get_or_insert(verified.binding.clone());
         if *binding != verified.binding {
             return Err(AuthError::Token(TokenFault::Binding));

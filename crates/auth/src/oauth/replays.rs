@@ -58,7 +58,7 @@ struct Slice {
     until: Instant,
 }
 
-/// What becomes of a proof.
+/// The outcome of remembering a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     First,

@@ -1,4 +1,4 @@
-//! What callers are told: the resource's metadata (RFC 9728), and challenges (RFC 6750, RFC 9449).
+//! The resource's metadata (RFC 9728) and challenges (RFC 6750, RFC 9449) for callers.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::config::{Auth, Dpop};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// What callers are told of the resource.
+/// The resource's metadata and the challenges that name it.
 pub(crate) struct Resource {
     metadata: ResourceMetadata,
     /// Where clients read it.

@@ -10,7 +10,7 @@ use crate::config::Auth;
 /// Scopes of a token that are looked at.
 const MOST: usize = 256;
 
-/// What an operator says of scopes.
+/// The operator's rules for scopes.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
     required: Vec<String>,

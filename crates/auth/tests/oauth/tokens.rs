@@ -76,7 +76,7 @@ async fn an_algorithm_is_pinned_and_never_symmetric() {
             "{alg}"
         );
     }
-    // What is known of a public key is no secret to sign with.
+    // A public key is not a secret to sign with.
     let header = json!({ "alg": "HS256", "kid": "first" });
     let signed = jsonwebtoken::crypto::sign(
         format!("{}.{}", part(&header), part(&claims)).as_bytes(),
@@ -94,7 +94,7 @@ async fn an_algorithm_is_pinned_and_never_symmetric() {
         setting.show(&edwards).await,
         Err(fault(TokenFault::Algorithm))
     );
-    // One that is allowed, with a key that is none for it.
+    // An allowed algorithm, with a key of another kind.
     let header = json!({ "alg": "RS256", "kid": "first" });
     let confused = setting.key.sign(&header, &claims);
     assert_eq!(setting.show(&confused).await, Err(fault(TokenFault::Key)));

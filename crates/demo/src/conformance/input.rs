@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::asking::form_schema;
 use crate::ask::Refused;
 
-/// What a request remembers between its rounds.
+/// The state of a request between its rounds.
 ///
 /// It travels through the client as plain JSON. The host has to seal it, as Shoal does, before it
 /// could carry anything that a client must not make up.
@@ -111,7 +111,7 @@ impl<'a> Answers<'a> {
         Self(responses)
     }
 
-    /// What the user did with the form `key`: filled in its `field`, or how it was turned down.
+    /// Returns the user's answer to the form `key`: its `field`, or how the user declined.
     pub(super) fn field<T: DeserializeOwned>(
         self,
         key: &str,
@@ -128,7 +128,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// What the model said to the question `key`.
+    /// Returns the model's answer to the question `key`.
     pub(super) fn sample(self, key: &str) -> Option<String> {
         let answer: CreateMessageResult = self.get(key)?;
         answer.message.content.iter().find_map(|block| match block {

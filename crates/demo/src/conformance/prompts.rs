@@ -28,7 +28,7 @@ use crate::{ask::Need, media};
 /// The prompt that needs input before it can be given.
 pub(super) const ASKING_PROMPT: &str = "test_input_required_result_prompt";
 
-/// What `test_prompt_with_arguments` suggests for either argument.
+/// The suggestions of `test_prompt_with_arguments` for both arguments.
 const SUGGESTIONS: &[&str] = &["paris", "park", "party", "testValue1", "testValue2"];
 
 #[derive(Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! What can be read under `test://`.
+//! The resources under `test://`.
 
 use rmcp::{
     ErrorData,

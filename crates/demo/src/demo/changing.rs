@@ -91,7 +91,7 @@ impl DemoServer {
         if self.offers(BONUS) {
             Ok("you found the bonus tool".to_owned())
         } else {
-            // What the router says about a tool that it does not have.
+            // As the router answers for an unknown tool.
             Err(ErrorData::invalid_params("tool not found", None))
         }
     }

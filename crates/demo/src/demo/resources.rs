@@ -1,4 +1,4 @@
-//! What can be read under `demo://`.
+//! The resources under `demo://`.
 
 use std::sync::atomic::Ordering;
 

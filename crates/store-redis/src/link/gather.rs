@@ -27,7 +27,7 @@ pub(crate) struct Gathering {
 
 struct Asked {
     command: Cmd,
-    /// What the command runs, if that is a script.
+    /// The script that the command runs, if any.
     script: Option<Arc<Script>>,
     reply: oneshot::Sender<RedisResult<Value>>,
 }
@@ -79,7 +79,7 @@ async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Aske
                 while due.len() < MOST && let Ok(asked) = asking.try_recv() {
                     due.push(asked);
                 }
-                // Whoever has left does not want it done.
+                // A caller that has gone no longer wants its command.
                 due.retain(|asked| !asked.reply.is_closed());
                 if !due.is_empty() {
                     let together = std::mem::replace(&mut due, Vec::with_capacity(MOST));
@@ -99,7 +99,7 @@ async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
         pipeline.add_command(asked.command);
         waiting.push((asked.script, asked.reply));
     }
-    // Whoever does not wait any more has been told otherwise.
+    // A caller that no longer waits has its answer already.
     match connection.send_packed_commands(&pipeline, 0, count).await {
         Ok(replies) => {
             let mut in_full = Vec::new();

@@ -1,4 +1,4 @@
-//! What goes by itself.
+//! Tests of keys that expire.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -27,7 +27,7 @@ impl Lossy {
         Self { server, store }
     }
 
-    /// What there is now.
+    /// All keys, with their values and lifetimes.
     async fn snapshot(&self) -> Vec<(String, Vec<u8>, i64)> {
         let keys: Vec<String> = self.server.ask(&["KEYS", "*"]).await;
         let mut all = Vec::new();
@@ -258,7 +258,7 @@ async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
         let read = log.read(&id, lost, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
-    // Who has missed nothing goes on.
+    // A reader that has missed no event goes on.
     for (cursor, next) in [(one, two), (news, other)] {
         let page = log.read(&id, cursor, 9).await.unwrap();
         assert_eq!(texts(&page.events), ["other"]);

@@ -1,4 +1,4 @@
-//! What a call leaves in Redis, which older and newer releases read too, and how many commands that takes.
+//! Tests of the keys that a call leaves in Redis, which older and newer releases read too, and of the commands that this takes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What nodes list of their sessions.
+//! Tests of the sessions that nodes list.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What metrics say of the store.
+//! Tests of the store's metrics.
 
 use std::sync::OnceLock;
 

@@ -80,7 +80,7 @@ async fn goes_on_with_the_master_that_sentinel_promotes() {
     let (start, call) = begin(&store, &id, epoch).await;
     let one = append(start, &[b"1"]);
     let at = store.log.append(&id, epoch, one).await.unwrap().last;
-    // What is not copied yet is lost in a failover.
+    // A failover loses writes that are not copied yet.
     eventually("the replica has it all", || async {
         let of = |info: String| {
             let line = info

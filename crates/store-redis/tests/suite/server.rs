@@ -199,5 +199,5 @@ fn spawn(args: &Vec<String>, directory: &Path) -> Child {
     command.spawn().expect("redis-server is installed")
 }
 
-/// What most servers are started with: nothing is written to disk.
+/// The arguments of most servers: they write nothing to disk.
 pub(crate) const IN_MEMORY: [&str; 4] = ["--save", "", "--appendonly", "no"];

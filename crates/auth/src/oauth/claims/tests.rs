@@ -1,4 +1,4 @@
-//! What tokens must say.
+//! Tests of the claims that tokens must have.
 
 use std::sync::Arc;
 use std::time::Duration;

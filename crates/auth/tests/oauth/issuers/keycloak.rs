@@ -45,7 +45,7 @@ async fn roles_of_the_realm_count_and_the_audience_is_one_of_several() {
         .await
         .unwrap();
 
-    // What a new realm makes, and what it makes for a client without roles.
+    // The audiences of a new realm, and of a client without roles.
     for aud in [json!("account"), Value::Null, json!(["account", "broker"])] {
         let token = fake.token(with(&user(), json!({ "aud": aud })));
         trusting.refuses(&token, TokenFault::Audience).await;

@@ -31,7 +31,7 @@ pub(crate) struct Fake {
     pub(crate) issuer: String,
 }
 
-/// What trusts it.
+/// A resource server that trusts the issuer.
 pub(crate) struct Trusting(OAuth);
 
 impl Fake {

@@ -32,7 +32,7 @@ async fn scopes_are_a_list_and_the_audience_is_that_of_the_authorization_server(
     trusting
         .refuses(&fake.signed(&header, other), TokenFault::Audience)
         .await;
-    // What the org authorization server makes is for Okta alone, and says so.
+    // Tokens of the org authorization server say that they are for Okta alone.
     let header =
         json!({ "kid": "first", "alg": "RS256", "typ": "application/okta-internal-at+jwt" });
     trusting

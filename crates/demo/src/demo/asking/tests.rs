@@ -1,4 +1,4 @@
-//! What becomes of a question: answered, turned down, or never asked.
+//! Tests of questions: answered, declined, or not asked.
 
 use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode};
 use serde_json::json;
