@@ -42,7 +42,9 @@ impl Access {
         if named.or(authority).is_none() {
             local = self.host("")? == Welcome::Local;
         }
-        let Some(origin) = head.headers.get(header::ORIGIN) else {
+        let origin = head.headers.get(header::ORIGIN);
+        // A browser names its page, or says `null`. Without a value, it is a header that a proxy has emptied.
+        let Some(origin) = origin.filter(|origin| !origin.is_empty()) else {
             return Ok(None);
         };
         self.origin(origin, local, own)

@@ -71,11 +71,12 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Whether every encoding of the list is none.
+/// Whether every encoding of the list is none. Some clients name the charset here.
 fn is_identity(encodings: &[u8]) -> bool {
-    encodings
-        .split(|&byte| byte == b',')
-        .all(|encoding| encoding.trim_ascii().eq_ignore_ascii_case(b"identity"))
+    encodings.split(|&byte| byte == b',').all(|encoding| {
+        let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);
+        is(b"identity") || is(b"utf-8") || is(b"")
+    })
 }
 
 impl Accepted {
@@ -181,6 +182,10 @@ mod tests {
         assert!(!body("application/json, text/plain", "identity"));
         assert!(!body("application/json-patch+json", "identity"));
         assert!(!body("text/plain", "identity"));
+        assert!(body("application/json", ""));
+        assert!(body("application/json", "UTF-8"));
         assert!(!body("application/json", "gzip"));
+        assert!(!body("application/json", "utf-8, gzip"));
+        assert!(!body("application/json", "x"));
     }
 }

@@ -66,6 +66,30 @@ impl RawJson {
         self.0.clone()
     }
 
+    /// The value with U+FFFD where a string has half of a surrogate pair, for readers of Unicode; `None` if it has none.
+    pub fn without_halves(&self) -> Option<Self> {
+        let mut text = self.0.to_vec();
+        let mut found = false;
+        let mut at = 0;
+        while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+            let escape = at + next;
+            at = escape + 2;
+            let Some(unit) = unit_at(&text, escape) else {
+                continue;
+            };
+            at = escape + UNIT;
+            match unit {
+                0xd800..0xdc00 if matches!(unit_at(&text, at), Some(0xdc00..0xe000)) => at += UNIT,
+                0xd800..0xe000 => {
+                    text[escape..at].copy_from_slice(b"\\ufffd");
+                    found = true;
+                }
+                _ => {}
+            }
+        }
+        found.then(|| Self(text.into()))
+    }
+
     /// The same text by itself. A value that was cut out of a message keeps the whole of that in memory; one that outlives
     /// it should not.
     #[must_use]
@@ -138,6 +162,15 @@ impl<'de> serde::Deserialize<'de> for RawJson {
     }
 }
 
+/// Bytes of an escape such as `\u0061`.
+const UNIT: usize = 6;
+
+/// The code unit that is written here as an escape with digits.
+fn unit_at(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + UNIT)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}
+
 /// The content of a JSON string; `None` for any other value. It is copied only where it holds an escape.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -168,7 +201,7 @@ fn ends_have_backslash<const N: usize>(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{content, has_backslash};
+    use super::{RawJson, content, has_backslash};
 
     #[test]
     fn a_backslash_is_seen_wherever_it_stands() {
@@ -182,6 +215,27 @@ mod tests {
                     text[at] = filler;
                 }
             }
+        }
+    }
+
+    #[test]
+    fn half_of_a_surrogate_pair_is_replaced_and_nothing_else() {
+        let without = |text: &'static str| RawJson::from_static(text).without_halves();
+        for (text, expected) in [
+            (r#"{"a":"\ud800"}"#, r#"{"a":"\ufffd"}"#),
+            (
+                r#"["x\uDC00\ud83d\ude00\ud83d"]"#,
+                r#"["x\ufffd\ud83d\ude00\ufffd"]"#,
+            ),
+            (r#""\ud800\u0041\udfff""#, r#""\ufffd\u0041\ufffd""#),
+            (r#""\ud800\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+        ] {
+            let read = without(text).unwrap();
+            assert_eq!(read.as_str(), expected);
+            assert!(read.read::<serde_json::Value>().is_ok());
+        }
+        for text in [r#""\\ud800""#, r#""\ud83d\ude00 \u0041\n""#, r#""""#, "5"] {
+            assert!(without(text).is_none(), "{text}");
         }
     }
 

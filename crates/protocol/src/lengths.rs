@@ -25,7 +25,7 @@ struct Member {
 }
 
 /// A request's id, also where another message names it.
-pub const LONGEST_ID: Longest = longest("id", 256);
+pub const LONGEST_ID: Longest = longest("id", 4 << 10);
 /// The name of a method.
 pub const LONGEST_METHOD: Longest = longest("method", 128);
 /// The URI of a resource, of each that somebody listens to as well.
@@ -43,8 +43,8 @@ const PARAMS: &[Member] = &[
     member("uri", "params.uri", LONGEST_URI.bytes),
     member("cursor", "params.cursor", 4 << 10),
     member("level", "params.level", LEAST),
-    member("requestId", "params.requestId", LEAST),
-    member(PROGRESS_TOKEN, "params.progressToken", LEAST),
+    member("requestId", "params.requestId", LONGEST_ID.bytes),
+    member(PROGRESS_TOKEN, "params.progressToken", LONGEST_ID.bytes),
     member("protocolVersion", "params.protocolVersion", LEAST),
     member("clientInfo", "params.clientInfo", 64 << 10),
     member("capabilities", "params.capabilities", 64 << 10),
@@ -58,7 +58,11 @@ const REF: &[Member] = &[
 ];
 
 const META: &[Member] = &[
-    member(PROGRESS_TOKEN, "params._meta.progressToken", LEAST),
+    member(
+        PROGRESS_TOKEN,
+        "params._meta.progressToken",
+        LONGEST_ID.bytes,
+    ),
     member(PROTOCOL_VERSION, "params._meta protocolVersion", LEAST),
     member(CLIENT_INFO, "params._meta clientInfo", 64 << 10),
     member(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::RawJson;
+use crate::tokens::utf16_of;
 
 /// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with, except that `7.0` becomes `7`, as in
 /// JavaScript. It is kept apart from its message, which may be large: an id lives on in the books of those who answer.
@@ -26,12 +27,7 @@ impl RequestId {
         let text = json.as_str();
         match text.as_bytes().first() {
             Some(b'"') => {
-                let canonical = if text.contains('\\') {
-                    let decoded = json.string().ok_or("the id is not a valid string")?;
-                    Some(RawJson::of(&decoded).as_str().into())
-                } else {
-                    None
-                };
+                let canonical = text.contains('\\').then(|| canonical(text));
                 Ok(Self {
                     raw: text.into(),
                     canonical,
@@ -106,6 +102,22 @@ impl RequestId {
     fn key(&self) -> &str {
         self.canonical.as_deref().unwrap_or(&self.raw)
     }
+}
+
+/// A string with the fewest escapes. Half of a surrogate pair, which is no character, stays one.
+fn canonical(written: &str) -> Box<str> {
+    let mut text = String::from("\"");
+    for read in char::decode_utf16(utf16_of(written.as_bytes())) {
+        match read {
+            Ok(letter) => {
+                let quoted = RawJson::of(&letter);
+                text.push_str(&quoted.as_str()[1..quoted.len() - 1]);
+            }
+            Err(half) => text.push_str(&format!("\\u{:04x}", half.unpaired_surrogate())),
+        }
+    }
+    text.push('"');
+    text.into()
 }
 
 impl PartialEq for RequestId {
@@ -187,6 +199,17 @@ mod tests {
     fn compares_by_value_and_type() {
         assert_ne!(id("1"), id("\"1\""));
         assert_eq!(id(r#""a""#), id(r#""\u0061""#));
+        assert_eq!(id(r#""\"\\\/😀""#), id(r#""\u0022\u005c/\ud83d\ude00""#));
+    }
+
+    #[test]
+    fn half_of_a_surrogate_pair_is_an_id_of_its_own() {
+        let half = id(r#""a\uD800\n""#).unwrap();
+        assert_eq!(half.to_json().as_str(), r#""a\uD800\n""#);
+        assert_eq!(half, id(r#""\u0061\ud800\u000a""#).unwrap());
+        for other in [r#""a\ud801\n""#, r#""a\ufffd\n""#, r#""a\\ud800\n""#] {
+            assert_ne!(half, id(other).unwrap(), "{other}");
+        }
     }
 
     #[test]

@@ -66,11 +66,26 @@ impl Checker {
         })
     }
 
-    /// Checks arguments, as far as the budget goes.
+    /// Checks arguments, as far as the budget goes. Half of a surrogate pair counts as a character that nobody knows: what it means
+    /// is the server's to say.
     ///
     /// # Errors
     /// The parser's, where they cannot be read.
     pub(crate) fn check(
+        &self,
+        arguments: &RawJson,
+        policy: ArgumentPolicy,
+        budget: Budget,
+    ) -> Result<Verdict, serde_json::Error> {
+        self.check_text(arguments, policy, budget).or_else(|error| {
+            match arguments.without_halves() {
+                Some(text) => self.check_text(&text, policy, budget),
+                None => Err(error),
+            }
+        })
+    }
+
+    fn check_text(
         &self,
         arguments: &RawJson,
         policy: ArgumentPolicy,

@@ -64,7 +64,11 @@ impl Pages {
         let cursor = params.and_then(RawJson::cursor);
         let number = match cursor {
             None => Some(0),
-            Some(cursor) => self.number(&cursor).filter(|number| *number > 0),
+            Some(cursor) => match number(&cursor) {
+                Some((member, number)) => (member == self.member && number > 0).then_some(number),
+                // Servers with one page do not read cursors, and there are clients that make some up.
+                None => (pages.len() == 1).then_some(0),
+            },
         };
         number
             .and_then(|number| pages.get(number))
@@ -75,15 +79,14 @@ impl Pages {
                 )
             })
     }
+}
 
-    fn number(&self, cursor: &RawJson) -> Option<usize> {
-        let decoded = URL_SAFE_NO_PAD.decode(cursor.string()?).ok()?;
-        let text = std::str::from_utf8(&decoded).ok()?;
-        text.strip_prefix(self.member)?
-            .strip_prefix(':')?
-            .parse()
-            .ok()
-    }
+/// The list and the page of a cursor that Shoal has written.
+fn number(cursor: &RawJson) -> Option<(String, usize)> {
+    let decoded = URL_SAFE_NO_PAD.decode(cursor.string()?).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    let (member, number) = text.split_once(':')?;
+    Some((member.to_owned(), number.parse().ok()?))
 }
 
 fn paged(member: &str, items: &[&RawJson], page_size: usize) -> Vec<RawJson> {

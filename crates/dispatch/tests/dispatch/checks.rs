@@ -51,6 +51,27 @@ async fn arguments_that_fail_the_schema_are_an_execution_error() {
 }
 
 #[tokio::test]
+async fn half_of_a_surrogate_pair_reaches_the_server_and_the_rest_is_checked() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", adder()));
+    let mut sent = legacy("add", json!({}));
+    sent.params = Some(RawJson::from_static(
+        r#"{"name":"add","arguments":{"a":1,"b":2,"c":"\ud800"}}"#,
+    ));
+    setting.result(sent).await;
+    assert_eq!(worker.calls(), 1);
+    let mut wrong = legacy("add", json!({}));
+    wrong.params = Some(RawJson::from_static(
+        r#"{"name":"add","arguments":{"a":1,"c":"\ud800"}}"#,
+    ));
+    let result = setting.result(wrong).await;
+    assert_eq!(result["isError"], true);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\"b\""), "{text}");
+    assert_eq!(worker.calls(), 1);
+}
+
+#[tokio::test]
 async fn absent_arguments_count_as_none_and_others_must_be_an_object() {
     let setting = setting();
     let worker = setting.add(FakeWorker::new("w1", "a", adder()));

@@ -71,6 +71,23 @@ async fn a_cursor_of_another_list_or_of_nobody_is_refused() {
 }
 
 #[tokio::test]
+async fn a_list_of_one_page_has_no_use_for_cursors_of_other_servers() {
+    let setting = configured(Config::default());
+    setting.add(FakeWorker::new("a1", "a", tools(&["one", "two"])));
+    for cursor in [json!("x"), json!("eyJvZmZzZXQiOjUwfQ=="), json!(7)] {
+        let params = json!({"cursor":cursor});
+        let page = setting
+            .result(call(LEGACY, Method::ToolsList, params))
+            .await;
+        assert_eq!(page["tools"].as_array().unwrap().len(), 2, "{cursor}");
+    }
+    // It was Shoal's, before the list became shorter.
+    let stale = json!({"cursor":"dG9vbHM6MQ"});
+    let error = setting.error(call(LEGACY, Method::ToolsList, stale)).await;
+    assert_eq!(error.code, code::INVALID_PARAMS);
+}
+
+#[tokio::test]
 async fn items_stay_as_they_were_written() {
     let raw = r#"{ "name" : "odd", "inputSchema":{ "type":"object" } ,"x":1.0, "n":12345678901234567890123}"#;
     let setting = setting();

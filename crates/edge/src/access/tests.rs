@@ -123,3 +123,13 @@ fn an_absolute_uri_must_be_welcome_too() {
     let (head, ()) = request.body(()).unwrap().into_parts();
     assert!(access.check(&head).is_err());
 }
+
+#[test]
+fn an_origin_without_a_value_is_none() {
+    let access = access(&["mcp.example.com"], &[]);
+    for host in ["localhost", "mcp.example.com"] {
+        assert!(check(&access, host, Some("")).is_ok(), "{host}");
+        assert!(check(&access, host, Some("null")).is_err(), "{host}");
+    }
+    assert!(check(&access, "evil.example.com", Some("")).is_err());
+}

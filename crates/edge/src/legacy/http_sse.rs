@@ -62,7 +62,7 @@ impl ClientTransport for HttpSse {
 /// Opens a session that lives as long as the stream.
 async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
-    media::expect_event_stream(&visit.head.headers)?;
+    // The path has nothing but a stream, whatever the client says it accepts.
     let permit = edge
         .load
         .admit_stream(&visit.principal, &edge.config.limits)?;

@@ -27,6 +27,21 @@ async fn the_first_event_says_where_to_post() {
 }
 
 #[tokio::test]
+async fn the_stream_is_opened_whatever_the_client_accepts() {
+    let server = Server::start().await;
+    for accept in [None, Some("*/*"), Some("application/json"), Some("")] {
+        let get = server.request(Method::GET, "/sse");
+        let get = match accept {
+            Some(accept) => get.header("accept", accept),
+            None => get,
+        };
+        let mut events = Events::of(get.send().await.unwrap());
+        let first = events.block().await.unwrap();
+        assert!(first.starts_with("event: endpoint"), "{accept:?}: {first}");
+    }
+}
+
+#[tokio::test]
 async fn messages_go_in_by_post_and_come_out_on_the_stream() {
     let server = Server::start().await;
     let mut events = open(&server).await;

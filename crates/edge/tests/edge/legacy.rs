@@ -122,6 +122,25 @@ async fn a_get_listens_and_resumes() {
 }
 
 #[tokio::test]
+async fn an_event_id_of_another_server_listens_from_now_on() {
+    let server = Server::start().await;
+    for foreign in [
+        "0",
+        "from the beginning",
+        "6f1c8d1e_17_x",
+        "\u{fc}",
+        "1-2-3-4",
+    ] {
+        let mut listen = server.listen().build().unwrap();
+        let value = http::HeaderValue::from_bytes(foreign.as_bytes()).unwrap();
+        listen.headers_mut().insert("last-event-id", value);
+        let answer = reqwest::Client::new().execute(listen).await.unwrap();
+        assert_eq!(answer.status(), 200, "{foreign}");
+        assert_eq!(server.gateway.cursors.lock().pop(), Some(None), "{foreign}");
+    }
+}
+
+#[tokio::test]
 async fn leaving_detaches_and_cancels_nothing() {
     let server = Server::start().await;
     let answer = server

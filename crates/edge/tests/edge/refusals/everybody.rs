@@ -367,7 +367,7 @@ pub(super) async fn malformed(page: &mut Page) {
     }
     let id = format!(
         r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
-        "x".repeat(300)
+        "x".repeat(5000)
     );
     let body = page
         .check("request id that is too long", server.post(id))

@@ -26,10 +26,6 @@ pub(super) async fn requests(page: &mut Page) {
     let not_acceptable = not_acceptable.header("mcp-session-id", LIVE);
     page.check("GET without text/event-stream", not_acceptable)
         .await;
-    let malformed = server
-        .listen()
-        .header("last-event-id", "from the beginning");
-    page.check("malformed Last-Event-ID", malformed).await;
     let message = |path: &str| {
         let post = server.request(Method::POST, path);
         post.header("content-type", "application/json").body(ping())

@@ -47,6 +47,10 @@ pub(super) async fn handshakes(page: &mut Page) {
             offer("mcp.resume, mcp.session.live, mcp.after.1-2-3").header("last-event-id", "1-2-3"),
         ),
         (
+            "malformed event on a WebSocket",
+            offer("mcp.resume, mcp.session.live, mcp.after.x"),
+        ),
+        (
             "unknown session on a WebSocket",
             offer("mcp.resume, mcp.session.unknown"),
         ),
