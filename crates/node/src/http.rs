@@ -8,6 +8,7 @@ mod ending;
 mod framing;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
+mod half_closed;
 mod refusal;
 mod secure;
 mod socket;

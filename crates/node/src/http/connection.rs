@@ -193,7 +193,8 @@ impl<S: RequestService> Protocols<S> {
         let requests = idling.requests(Arc::clone(&seen));
         let number = AtomicU64::new(0);
         let upgrade = Mutex::new(None);
-        let service = service_fn(|request| {
+        let service = service_fn(|request: http::Request<Incoming>| {
+            seen.begin_answer(request.version());
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),

@@ -172,6 +172,7 @@ impl Drop for OpenRequest {
     fn drop(&mut self) {
         let idle = &self.0.0.idling.0.0.idle;
         idle.fetch_add(1, Ordering::AcqRel);
+        self.0.0.seen.end_answer();
     }
 }
 

@@ -41,6 +41,11 @@ impl Socket {
         }
     }
 
+    /// Whether the operating system reports an error of the connection.
+    pub(super) fn is_broken(&self) -> bool {
+        !matches!(self.stream.take_error(), Ok(None))
+    }
+
     fn written(
         &mut self,
         cx: &mut Context<'_>,

@@ -8,10 +8,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
+use http::Version;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::{Sleep, sleep, timeout};
 
 use super::framing::{Fault, Framing};
+use super::half_closed::HalfClosed;
 use super::refusal::{HeadLimits, Refusal};
 use super::wire::Wire;
 
@@ -35,6 +37,8 @@ pub(super) struct WatchedStream {
     /// What is written instead of hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
+    /// The end of what the client sends, kept from hyper until the request that came before it is answered: hyper would drop that.
+    half_closed: Option<HalfClosed>,
 }
 
 /// What has been seen of a connection's requests.
@@ -42,6 +46,12 @@ pub(super) struct WatchedStream {
 pub(super) struct Seen {
     fault: OnceLock<(u64, Fault)>,
     amid: AtomicBool,
+    /// Whether a request is being answered.
+    answering: AtomicBool,
+    /// Whether its answer has begun.
+    begun: AtomicBool,
+    /// Whether its client knows interim responses.
+    interim: AtomicBool,
 }
 
 impl Seen {
@@ -49,6 +59,36 @@ impl Seen {
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))
+    }
+
+    /// A request is being answered from now on.
+    pub(super) fn begin_answer(&self, version: Version) {
+        self.interim
+            .store(version >= Version::HTTP_11, Ordering::Relaxed);
+        self.begun.store(false, Ordering::Relaxed);
+        self.answering.store(true, Ordering::Relaxed);
+    }
+
+    /// It is answered.
+    pub(super) fn end_answer(&self) {
+        self.answering.store(false, Ordering::Relaxed);
+    }
+
+    fn is_answering(&self) -> bool {
+        self.answering.load(Ordering::Relaxed)
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Whether a client that sends nothing more may still wait for its whole answer. One that leaves a stream says so in the same
+    /// way.
+    fn may_be_read(&self) -> bool {
+        self.is_answering()
+            && !self.is_amid()
+            && !self.has_begun()
+            && self.interim.load(Ordering::Relaxed)
     }
 
     /// Whether a request has not arrived to its end.
@@ -73,6 +113,7 @@ impl WatchedStream {
             head_timer: None,
             refusal: None,
             ended: false,
+            half_closed: None,
         };
         (watched, seen)
     }
@@ -118,6 +159,16 @@ impl WatchedStream {
         timer.as_mut().poll(cx)
     }
 
+    /// The end of what the client sends, as far as hyper may know of it.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.half_closed {
+            Some(half_closed) if self.seen.is_answering() => {
+                half_closed.poll_gone(&mut self.stream, self.seen.has_begun(), cx)
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
     /// Writes what replaces hyper's refusal.
     fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(refusal) = self.refusal.as_mut().filter(|refusal| !refusal.is_empty()) {
@@ -145,6 +196,10 @@ impl AsyncRead for WatchedStream {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if this.ended {
+            ready!(this.poll_end(cx));
+            return Poll::Ready(Ok(()));
+        }
         let before = into.filled().len();
         match Pin::new(&mut this.stream).poll_read(cx, into) {
             Poll::Ready(read) => read?,
@@ -154,7 +209,12 @@ impl AsyncRead for WatchedStream {
             }
         }
         let bytes = &into.filled()[before..];
-        this.ended |= bytes.is_empty();
+        if bytes.is_empty() {
+            this.ended = true;
+            this.half_closed = this.seen.may_be_read().then(HalfClosed::new);
+            ready!(this.poll_end(cx));
+            return Poll::Ready(Ok(()));
+        }
         if let Some(fault) = this.framing.read(bytes) {
             let _ = this.seen.fault.set(fault);
         }
@@ -175,6 +235,7 @@ impl AsyncWrite for WatchedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        this.seen.begun.store(true, Ordering::Relaxed);
         if this.replaces(bytes) {
             return Poll::Ready(Ok(bytes.len()));
         }
@@ -187,6 +248,7 @@ impl AsyncWrite for WatchedStream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        this.seen.begun.store(true, Ordering::Relaxed);
         if let [head] = slices
             && this.replaces(head)
         {

@@ -1,5 +1,6 @@
 //! Bounds and the end of a server, over real sockets.
 
+mod half_closed;
 mod refusals;
 mod secured;
 mod shapes;
@@ -59,6 +60,7 @@ fn serve_gated(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer, Gate) 
 #[derive(Clone)]
 struct Gate {
     arrived: Arc<watch::Sender<usize>>,
+    waiting: Arc<watch::Sender<usize>>,
     open: Arc<watch::Sender<bool>>,
 }
 
@@ -66,11 +68,13 @@ impl Gate {
     fn new() -> Self {
         Self {
             arrived: Arc::new(watch::Sender::new(0)),
+            waiting: Arc::new(watch::Sender::new(0)),
             open: Arc::new(watch::Sender::new(false)),
         }
     }
 
     async fn pass(self) -> &'static str {
+        let _waiting = Waiting::at(&self);
         self.arrived.send_modify(|arrived| *arrived += 1);
         let mut open = self.open.subscribe();
         open.wait_for(|open| *open).await.unwrap();
@@ -84,8 +88,35 @@ impl Gate {
         timeout(SOON, wait).await.unwrap().unwrap();
     }
 
+    /// Returns once no request waits at it.
+    async fn left(&self) {
+        let mut waiting = self.waiting.subscribe();
+        let wait = waiting.wait_for(|waiting| *waiting == 0);
+        timeout(SOON, wait).await.unwrap().unwrap();
+    }
+
     fn open(&self) {
         self.open.send_replace(true);
+    }
+
+    fn close(&self) {
+        self.open.send_replace(false);
+    }
+}
+
+/// A request that waits at a gate, until it is dropped.
+struct Waiting(Arc<watch::Sender<usize>>);
+
+impl Waiting {
+    fn at(gate: &Gate) -> Self {
+        gate.waiting.send_modify(|waiting| *waiting += 1);
+        Self(Arc::clone(&gate.waiting))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
     }
 }
 

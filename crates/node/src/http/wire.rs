@@ -26,6 +26,14 @@ pub(super) struct Secured {
 }
 
 impl Wire {
+    /// Whether the client has refused what was sent to it.
+    pub(super) fn is_broken(&self) -> bool {
+        match self {
+            Self::Plain(socket) => socket.is_broken(),
+            Self::Secured(secured) => secured.stream.get_ref().0.is_broken(),
+        }
+    }
+
     /// The certificate that the client showed, if it did.
     pub(super) fn certificate(&self) -> Option<ClientCertificate> {
         let Self::Secured(secured) = self else {
