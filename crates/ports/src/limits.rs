@@ -20,8 +20,8 @@ settings! {
         pub requests: usize = 16_384,
         /// The same for one principal. Without authentication everybody is one principal, and this does not count.
         pub requests_per_principal: usize = 4_096,
-        /// Headers of one request.
-        pub headers: usize = 100,
+        /// Header fields of one request.
+        pub headers: usize = 500,
         /// Bytes of the headers of one request.
         pub header_bytes: usize = 32 << 10,
         /// Bytes of one message from a client.
