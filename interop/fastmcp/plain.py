@@ -1,4 +1,4 @@
-"""A plain server on FastMCP over Streamable HTTP, for interop/odd/clients.py. It prints its port."""
+"""A plain server on FastMCP over Streamable HTTP and HTTP+SSE, for interop/odd/clients.py. It prints its port."""
 
 from __future__ import annotations
 
@@ -43,4 +43,6 @@ def greet() -> str:
 if __name__ == "__main__":
     listening = socket.create_server(("127.0.0.1", 0))
     print(listening.getsockname()[1], flush=True)
-    uvicorn.Server(uvicorn.Config(server.http_app(path="/mcp"), log_level="critical")).run([listening])
+    app = server.http_app(path="/mcp")
+    app.router.routes += server.http_app(path="/sse", transport="sse").routes
+    uvicorn.Server(uvicorn.Config(app, log_level="critical")).run([listening])

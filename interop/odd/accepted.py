@@ -43,17 +43,29 @@ ACCEPTED: dict[str, Accepted] = {
 ONE_TEXT = "two readers of the message could understand two things, and Shoal would check one and send the other (ADR 49)"
 REBINDING = "a browser whose name server lies about the host must not reach Shoal"
 
+ONE_NAME = "some readers replace half of a surrogate pair, and then two names of members are one (ADR 49)"
+FOREIGN_PAGE = "any page of a browser could use a server on the reader's machine, so the operator lists origins (`server.allowed_origins`)"
+NO_GAP = "the id has the form of Shoal's own, and what followed it is gone: silence would let the client wait for it. The others keep no events"
+
 ACCEPTED_OF_CLIENTS: dict[str, str] = {
     "target-percent": "a proxy in front guards a path as it is written",
     "body-http-1.0-no-host": REBINDING,
+    "body-encoding-unknown": "a filter in front does not read a body in an encoding that it does not know, so Shoal must not read it either",
+    "header-bare-feed": "a proxy in front may see another end of the head, and so another request (RFC 9112, 11.2)",
     "host-foreign": REBINDING,
-    "origin-null": "a page without an origin is foreign until the operator lists `null`",
+    "origin-null": FOREIGN_PAGE,
+    "origin-file": FOREIGN_PAGE,
+    "origin-extension": FOREIGN_PAGE,
     "envelope-member-twice": ONE_TEXT,
+    "params-member-twice": ONE_TEXT,
+    "meta-member-twice": ONE_TEXT,
     "arguments-member-twice": ONE_TEXT,
-    "arguments-lone-surrogate": ONE_TEXT,
+    "arguments-lone-surrogate-name": ONE_NAME,
+    "meta-name-lone-surrogate": ONE_NAME,
     "version-two": ONE_TEXT,
-    "id-long": "an id is kept as long as its request, so its length has a limit, 256 bytes",
-    "cursor-unknown": "the specification wants -32602; these servers have one page and do not read cursors",
+    "id-longest": "an id is kept as long as its request, so its length has a limit, 4 KiB",
+    "get-event-id-unknown": NO_GAP,
+    "get-event-id-unknown-call": NO_GAP,
     "initialize-again": "what a session speaks is settled once: another answer would change that under calls that run",
 }
 """By the row of a client."""

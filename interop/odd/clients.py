@@ -18,7 +18,8 @@ from typing import Any
 
 from accepted import ACCEPTED_OF_CLIENTS
 from oracle import process, served
-from odd_requests import OPENING, ROWS, Request, Row
+from odd_requests import OPENING, Request, Row
+from odd_rows import ROWS
 
 INTEROP = pathlib.Path(__file__).parents[1]
 TOOLS = INTEROP.parent / ".tools"
@@ -77,12 +78,14 @@ class Response:
         return [message for message in found if isinstance(message, dict)]
 
 
-async def exchange(port: int, sent: bytes) -> Response:
-    """Sends bytes on a connection of their own, and reads one response."""
+async def exchange(port: int, sent: bytes, ends: bool) -> Response:
+    """Sends bytes on a connection of their own, which may be all that is sent there, and reads one response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LONGEST_HEAD)
     try:
         writer.write(sent)
         await writer.drain()
+        if ends:
+            writer.write_eof()
         status = 100
         while status == 100:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -151,7 +154,7 @@ class Client:
         sent = request.encoded(f"127.0.0.1:{self._port}", self._session)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                response = await exchange(self._port, sent)
+                response = await exchange(self._port, sent, request.ends)
         except TimeoutError:
             return Refused("no answer")
         except (OSError, asyncio.IncompleteReadError, ValueError):

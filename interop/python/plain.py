@@ -1,5 +1,5 @@
-"""A plain server on the official Python SDK, for interop/odd/clients.py: over stdio, or with --http over Streamable HTTP, when it
-prints its port."""
+"""A plain server on the official Python SDK, for interop/odd/clients.py: over stdio, or with --http over Streamable HTTP and
+HTTP+SSE, when it prints its port."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ if __name__ == "__main__":
         listening = socket.create_server(("127.0.0.1", 0))
         print(listening.getsockname()[1], flush=True)
         app = server.streamable_http_app()
+        app.router.routes += server.sse_app().routes
         uvicorn.Server(uvicorn.Config(app, log_level="critical")).run([listening])
     else:
         server.run()

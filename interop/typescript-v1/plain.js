@@ -1,10 +1,11 @@
-// A plain server on the TypeScript SDK 1.x over Streamable HTTP, for interop/odd/clients.py: as its own examples are written.
-// It prints its port.
+// A plain server on the TypeScript SDK 1.x over Streamable HTTP and HTTP+SSE, for interop/odd/clients.py: as its own
+// examples are written. It prints its port.
 
 import { randomUUID } from 'node:crypto';
 
 import { createMcpExpressApp } from '@modelcontextprotocol/sdk/server/express.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { isInitializeRequest } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -39,5 +40,12 @@ app.all('/mcp', async (request, response) => {
     if (transport) await transport.handleRequest(request, response, request.body);
     else response.status(known ? 404 : 400).json({ jsonrpc: '2.0', error: { code: -32000, message: 'no session' }, id: null });
 });
+
+app.get('/sse', async (request, response) => {
+    const transport = new SSEServerTransport('/messages', response);
+    sessions.set(transport.sessionId, transport);
+    await plain().connect(transport);
+});
+app.post('/messages', (request, response) => sessions.get(request.query.sessionId).handlePostMessage(request, response, request.body));
 
 const listening = app.listen(0, '127.0.0.1', () => console.log(listening.address().port));
