@@ -13,13 +13,14 @@ import json
 import pathlib
 import sys
 import urllib.parse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accepted import ACCEPTED_OF_CLIENTS
 from oracle import process, served
 from odd_requests import OPENING, Request, Row
 from odd_rows import ROWS
+from old_stream import old_stream
 
 INTEROP = pathlib.Path(__file__).parents[1]
 TOOLS = INTEROP.parent / ".tools"
@@ -163,8 +164,31 @@ class Client:
         return outcome(request, response)
 
 
+async def got_on_stream(port: int, row: Row) -> Outcome:
+    """What the requests of a row get over HTTP+SSE."""
+    contents = []
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS * (1 + len(row.requests))), old_stream(port) as (stream, endpoint):
+            for request in row.requests:
+                response = await exchange(port, request.encoded(f"127.0.0.1:{port}", endpoint), request.ends)
+                found = outcome(replace(request, asks=False), response)
+                if isinstance(found, Served) and request.asks:
+                    answer = await stream.answer(json.loads(request.body)["id"])
+                    found = outcome(request, Response(200, {}, answer))
+                if isinstance(found, Refused):
+                    return found
+                contents.append(found.content)
+    except TimeoutError:
+        return Refused("no answer")
+    except (OSError, asyncio.IncompleteReadError, ValueError):
+        return Refused("closed")
+    return Served(contents)
+
+
 async def got(port: int, row: Row) -> Outcome:
     """What the requests of a row get: what all of them, or why the first that is refused is."""
+    if row.old:
+        return await got_on_stream(port, row)
     client = Client(port)
     for request in OPENING if row.opened else ():
         if isinstance(refused := await client.send(request), Refused):

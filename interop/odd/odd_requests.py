@@ -37,6 +37,8 @@ class Row:
     """Whether a session is opened first, as it should be."""
     at_once: bool = False
     """Whether all requests are sent at the same time, each on a connection of its own."""
+    old: bool = False
+    """Whether the requests are those of HTTP+SSE, whose answers come on its stream."""
 
 
 def message(method: Any, params: Any = ..., id: Any = 1, **more: Any) -> Json:
@@ -127,6 +129,12 @@ def get(**headers: Any) -> Request:
 def old(**headers: str | None) -> Row:
     """A row that opens the stream of HTTP+SSE of 2024-11-05."""
     return Row((get(target="/sse", mcp_session_id=None, mcp_protocol_version=None, **headers),), opened=False)
+
+
+def posted(*bodies: Any, target: str = "{session}", **headers: Any) -> Row:
+    """A row that posts to the URL which that stream names."""
+    usual = {"mcp_session_id": None, "mcp_protocol_version": None, **headers}
+    return Row(tuple(post(body, target=target, **usual) for body in bodies), opened=False, old=True)
 
 
 def first(*bodies: Any, **headers: str | None) -> Row:
