@@ -258,6 +258,11 @@ impl PoolSettings {
         self.left.iter()
     }
 
+    /// Whether the pool was named, and is not any more.
+    pub(crate) fn has_left(&self, name: &str) -> bool {
+        self.left.contains(name)
+    }
+
     /// Forgets a pool that is neither named nor offered.
     pub(crate) fn forget(&mut self, name: &str) {
         self.left.remove(name);

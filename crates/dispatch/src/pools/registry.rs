@@ -319,7 +319,7 @@ impl Registry {
     /// Brings the compiled pools up to date; whether any changed.
     ///
     /// A pool whose workers are not ready keeps what it last said, so that its tools do not flicker; one
-    /// without workers does so for its lingering time, unless it was `removed`.
+    /// without workers does so for its lingering time, unless it was `removed` or the configuration names it no more.
     fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();
@@ -336,6 +336,7 @@ impl Registry {
         let mut changed = false;
         let settings = Arc::clone(&self.settings);
         self.pools.retain(|name, listed| {
+            let is_left = settings.has_left(name);
             let settings = settings.of(name);
             let linger = settings.linger;
             let catalogs = announced.get(name).map_or(&[][..], Vec::as_slice);
@@ -345,6 +346,7 @@ impl Registry {
                 || listed.compiled.is_some()
                     && !removed.contains(name)
                     && !listed.removed
+                    && !is_left
                     && now < *listed.vacant_since.get_or_insert(now) + linger;
             changed |= if stays {
                 if listed.compiled.is_none() && listed.versions.newest().is_some() {

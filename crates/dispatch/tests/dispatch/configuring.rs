@@ -83,6 +83,29 @@ async fn rules_stay_for_as_long_as_the_pool_is_offered() {
 }
 
 #[tokio::test]
+async fn a_pool_that_is_named_no_more_is_not_waited_for() {
+    let setting = setting();
+    setting.add(FakeWorker::new("b1", "b", tools(&["b"])));
+    for named_while_it_leaves in [false, true] {
+        setting.add(worker("a1", "a"));
+        configure(&setting, Some(PoolConfig::default()));
+        if !named_while_it_leaves {
+            configure(&setting, None);
+            assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
+        }
+        // Its workers are stopped, as when their Deployment is deleted: none of them says that the pool is removed.
+        setting.dispatch.remove_worker(&WorkerId::new("a1"));
+        if named_while_it_leaves {
+            assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
+            configure(&setting, None);
+        }
+        assert_eq!(names(&setting).await, ["b"]);
+        let error = setting.error(legacy("t", json!({}))).await;
+        assert_eq!(error.message, "unknown tool: t");
+    }
+}
+
+#[tokio::test]
 async fn a_pool_is_removed_when_all_its_workers_say_so() {
     let setting = setting();
     let workers = [
