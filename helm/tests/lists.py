@@ -1,5 +1,5 @@
 """Lists that server-side apply reads as maps: a key that comes twice is refused by the API server. Which lists those are, and by
-which keys, is said by Kubernetes' own schemas.
+which keys, is said by Kubernetes' own schemas. And what the API server changes of an object, so that the next apply finds a difference.
 """
 import functools
 import json
@@ -24,16 +24,25 @@ def schema_of(item, version):
     return json.loads(path.read_text()) if path.exists() else {}
 
 
+def incomplete(value, schema, path):
+    """A map that server-side apply compares as a whole, and to which the API server adds: two managers that write the same conflict."""
+    if schema.get("x-kubernetes-map-type") == "atomic" and "fieldPath" in schema.get("properties", {}) and "apiVersion" not in value:
+        yield f"{path}: has no apiVersion, which the API server adds"
+
+
 def twice(value, schema, version, path=""):
     """Each key that comes twice, with its place."""
     if "$ref" in schema:
         schema = definitions(version)[schema["$ref"].rsplit("/", 1)[1]]
     if isinstance(value, dict):
+        yield from incomplete(value, schema, path)
         rest = schema.get("additionalProperties")
         for name, part in value.items():
             below = schema.get("properties", {}).get(name, rest if isinstance(rest, dict) else {})
             yield from twice(part, below, version, f"{path}.{name}")
     if isinstance(value, list):
+        if not value:
+            yield f"{path}: is an empty list, which the API server drops and each apply puts in anew"
         keys = schema.get("x-kubernetes-list-map-keys", [])
         found = [tuple(item.get(key, DEFAULTS.get(key)) for key in keys) for item in value] if keys else []
         if schema.get("x-kubernetes-list-type") == "set":

@@ -14,11 +14,11 @@
   value: /etc/shoal/shoal.toml
 - name: SHOAL_NODE__NAME
   valueFrom:
-    fieldRef: {fieldPath: metadata.name}
+    fieldRef: {apiVersion: v1, fieldPath: metadata.name}
 {{- if ne .component.role "worker" }}
 - name: POD_IP
   valueFrom:
-    fieldRef: {fieldPath: status.podIP}
+    fieldRef: {apiVersion: v1, fieldPath: status.podIP}
 - name: SHOAL_CLUSTER__ADVERTISE
   value: {{ ternary "[$(POD_IP)]:7000" "$(POD_IP):7000" (hasPrefix "[" $values.bindAddress) | quote }}
 {{- with $values.redis.passwordSecret }}
@@ -66,7 +66,7 @@
   value: {{ .component.pool | quote }}
 - name: SHOAL_WORKER
   valueFrom:
-    fieldRef: {fieldPath: metadata.name}
+    fieldRef: {apiVersion: v1, fieldPath: metadata.name}
 {{- if .root.Values.tls.enabled }}
 - name: SHOAL_TLS_CERTIFICATE
   value: /run/tls/tls.crt
