@@ -7,7 +7,8 @@ SHOAL_IMAGE=localhost/shoal:trial
 # The same program under another name, for an upgrade that changes the image.
 NEXT_IMAGE=localhost/shoal:next
 REDIS_IMAGE=localhost/redis:trial
-export PAUSE_IMAGE DNS_IMAGE SHOAL_IMAGE NEXT_IMAGE REDIS_IMAGE
+ISSUER_IMAGE=localhost/issuer:1
+export PAUSE_IMAGE DNS_IMAGE SHOAL_IMAGE NEXT_IMAGE REDIS_IMAGE ISSUER_IMAGE
 
 # image FILE NAME ARGUMENT…
 image() {
@@ -25,6 +26,7 @@ pack_images() {
     }
     if image pause "$PAUSE_IMAGE" --program "$KUBE/bin/pause=/pause" --entrypoint /pause &&
         image dns "$DNS_IMAGE" --program "$KUBE/bin/dns=/dns" --entrypoint /dns &&
+        image issuer "$ISSUER_IMAGE" --program "$KUBE/bin/issuer=/issuer" --entrypoint /issuer &&
         image shoal "$SHOAL_IMAGE" --program "$SHOAL_BIN=/usr/local/bin/shoal" "${SHOAL_FILES[@]}" &&
         image next "$NEXT_IMAGE" --program "$SHOAL_BIN=/usr/local/bin/shoal" "${SHOAL_FILES[@]}" &&
         image redis "$REDIS_IMAGE" --program "$(command -v redis-server)=/usr/local/bin/redis-server" \

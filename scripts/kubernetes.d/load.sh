@@ -6,7 +6,7 @@ MODERN=10
 LOAD=
 
 # service_address: where the cluster's Service for clients is
-service_address() { n get service "$RELEASE-shoal-edge" -o 'jsonpath={.spec.clusterIP}'; }
+service_address() { n get service --selector app.kubernetes.io/component=edge -o 'jsonpath={.items[0].spec.clusterIP}'; }
 
 # start_load NAME SECONDS [MODERN]: in the background
 start_load() {

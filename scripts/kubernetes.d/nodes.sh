@@ -94,6 +94,16 @@ start_node() {
     daemon "kube-proxy-$name" "$name" kube-proxy --config "$WORK/$name/proxy.yaml"
 }
 
+# start_policies: NetworkPolicies hold on every node from here on; the firewall needs the node to be known
+start_policies() {
+    local node
+    for ((node = 1; node <= NODES; node++)); do
+        daemon "kube-router-node$node" "node$node" kube-router --kubeconfig "$KEYS/admin.kubeconfig" \
+            --hostname-override "node$node" --run-firewall=true --run-router=false --run-service-proxy=false \
+            --service-cluster-ip-range "$SERVICES" --iptables-sync-period 10s
+    done
+}
+
 nodes_ready() { k wait --for=condition=Ready --timeout=10s $(seq -f 'node/node%g' "$NODES"); }
 
 start_nodes() {
@@ -104,6 +114,7 @@ start_nodes() {
         start_node "$node" || return 1
     done
     wait_for 120 "nodes" nodes_ready || return 1
+    start_policies
     pass "nodes" "$NODES ready in $((SECONDS - began)) s"
 }
 

@@ -3,6 +3,8 @@
 
 KUBERNETES_VERSION=$(sed -n 's|^.*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
 HELM_VERSION=$(sed -n 's|^.*helm.sh/helm/v3 v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
+# What enforces NetworkPolicies: the firewall of kube-router, without its router and its proxy.
+KUBE_ROUTER_MODULE=github.com/cloudnativelabs/kube-router/v2/cmd/kube-router@v2.1.0
 BUILD_SECONDS=3600
 # Debian packages of services: unpacked beside the sources where they are missing, so that no service starts.
 declare -A PACKAGES=(
@@ -45,7 +47,7 @@ find_programs() {
             return 1
         }
     done
-    for program in iptables:iptables openssl:openssl ip:iproute2 conntrack:conntrack unshare:util-linux python3:python3; do
+    for program in iptables:iptables ipset:ipset openssl:openssl curl:curl diff:diffutils ip:iproute2 conntrack:conntrack unshare:util-linux python3:python3; do
         command -v "${program%%:*}" >/dev/null || apt_install "${program##*:}" || {
             fail "tools" "needs ${program%%:*}: apt-get install ${program##*:}"
             return 1
@@ -55,25 +57,43 @@ find_programs() {
     pass "tools" "etcd $(etcd --version | sed -n 's/^etcd Version: //p'), $(containerd --version | cut -d ' ' -f 1,3)"
 }
 
+# sources: what the programs are built from, and how
+sources() { cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go && echo "$1 $KUBE_ROUTER_MODULE"; }
+
+# link_flags: the versions that the programs say they have, as their own makefiles link them
+link_flags() {
+    local package=k8s.io/component-base/version minor place
+    minor=$(cut -d . -f 2 <<<"$KUBERNETES_VERSION")
+    printf '%s' "-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM_VERSION"
+    # What `helm template` takes the cluster for.
+    for place in helm.sh/helm/v3/pkg/chartutil helm.sh/helm/v3/pkg/lint/rules; do
+        printf ' %s' "-X $place.k8sVersionMajor=1 -X $place.k8sVersionMinor=$minor"
+    done
+    printf ' %s' "-X $package.gitVersion=v$KUBERNETES_VERSION" "-X $package.gitTreeState=clean" \
+        "-X $package.gitMajor=1" "-X $package.gitMinor=$minor"
+}
+
 # build_kubernetes: every program of the Go module beside this file, unless that was done for the same versions
 build_kubernetes() {
-    local stamp=$KUBE/built package=k8s.io/component-base/version began=$SECONDS flags
-    if ! cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go | cmp -s - "$stamp"; then
+    local stamp=$KUBE/built began=$SECONDS flags
+    flags=$(link_flags)
+    if ! sources "$flags" | cmp -s - "$stamp"; then
         have go || { fail "build of Kubernetes" "$(needs go)" && return 1; }
         echo "building Kubernetes $KUBERNETES_VERSION, which takes some minutes"
-        flags="-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM_VERSION"
-        flags+=" -X $package.gitVersion=v$KUBERNETES_VERSION -X $package.gitTreeState=clean"
-        flags+=" -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d . -f 2 <<<"$KUBERNETES_VERSION")"
         mkdir -p "$KUBE/bin"
         # Statically, since some of them run in images that hold nothing else.
         attempt build-kubernetes "$BUILD_SECONDS" env CGO_ENABLED=0 GOFLAGS=-mod=readonly nice \
-            go build -C "$PARTS/go" -trimpath -ldflags "$flags" -o "$KUBE/bin/" tool ./dns ./pause || {
+            go build -C "$PARTS/go" -trimpath -ldflags "$flags" -o "$KUBE/bin/" tool ./dns ./issuer ./pause &&
+            attempt build-kube-router "$BUILD_SECONDS" env CGO_ENABLED=0 GOFLAGS=-mod=mod GOBIN="$KUBE/bin" nice \
+                go install -trimpath -ldflags "-s -w" "$KUBE_ROUTER_MODULE" || {
             fail "build of Kubernetes" "see below"
             return 1
         }
-        cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go >"$stamp"
+        sources "$flags" >"$stamp"
     fi
-    pass "Kubernetes $KUBERNETES_VERSION" "Helm $(helm version --template '{{.Version}}'), $((SECONDS - began)) s"
+    have helm4 || { fail "build of Helm 4" "$(needs go)" && return 1; }
+    export HELM4
+    pass "Kubernetes $KUBERNETES_VERSION" "Helm $(helm version --template '{{.Version}}') and 4, $((SECONDS - began)) s"
 }
 
 # find_binaries: Shoal itself, and its clients, who notice everything
