@@ -61,5 +61,14 @@ def all_twice(objects, version):
         if name in seen:
             yield f"{name} comes twice"
         seen.add(name)
-        for text in twice(item, schema_of(item, version), version):
+        for text in [*twice(item, schema_of(item, version), version), *same_container(item)]:
             yield f"{name}{text}"
+
+
+def same_container(item):
+    """Containers of a pod that have one name: init containers count among them, which the schemas do not say."""
+    spec = item.get("spec", {})
+    pod = spec.get("template", {}).get("spec", spec)
+    names = [each["name"] for part in ("initContainers", "containers") for each in pod.get(part) or []]
+    for one in {one for one in names if names.count(one) > 1}:
+        yield f": two containers are called {one}"

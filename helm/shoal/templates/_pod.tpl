@@ -23,7 +23,7 @@ volumes:
 
 {{/* Puts the binary beside an image that needs nothing of Shoal. */}}
 {{- define "shoal.installer" -}}
-name: shoal
+name: shoal-install
 image: {{ include "shoal.image" (dict "root" .root "image" .values.image "tag" .root.Chart.AppVersion) | quote }}
 imagePullPolicy: {{ .values.image.pullPolicy }}
 command: [/usr/local/bin/shoal]
