@@ -28,7 +28,7 @@ roll_out() {
     old=$(shoal_pods)
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
-    must "${name// /-}" "${@:2}" || { end_load "$name" unnoticed; return 0; }
+    must "${name// /-}" "${@:2}" || { drop_load; return 0; }
     # Ready are the new ones; the old ones may still be leaving.
     must "${name// /-}-old-pods-gone" wait_gone 60 "$old" || true
     took=$((SECONDS - began))

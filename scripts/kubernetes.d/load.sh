@@ -29,6 +29,12 @@ still_loaded() {
     return 1
 }
 
+# drop_load: waits for the clients and counts nothing, after what was tried under them has failed
+drop_load() {
+    wait "$LOAD" || true
+    LOAD=
+}
+
 # end_load NAME unnoticed|resumed [REMARK]: waits for the clients, and counts as a check what they saw
 end_load() {
     local name=$1 how=$2 remark=${3:-}
