@@ -21,21 +21,17 @@ ACCEPTED: dict[str, Accepted] = {
     "id-zero": accepted("connect", "it answers every request with the id 0, so no client gets further than initialize"),
     "tools-error": accepted("call", BY_LISTS),
     "tools-none": accepted("call", BY_LISTS),
-    **{
-        name: accepted("get", BY_LISTS)
-        for name in (
-            "codes-of-legacy error-code-text error-text error-without-id error-without-message prompts-array prompts-error prompts-error-at-first "
-            "prompts-member-missing prompts-not-allowed prompts-null status-of-errors unknown-is-page"
-        ).split()
-    },
+    "answers-by-get": accepted("call", "a server that answers by a stream of all requests may have mixed up its callers, so an answer counts in its request's own response"),
     "asks-with-state-object": accepted("call", "a `requestState` is a text by the specification, and Shoal seals it as one"),
     "content-type-missing": accepted("call", "the Python SDK's client takes it in the modern era only"),
+    "cookie-alone": accepted("tools resources templates prompts read get call", "without a session id all callers share a connection, and they must not share its cookies"),
     "output-without-type": accepted("call", "directly the client has no list and so no schema to check results by"),
     "slow-start": accepted("tools read get call", "a session's process starts with the session's first call: if it started when the client connects, clients that "
     "call nothing would take the few processes from sessions that keep their state in one"),
     "structured-array": accepted("call", "earlier revisions have objects alone, so legacy clients get the content without it"),
     "structured-nan": accepted("call", "NaN is not JSON; one of the SDKs reads it"),
     "tool-name-empty": accepted("tools", "rules, quotas and metrics name tools"),
+    "unlisted-tool": accepted("call", BY_LISTS),
     "tool-name-long": accepted("tools", "the specification has 128 characters at most, and rules, quotas and metrics keep the name"),
 }
 """By the oddity of a server."""

@@ -8,6 +8,7 @@ import itertools
 import json
 import pathlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import mcp_types as types
@@ -15,6 +16,7 @@ from mcp import Client, StdioServerParameters
 
 PROGRAM = pathlib.Path(__file__).parents[1] / "typescript" / "odd.js"
 STEP_SECONDS = 8
+WITHDRAWN_SECONDS = 3
 WHOLE_SECONDS = 5 * STEP_SECONDS
 MODES = {"legacy": "legacy", "modern": "auto"}
 LONGEST_LINE = 1 << 26
@@ -62,19 +64,62 @@ async def tried(step: Callable[[], Awaitable[Any]]) -> Any:
         return error
 
 
-async def answered(_context: Any, _params: Any) -> types.ElicitResult:
-    return types.ElicitResult(action="accept", content={"colour": "blue"})
+@dataclass(frozen=True)
+class User:
+    """Who answers what a server asks, if anybody does."""
+
+    answers: bool = False
+    waits: bool = False
+    """Whether questions are taken back: then nobody answers them before `WITHDRAWN_SECONDS`."""
 
 
-async def python(words: list[str], era: str, asks: bool) -> Seen:
+class Answers:
+    """What a client answers, and whether a question was taken back."""
+
+    def __init__(self, user: User) -> None:
+        self._user = user
+        self.withdrawn = False
+
+    async def _waited(self) -> None:
+        if not self._user.waits:
+            return
+        try:
+            await asyncio.sleep(WITHDRAWN_SECONDS)
+        except asyncio.CancelledError:
+            self.withdrawn = True
+            raise
+
+    async def elicit(self, _context: Any, _params: Any) -> types.ElicitResult:
+        await self._waited()
+        return types.ElicitResult(action="accept", content={"colour": "blue"})
+
+    async def sample(self, _context: Any, _params: Any) -> types.CreateMessageResult:
+        await self._waited()
+        return types.CreateMessageResult(role="assistant", model="none", content=types.TextContent(type="text", text="Hi"))
+
+    async def roots(self, _context: Any) -> types.ListRootsResult:
+        await self._waited()
+        return types.ListRootsResult(roots=[])
+
+    def callbacks(self) -> dict[str, Any]:
+        if not self._user.answers:
+            return {}
+        return {"elicitation_callback": self.elicit, "sampling_callback": self.sample, "list_roots_callback": self.roots}
+
+
+async def python(words: list[str], era: str, user: User) -> Seen:
     """A connection of the Python SDK and all its steps."""
     target = words[0] if len(words) == 1 else StdioServerParameters(command=words[0], args=words[1:])
     seen: Seen = {}
+    answers = Answers(user)
     try:
         async with asyncio.timeout(WHOLE_SECONDS):
-            async with Client(target, mode=MODES[era], elicitation_callback=answered if asks else None) as client:
+            async with Client(target, mode=MODES[era], **answers.callbacks()) as client:
                 seen["connect"] = True
                 await steps(client, seen)
+                # Nothing tells a client of 2026-07-28 that a question is taken back.
+                if user.waits and era == "legacy":
+                    seen["withdrawn"] = answers.withdrawn
     except Exception as error:
         seen.setdefault("connect", cause(error))
     return seen
@@ -104,10 +149,11 @@ class TypeScript:
             self._program.terminate()
         await self._program.wait()
 
-    async def run(self, words: list[str], era: str, asks: bool) -> Seen:
+    async def run(self, words: list[str], era: str, user: User) -> Seen:
         number = next(self._numbers)
         done = self._waiting[number] = asyncio.get_running_loop().create_future()
-        job = {"number": number, "era": era, "seconds": STEP_SECONDS, "words": words, "asks": asks}
+        waits = WITHDRAWN_SECONDS if user.waits else 0
+        job = {"number": number, "era": era, "seconds": STEP_SECONDS, "words": words, "asks": user.answers, "waits": waits}
         self._program.stdin.write(json.dumps(job).encode() + b"\n")
         try:
             async with asyncio.timeout(2 * WHOLE_SECONDS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plain import FAILS
+from plain import FAILS, WHY
 
 Seen = dict[str, Any]
 
@@ -15,9 +15,12 @@ def worse(direct: Seen, shoal: Seen) -> list[tuple[str, str]]:
     for step, expected in direct.items():
         got = shoal.get(step, shoal.get("connect"))
         if isinstance(expected, Exception):
+            found += [(step, f"{got} does not say why")] if WHY in str(expected) and fails(got) and WHY not in str(got) else []
             continue
         if expected == FAILS:
             found += [(step, f"{shown(got)} instead of a failure in time")] if not fails(got) else []
+        elif expected == WHY:
+            found += [(step, f"{shown(got)} does not say why")] if not fails(got) or WHY not in str(got) else []
         elif isinstance(got, Exception):
             found.append((step, f"{type(got).__name__}: {got}"))
         elif step == "tools":

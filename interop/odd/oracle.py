@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from accepted import ACCEPTED
-from clients_of_sdks import Seen, TypeScript, python
+from clients_of_sdks import Seen, TypeScript, User, python
 from compare import worse
 from oddities import ALL
 from oddities import rows as driven
@@ -106,7 +106,7 @@ class Oracle:
 
     async def _client(self, sdk: str, words: list[str], era: str, oddity: str) -> Seen:
         run = python if sdk == "python" else self._typescript.run
-        return await run(words, era, ALL[oddity].asks)
+        return await run(words, era, User(ALL[oddity].asks, ALL[oddity].withdraws))
 
     async def _directly(self, oddity: str, transport: str, era: str) -> dict[str, Seen]:
         clients = (self._client(sdk, self._words(oddity, transport, era)[0], era, oddity) for sdk in SDKS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -33,6 +35,11 @@ QUESTION: Json = {
 }
 FAILS = "fails"
 """What a step must do that may not be passed off as a success."""
+WHY = "the cat sat on it"
+"""What an error says: a client that is told it directly is told it through Shoal too."""
+ANSWER_SECONDS = 4
+"""How long a server waits for what it asks."""
+CHANGE_OF_MIND_SECONDS = 0.5
 
 
 class Refused(Exception):
@@ -54,6 +61,15 @@ class Response:
     """Whether the answer does not end by itself."""
     framed: bool = True
     """Whether its length is told."""
+    parts: Iterable[bytes] = ()
+    """What follows the body, as it comes: such an answer is not framed."""
+    cookies: tuple[str, ...] = ()
+    hangs_up: bool = False
+    """Whether the connection ends behind it, although nothing says so."""
+    chunked: bool = False
+    """Whether it comes in chunks of one byte."""
+    old: bool = False
+    """Whether it is of HTTP/1.0."""
 
 
 def event(data: bytes) -> bytes:
@@ -69,8 +85,10 @@ class Plain:
     """Whether the lists must not be read again and again."""
     asks: ClassVar[bool] = False
     """Whether the server asks, so that its clients must declare that they can answer."""
+    withdraws: ClassVar[bool] = False
+    """Whether it takes its questions back, so that its clients must not answer before that."""
     expected: ClassVar[Json] = {}
-    """What a step must get through Shoal where no official client can show it, or `FAILS`."""
+    """What a step must get through Shoal where no official client can show it, or `FAILS`, or by `WHY` a failure that says so."""
     waits: ClassVar[tuple[str, ...]] = ()
     """Methods beside whose answers others are answered."""
     preamble: ClassVar[bytes] = b""
@@ -208,7 +226,7 @@ class Plain:
 
     # HTTP.
 
-    def posted(self, path: str, message: Json) -> Response:
+    def posted(self, path: str, message: Json, headers: Mapping[str, str]) -> Response:
         """What is answered at a path."""
         return self.respond(message)
 
@@ -248,3 +266,49 @@ class Plain:
         if self.stream is None:
             return Response(405)
         return Response(200, self.stream, {"content-type": "text/event-stream"}, framed=False)
+
+
+class Talks(Plain):
+    """Some requests are answered by several messages, between which the server may wait for its client."""
+
+    eras = (LEGACY,)
+    asks = True
+
+    def __init__(self, era: str = LEGACY) -> None:
+        super().__init__(era)
+        self.declared: Json = {}
+        self._answers: Json = {}
+        self._answered = threading.Condition()
+
+    def talk(self, message: Json) -> Iterator[Json]:
+        """What is said to one of these requests."""
+        yield from super().replies(message)
+
+    def ask(self, name: str, method: str, params: Json | None = None) -> Json:
+        return {"jsonrpc": "2.0", "id": name, "method": method, **({"params": params} if params else {})}
+
+    def answer_to(self, name: str) -> Json | None:
+        """Waits for what the client answers."""
+        with self._answered:
+            self._answered.wait_for(lambda: name in self._answers, ANSWER_SECONDS)
+            return self._answers.pop(name, None)
+
+    def initialize(self, params: Json) -> Json:
+        self.declared = params["capabilities"]
+        return super().initialize(params)
+
+    def unasked(self, message: Json) -> list[Json]:
+        if "method" not in message:
+            with self._answered:
+                self._answers[message["id"]] = message
+                self._answered.notify_all()
+        return []
+
+    def replies(self, message: Json) -> Any:
+        return self.talk(message) if message.get("method") in self.waits else super().replies(message)
+
+    def respond(self, message: Json) -> Response:
+        if message.get("method") not in self.waits:
+            return super().respond(message)
+        parts = (self.event(self.encoded(reply, framed=False)) for reply in self.talk(message))
+        return Response(200, headers={"content-type": "text/event-stream"}, framed=False, parts=parts)

@@ -82,18 +82,30 @@ def http(servers: Servers) -> None:
         protocol_version = "HTTP/1.1"
 
         def say(self, response: Response) -> None:
+            self.protocol_version = "HTTP/1.0" if response.old else "HTTP/1.1"
             self.send_response(response.status)
             for name, value in response.headers.items():
                 self.send_header(name, value)
+            for cookie in response.cookies:
+                self.send_header("set-cookie", cookie)
             if response.stays or not response.framed:
                 self.send_header("connection", "close")
                 self.close_connection = True
+            elif response.chunked:
+                self.send_header("transfer-encoding", "chunked")
             elif response.status != 204:
                 self.send_header("content-length", str(len(response.body)))
             self.end_headers()
-            self.wfile.write(response.body)
+            body = response.body
+            if response.chunked:
+                body = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+            self.wfile.write(body)
             self.wfile.flush()
+            self.close_connection |= response.hangs_up or response.old
             with contextlib.suppress(OSError):
+                for part in response.parts:
+                    self.wfile.write(part)
+                    self.wfile.flush()
                 while response.stays:
                     time.sleep(COMMENT_SECONDS)
                     self.wfile.write(b": \n\n")
@@ -104,7 +116,7 @@ def http(servers: Servers) -> None:
             message: dict[str, Any] = json.loads(text)
             server, log = servers.at(self.path)
             log.note(message.get("method", "response"))
-            self.say(server.posted(self.path, message))
+            self.say(server.posted(self.path, message, self.headers))
 
         def do_GET(self) -> None:
             server, log = servers.at(self.path)

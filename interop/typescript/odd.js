@@ -1,5 +1,5 @@
 // What the TypeScript SDK's client gets from servers, step by step; for interop/odd/clients_of_sdks.py.
-// Each line of standard input is a job {number, era, seconds, words, asks}, where words are a URL or a command with its arguments. Each line
+// Each line of standard input is a job {number, era, seconds, words, asks, waits}, where words are a URL or a command with its arguments. Each line
 // of standard output is {number, seen}, in the order in which the jobs are done.
 
 import { createInterface } from 'node:readline';
@@ -32,15 +32,36 @@ function limited(step, seconds) {
     return Promise.race([step, tooLate]).finally(() => clearTimeout(timer));
 }
 
-async function run({ era, seconds, words: [target, ...args], asks }) {
+// A handler of what servers ask, which answers once that has not been taken back within `waits` seconds.
+function answering(answer, waits, seen) {
+    return async (_request, context) => {
+        if (waits) {
+            const { signal } = context.mcpReq;
+            await new Promise(resolve => {
+                setTimeout(resolve, waits * 1000);
+                signal.addEventListener('abort', resolve);
+                if (signal.aborted) resolve();
+            });
+            seen.withdrawn = { got: signal.aborted || seen.withdrawn?.got === true };
+        }
+        return answer;
+    };
+}
+
+async function run({ era, seconds, words: [target, ...args], asks, waits }) {
     const transport = target.startsWith('http')
         ? new StreamableHTTPClientTransport(new URL(target))
         : new StdioClientTransport({ command: target, args, stderr: 'ignore' });
-    const capabilities = asks ? { elicitation: { form: {} } } : {};
+    const capabilities = asks ? { elicitation: { form: {} }, sampling: {}, roots: {} } : {};
     const mode = era === 'modern' ? 'auto' : 'legacy';
     const client = new Client({ name: 'odd', version: '1' }, { capabilities, versionNegotiation: { mode } });
-    if (asks) client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { colour: 'blue' } }));
     const seen = {};
+    const answers = {
+        'elicitation/create': { action: 'accept', content: { colour: 'blue' } },
+        'sampling/createMessage': { role: 'assistant', model: 'none', content: { type: 'text', text: 'Hi' } },
+        'roots/list': { roots: [] }
+    };
+    for (const [method, answer] of Object.entries(asks ? answers : {})) client.setRequestHandler(method, answering(answer, waits, seen));
     const steps = { connect: async () => client.connect(transport).then(() => true), ...STEPS };
     for (const [name, step] of Object.entries(steps)) {
         try {
@@ -51,6 +72,8 @@ async function run({ era, seconds, words: [target, ...args], asks }) {
         }
     }
     await limited(client.close(), seconds).catch(() => {});
+    // Nothing tells a client of 2026-07-28 that a question is taken back.
+    if (era === 'modern') delete seen.withdrawn;
     return seen;
 }
 

@@ -79,6 +79,8 @@ pub(crate) struct Catalog {
     templates: Vec<(UriTemplate, Arc<str>)>,
     /// Pools that have resources at all.
     resource_pools: Vec<Arc<str>>,
+    /// Pools that have prompts at all.
+    prompt_pools: Vec<Arc<str>>,
     /// Which of a pool's resources are offered, where not all are.
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
     /// What pools' servers call themselves, for people.
@@ -141,6 +143,14 @@ impl Catalog {
     /// The prompt that clients call `name`.
     pub(crate) fn prompt(&self, name: &str) -> Option<&OfferedPrompt> {
         self.prompts.get(name)
+    }
+
+    /// The only pool that has prompts at all, whose backend may know more than it lists.
+    pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
+        match self.prompt_pools.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// The pool to ask for a URI: the one that lists it, else the first with a template that fits, else

@@ -6,7 +6,7 @@ use shoal_ports::{CallFailure, CallOutcome, Durability, Route};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
 use crate::access::{Access, MayCall};
-use crate::catalog::{OfferedPrompt, OfferedTool};
+use crate::catalog::OfferedTool;
 use crate::checking::Check;
 use crate::config::{DurabilityPolicy, PoolSettings};
 use crate::pools::View;
@@ -86,9 +86,9 @@ pub(crate) fn route(
         }
         Method::PromptsGet => {
             let name = edit.string("name")?;
-            let prompt = prompt(view, access, &name)?;
-            edit.rename(&name, &prompt.name);
-            prompt.pool.clone()
+            let (pool, own) = prompt(view, access, &name)?;
+            edit.rename(&name, own);
+            pool.clone()
         }
         Method::ResourcesRead => {
             let uri = edit.string("uri")?;
@@ -195,15 +195,31 @@ fn tool<'v>(
     Ok((offered, asks, None))
 }
 
-fn prompt<'v>(
-    view: &'v View,
+/// The pool of a prompt, and its backend's name for the prompt.
+fn prompt<'a>(
+    view: &'a View,
     access: &Access,
-    name: &str,
-) -> Result<&'v OfferedPrompt, RouteError> {
-    let prompt = view.catalog.prompt(name);
-    let prompt = prompt.filter(|prompt| access.prompt(&view.catalog, name, &prompt.pool));
+    name: &'a str,
+) -> Result<(&'a Arc<str>, &'a str), RouteError> {
+    let listed = view.catalog.prompt(name);
+    let listed = listed.map(|prompt| (&prompt.pool, prompt.name.as_str()));
+    // Rules name prompts, and a backend may take another spelling for one that they hide.
+    let may_be_unlisted = !access.has_rules();
+    let unlisted = || unlisted_prompt(view, name).filter(|_| may_be_unlisted);
+    let found = listed.or_else(unlisted);
+    let found = found.filter(|(pool, _)| access.prompt(&view.catalog, name, pool));
     let unknown = || RpcError::invalid_params(format!("unknown prompt: {name}"));
-    prompt.ok_or_else(|| absent(view, access, unknown()))
+    found.ok_or_else(|| absent(view, access, unknown()))
+}
+
+/// One that nobody lists, of the only pool that has prompts. While pools are missing, or lists differ by caller, nobody knows which pool
+/// that is.
+fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &'a str)> {
+    let pool = view.catalog.only_pool_of_prompts()?;
+    let settings = view.settings.of(pool);
+    let own = name.strip_prefix(&*settings.prefix)?;
+    let own = settings.prompts.unlisted(own)?;
+    (view.own.is_empty() && view.unannounced(false).is_none()).then_some((pool, own))
 }
 
 /// The pool that has a method of an extension. A name that it offers a tool or prompt by is the backend's own from here on.
@@ -242,12 +258,12 @@ fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>,
         Some("ref/prompt") => {
             let name = member("name")
                 .ok_or_else(|| RpcError::invalid_params("params.ref.name must be a string"))?;
-            let prompt = prompt(view, access, &name)?;
-            if prompt.name != name {
-                reference.set("name", RawJson::of(&prompt.name));
+            let (pool, own) = prompt(view, access, &name)?;
+            if own != name {
+                reference.set("name", RawJson::of(own));
                 edit.set("ref", reference.to_json());
             }
-            Ok(prompt.pool.clone())
+            Ok(pool.clone())
         }
         Some("ref/resource") => {
             let uri = member("uri")

@@ -17,6 +17,9 @@ use crate::rules::{ChosenBy, Refused, Rules};
 
 /// Finds out that the other end of a silent stream is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Header fields of an answer at most. Servers behind several proxies have more than the 100 of the parser's default. Their bytes have a
+/// limit of their own.
+const MOST_HEADERS: usize = 512;
 /// Bytes of a file with certificates or a key at most: an authority's bundle has a few hundred thousand.
 const LONGEST_FILE: u64 = 4 << 20;
 
@@ -135,6 +138,7 @@ impl Outbound {
             )]))
             // A connection of HTTP/2 has room for some hundred streams, and a call would wait behind those that only listen.
             .http1_only()
+            .http1_max_headers(MOST_HEADERS)
             .redirect(settings.redirects.policy());
         builder = match self.proxies {
             // The resolver is asked for the proxy's name too, which the operator has named.

@@ -179,6 +179,11 @@ pub enum CallEventKind {
         /// Its parameters.
         params: Option<RawJson>,
     },
+    /// Nobody waits any more for what was asked: the client need not answer it.
+    Withdrawn {
+        /// The request, as [`Ask`](Self::Ask) has named it.
+        ask: AskId,
+    },
     /// A request for the state of the caller's session, for the session's owner; the answer goes to
     /// [`CallControl::answer`]. Never for the client's eyes. A call puts one at a time, and one that has not
     /// been answered comes again, under another number, to whoever attaches.

@@ -1,6 +1,9 @@
 //! JSON-RPC errors as MCP uses them.
 
-use crate::{LONGEST_MESSAGE, RawJson, shown};
+use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
+
+/// What is said of an error that has no message.
+const MALFORMED: &str = "the peer answered with an error that has no message";
 
 /// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).
 pub mod code {
@@ -95,23 +98,23 @@ impl RpcError {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Reads an error object that a peer sent; anything malformed becomes an internal error that
-    /// says so.
+    /// Reads an error that a peer sent, as far as it can be read. A code that is a float or a text counts if it is a whole number; any
+    /// other becomes -32603. An error that is a text is its message. What is lost of an error is in the data, if it has none of its own.
     pub fn from_json(json: &RawJson) -> Self {
-        #[derive(serde::Deserialize)]
-        struct Wire {
-            code: i64,
-            message: String,
-            data: Option<RawJson>,
-        }
-        match json.read::<Wire>() {
-            Ok(wire) => Self {
-                code: wire.code,
-                message: wire.message,
-                data: wire.data,
-            },
-            Err(_) => Self::internal("the peer answered with a malformed error object")
-                .with_data(json.clone()),
+        let Some(object) = RawObject::of(json) else {
+            return match json.string() {
+                Some(text) => Self::internal(text),
+                None => Self::internal(MALFORMED).with_data(json.clone()),
+            };
+        };
+        let code = object.get("code").and_then(|code| code_in(&code));
+        let message = object.get("message").and_then(|message| message.string());
+        let is_whole = code.is_some() && message.is_some();
+        let data = object.get("data").filter(|data| !data.is_null());
+        Self {
+            code: code.unwrap_or(code::INTERNAL_ERROR),
+            message: message.unwrap_or_else(|| MALFORMED.to_owned()),
+            data: data.or_else(|| (!is_whole).then(|| json.clone())),
         }
     }
 
@@ -129,5 +132,78 @@ impl RpcError {
             message: &self.message,
             data: &self.data,
         })
+    }
+}
+
+/// A whole number, however it is written.
+fn code_in(code: &RawJson) -> Option<i64> {
+    let text = code.string();
+    let text = text.as_deref().unwrap_or(code.as_str()).trim();
+    if let Ok(code) = text.parse() {
+        return Some(code);
+    }
+    let code: f64 = text.parse().ok()?;
+    // Larger ones are no codes, and not exact.
+    (code.fract() == 0.0 && code.abs() < 9e15).then_some(code as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MALFORMED, RpcError, code};
+    use crate::RawJson;
+
+    fn read(error: &Value) -> (i64, String, Option<Value>) {
+        let RpcError {
+            code,
+            message,
+            data,
+        } = RpcError::from_json(&RawJson::of(error));
+        (code, message, data.map(|data| data.read().unwrap()))
+    }
+
+    #[test]
+    fn a_code_counts_however_it_is_written() {
+        for written in [
+            json!(-32000),
+            json!(-32000.0),
+            json!("-32000"),
+            json!("-32000.0"),
+        ] {
+            let error = json!({"code": written, "message": "no"});
+            assert_eq!(read(&error), (-32000, "no".to_owned(), None), "{written}");
+        }
+        for written in [
+            json!(1.5),
+            json!("E_NO"),
+            json!(null),
+            json!([]),
+            json!(1e300),
+            json!("NaN"),
+        ] {
+            let error = json!({"code": written, "message": "no"});
+            let told = (code::INTERNAL_ERROR, "no".to_owned(), Some(error.clone()));
+            assert_eq!(read(&error), told, "{written}");
+        }
+    }
+
+    #[test]
+    fn what_an_error_says_is_told() {
+        let internal = code::INTERNAL_ERROR;
+        assert_eq!(read(&json!("no")), (internal, "no".to_owned(), None));
+        let error = json!({"message": "no", "data": 1});
+        assert_eq!(read(&error), (internal, "no".to_owned(), Some(json!(1))));
+        for error in [
+            json!({"code": 7}),
+            json!({"code": 7, "message": null}),
+            json!({"code": 7, "message": {}}),
+        ] {
+            assert_eq!(read(&error), (7, MALFORMED.to_owned(), Some(error)));
+        }
+        assert_eq!(
+            read(&json!([1])),
+            (internal, MALFORMED.to_owned(), Some(json!([1])))
+        );
     }
 }

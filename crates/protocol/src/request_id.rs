@@ -59,6 +59,11 @@ impl RequestId {
         }
     }
 
+    /// Whether it is that of an error which does not say what it answers.
+    pub fn names_nothing(&self) -> bool {
+        self.canonical.is_none()
+    }
+
     /// An integer id.
     pub fn from_number(number: u64) -> Self {
         Self {

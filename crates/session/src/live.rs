@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use shoal_ports::{
-    Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId,
-    SessionTransport, StoreError,
+    AskId, CallId, Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts,
+    SessionId, SessionTransport, StoreError,
 };
 use shoal_protocol::{LogLevel, RequestId, Revision};
 use tokio::sync::futures::Notified;
@@ -128,6 +128,12 @@ impl LiveSession {
     pub(crate) fn task_changed(&self) {
         self.note(Input::TaskChanged(unix_millis()));
         self.tell_of_task();
+    }
+
+    /// Nobody waits any more for what the call of the task that it is has asked.
+    pub(crate) fn task_withdraws(&self, call: CallId, ask: AskId) {
+        self.note(Input::TaskWithdrawn(call, ask));
+        self.task_changed();
     }
 
     /// Returns once the task that it is has changed, from now on. Cancellation safe.

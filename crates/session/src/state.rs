@@ -27,7 +27,7 @@ use shoal_protocol::{
 };
 
 pub(crate) use admission::{Admission, Admitted};
-pub(crate) use answers::question_id;
+pub(crate) use answers::{question_id, withdrawal};
 pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::{capability_of, empty_result, has_capability};
@@ -116,6 +116,8 @@ pub(crate) enum Input {
     TaskChanged(u64),
     /// What the task's call has asked under this key has its answer.
     TaskAnswered(String),
+    /// Nobody waits any more for what the task's call has asked.
+    TaskWithdrawn(CallId, AskId),
     /// How the task's call has ended, and when.
     TaskEnded(TaskEnd, u64),
     /// That cannot be kept: this is, in its place.
@@ -301,6 +303,10 @@ impl SessionState {
             }
             Input::TaskAnswered(key) => {
                 self.task_answered(&key);
+                Effect::None
+            }
+            Input::TaskWithdrawn(call, ask) => {
+                self.task_withdrawn(call, ask);
                 Effect::None
             }
             Input::TaskEnded(end, at) => {

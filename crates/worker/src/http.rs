@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `config` | what an operator can say |
 //! | `endpoint` | the server's URL, and the client that calls it |
-//! | `channel` | what carries one connection |
+//! | `channel`, `cookies` | what carries one connection; what it keeps for load balancers |
 //! | `http_sse` | the transport before Streamable HTTP |
 //! | `exchange`, `listen`, `stream` | one request and its answer; what the server says by itself; events |
 //! | `refusal` | what an answer means that is no success |
@@ -37,6 +37,7 @@ use crate::{Backend, BackendState, CallContext};
 
 mod channel;
 mod config;
+mod cookies;
 mod endpoint;
 mod exchange;
 mod http_sse;

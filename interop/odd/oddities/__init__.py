@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from plain import Plain
+from plain import Plain, Talks
 
-from . import changes, contents, envelopes, events, handshakes, http, items, lists, modern, questions, results, schemas, stdio, tasks
+from . import changes, contents, envelopes, events, handshakes, http, items, lists, modern, questions, results, schemas, stdio, talks, tasks, unlisted
 
 
 
@@ -21,7 +21,7 @@ def _all(kind: type[Plain]) -> list[type[Plain]]:
     return [kind] + [leaf for below in kind.__subclasses__() for leaf in _all(below)]
 
 
-ALL: dict[str, type[Plain]] = {_name(kind): kind for kind in _all(Plain) if not kind.__name__.startswith("_")}
+ALL: dict[str, type[Plain]] = {_name(kind): kind for kind in _all(Plain) if kind is not Talks and not kind.__name__.startswith("_")}
 """By their names in kebab case; what several share begins with `_`."""
 
 

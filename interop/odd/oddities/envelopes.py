@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
-from plain import FAILS, Json, Plain, Refused
+from plain import FAILS, TOOLS, WHY, Json, Plain, Refused
 
 
 class ErrorNull(Plain):
@@ -245,3 +245,144 @@ class CancelsUnknown(Plain):
 
     def before(self, message: Json) -> list[Json]:
         return [{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}}]
+
+
+class _NotUtf8(Plain):
+    """What is in the place of one letter is no UTF-8."""
+
+    odd: ClassVar[bytes] = b"\xe4"
+
+    def encoded(self, message: Json, *, framed: bool = True) -> bytes:
+        return super().encoded(message).replace(b"LETTER", self.odd)
+
+
+class ResultNotUtf8(_NotUtf8):
+    """The result of a tool has a letter in Latin-1."""
+
+    def text(self, name: str, arguments: Json) -> Json:
+        return {"type": "text", "text": "GerLETTERt"}
+
+
+class ResultCutUtf8(_NotUtf8):
+    """The result of a tool ends in the middle of a letter, as when its length is counted in bytes."""
+
+    odd = "\u2026".encode()[:2]
+
+    def text(self, name: str, arguments: Json) -> Json:
+        return {"type": "text", "text": "GerLETTER"}
+
+
+class EventNotUtf8(ResultNotUtf8):
+    """The result of a tool has a letter in Latin-1 and follows a notification."""
+
+    def before(self, message: Json) -> list[Json]:
+        return [{"jsonrpc": "2.0", "method": "notifications/odd"}]
+
+
+class ToolsNotUtf8(_NotUtf8):
+    """The description of a tool has a letter in Latin-1."""
+
+    def tools(self, cursor: str | None) -> Any:
+        return {"tools": [{**tool, "description": "GerLETTERt"} for tool in TOOLS]}
+
+
+class ErrorNotUtf8(_NotUtf8):
+    """What a tool's error says has a letter in Latin-1."""
+
+    def call(self, name: str, arguments: Json) -> Any:
+        raise Refused(-32000, f"{WHY}: GerLETTERt")
+
+
+class _CallFails(Plain):
+    """A tool fails by an odd error."""
+
+    error: ClassVar[Any] = None
+
+    def call(self, name: str, arguments: Json) -> Any:
+        raise Refused(0, "")
+
+    def envelope(self, reply: Json) -> Json:
+        return {**reply, "error": self.error} if "error" in reply else reply
+
+
+class CallErrorCodeFloat(_CallFails):
+    """The code of an error is a float."""
+
+    expected = {"call": WHY}
+    error = {"code": -32000.0, "message": WHY}
+
+
+class CallErrorCodeHalf(_CallFails):
+    """The code of an error is no whole number."""
+
+    expected = {"call": WHY}
+    error = {"code": 1.5, "message": WHY}
+
+
+class CallErrorCodeHuge(_CallFails):
+    """The code of an error has 20 digits."""
+
+    expected = {"call": WHY}
+    error = {"code": 12345678901234567890, "message": WHY}
+
+
+class CallErrorCodeText(_CallFails):
+    """The code of an error is a text that is a number."""
+
+    expected = {"call": WHY}
+    error = {"code": "-32000", "message": WHY}
+
+
+class CallErrorCodeName(_CallFails):
+    """The code of an error is a name."""
+
+    expected = {"call": WHY}
+    error = {"code": "E_CAT", "message": WHY}
+
+
+class CallErrorCodeNull(_CallFails):
+    """The code of an error is null."""
+
+    expected = {"call": WHY}
+    error = {"code": None, "message": WHY}
+
+
+class CallErrorWithoutCode(_CallFails):
+    """An error has a message only."""
+
+    expected = {"call": WHY}
+    error = {"message": WHY}
+
+
+class CallErrorWithoutMessage(_CallFails):
+    """An error has a code and data."""
+
+    expected = {"call": FAILS}
+    error = {"code": -32000, "data": {"reason": WHY}}
+
+
+class CallErrorMessageNull(_CallFails):
+    """The message of an error is null."""
+
+    expected = {"call": FAILS}
+    error = {"code": -32000, "message": None, "data": WHY}
+
+
+class CallErrorMessageObject(_CallFails):
+    """The message of an error is an object."""
+
+    expected = {"call": FAILS}
+    error = {"code": -32000, "message": {"en": WHY}}
+
+
+class CallErrorText(_CallFails):
+    """An error is a text."""
+
+    expected = {"call": WHY}
+    error = WHY
+
+
+class CallErrorExtra(_CallFails):
+    """An error has members that JSON-RPC does not know."""
+
+    error = {"code": -32000, "message": WHY, "stack": ["a", "b"], "name": "Error"}

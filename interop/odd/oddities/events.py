@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from plain import Json, Plain, Response
+from plain import TOOLS, WHY, Json, Plain, Refused, Response
 
 
 class _Events(Plain):
@@ -127,3 +127,24 @@ class EventsAnswerFirst(_Events):
 
     def answer_last(self, replies: list[Json]) -> list[Json]:
         return replies
+
+
+class EventsNamedError(_Events):
+    """A tool fails by an event of the type `error`."""
+
+    expected = {"call": WHY}
+
+    def call(self, name: str, arguments: Json) -> object:
+        raise Refused(-32000, WHY)
+
+    def event(self, data: bytes) -> bytes:
+        event = super().event(data)
+        return event.replace(b"event: message", b"event: error") if b'"error"' in data else event
+
+
+class EventLarge(_Events):
+    """The tools have 3 MB and come in one event."""
+
+    def tools(self, cursor: str | None) -> object:
+        long = "x" * 3000
+        return {"tools": [*TOOLS, *({**TOOLS[0], "name": f"large{number}", "description": long} for number in range(1000))]}

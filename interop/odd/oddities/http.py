@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
+import queue
 import zlib
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from plain import FAILS, Json, Plain, Refused, Response
+from plain import FAILS, WHY, Json, Plain, Refused, Response
 
 
 class _Http(Plain):
@@ -187,7 +190,7 @@ class Unframed(_Changed):
 class Redirects(_Http):
     """The server sends its clients to the same path with a slash behind, as Starlette does."""
 
-    def posted(self, path: str, message: Json) -> Response:
+    def posted(self, path: str, message: Json, headers: Mapping[str, str]) -> Response:
         return self.respond(message) if path.endswith("/") else Response(307, headers={"location": path + "/"})
 
 
@@ -363,3 +366,252 @@ class GetEnds(_Http):
     eras = ("legacy",)
     watched = True
     stream = b"streaming unsupported\n\n"
+
+
+class _CookiesOfBalancer(_Http):
+    """A load balancer keeps each client at its server by cookies, and the servers know their own sessions alone."""
+
+    eras = ("legacy",)
+    cookies: ClassVar[tuple[str, ...]] = ("AWSALB=one; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Path=/",)
+    wanted: ClassVar[tuple[str, ...]] = ("AWSALB=one",)
+
+    def posted(self, path: str, message: Json, headers: Mapping[str, str]) -> Response:
+        brought = [each.strip() for each in headers.get("cookie", "").split(";")]
+        if message.get("method") != "initialize" and not all(each in brought for each in self.wanted):
+            body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "Session not found"}})
+            return Response(404, body.encode(), {"content-type": "application/json"})
+        response = self.respond(message)
+        response.cookies = self.cookies
+        return response
+
+
+class CookieSticky(_CookiesOfBalancer):
+    """A load balancer wants its cookie back."""
+
+
+class CookiesTwo(_CookiesOfBalancer):
+    """A load balancer wants two cookies back, the second of which has no attributes."""
+
+    cookies = (*_CookiesOfBalancer.cookies, "AWSALBCORS=two")
+    wanted = ("AWSALB=one", "AWSALBCORS=two")
+
+
+class CookieAlone(_CookiesOfBalancer):
+    """A server knows its sessions by a cookie, and gives no session id."""
+
+    def respond(self, message: Json) -> Response:
+        response = super().respond(message)
+        response.headers.pop("mcp-session-id", None)
+        return response
+
+
+class CookieRenewed(_CookiesOfBalancer):
+    """Each answer has another value of the cookie, and only the newest one is known."""
+
+    def __init__(self, era: str) -> None:
+        super().__init__(era)
+        self.values = 0
+
+    def posted(self, path: str, message: Json, headers: Mapping[str, str]) -> Response:
+        self.wanted = (f"AWSALB={self.values}",)  # type: ignore[misc]
+        if message.get("method") == "tools/list":
+            self.values += 1
+        self.cookies = (f"AWSALB={self.values}; Path=/",)  # type: ignore[misc]
+        return super().posted(path, message, headers)
+
+
+class CookiesMany(_Changed):
+    """Each answer has ten cookies of 1,000 bytes, and wants none back."""
+
+    eras = ("legacy",)
+
+    def changed(self, response: Response, message: Json) -> Response:
+        response.cookies = tuple(f"c{message['id']}-{number}={'x' * 1000}; Path=/" for number in range(10))
+        return response
+
+
+class _ManyHeaders(_Changed):
+    count: ClassVar[int] = 0
+
+    def changed(self, response: Response, message: Json) -> Response:
+        response.headers |= {f"x-{number}": "1" for number in range(self.count)}
+        return response
+
+
+class HeadersMany(_ManyHeaders):
+    """Answers have 120 headers."""
+
+    count = 120
+
+
+class HeadersVeryMany(_ManyHeaders):
+    """Answers have 400 headers."""
+
+    count = 400
+
+
+class HeaderLong(_Changed):
+    """Answers have a header of 12,000 bytes."""
+
+    def changed(self, response: Response, message: Json) -> Response:
+        response.headers["content-security-policy"] = "x" * 12_000
+        return response
+
+
+class _Refuses(_Changed):
+    """A tool fails by an error that has no id of its own."""
+
+    status: ClassVar[int] = 400
+    error: ClassVar[Json] = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": WHY}}
+
+    def changed(self, response: Response, message: Json) -> Response:
+        if message["method"] != "tools/call":
+            return response
+        return Response(self.status, json.dumps(self.error).encode(), {"content-type": "application/json"})
+
+
+class RefusedOk(_Refuses):
+    """A tool fails with 200 and an error whose id is null."""
+
+    expected = {"call": WHY}
+    status = 200
+
+
+class RefusedBadRequest(_Refuses):
+    """A tool fails with 400 and an error whose id is null."""
+
+
+class RefusedUnauthorized(_Refuses):
+    """A tool fails with 401 and an error whose id is null."""
+
+    status = 401
+
+
+class RefusedForbidden(_Refuses):
+    """A tool fails with 403 and an error whose id is null."""
+
+    status = 403
+
+
+class RefusedNotFound(_Refuses):
+    """A tool fails with 404 and an error whose id is null."""
+
+    status = 404
+
+
+class RefusedUnprocessable(_Refuses):
+    """A tool fails with 422 and an error whose id is null."""
+
+    status = 422
+
+
+class RefusedInternal(_Refuses):
+    """A tool fails with 500 and an error whose id is null."""
+
+    status = 500
+
+
+class RefusedUnavailable(_Refuses):
+    """A tool fails with 503 and an error whose id is null."""
+
+    status = 503
+
+
+class RefusedWithoutId(_Refuses):
+    """A tool fails with 400 and an error without an id."""
+
+    error = {"jsonrpc": "2.0", "error": {"code": -32000, "message": WHY}}
+
+
+class RefusedInternalWithoutId(_Refuses):
+    """A tool fails with 500 and an error without an id."""
+
+    status = 500
+    error = {"jsonrpc": "2.0", "error": {"code": -32000, "message": WHY}}
+
+
+class RefusedOtherId(_Refuses):
+    """A tool fails with 400 and an error that has the id of no request."""
+
+    error = {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32000, "message": WHY}}
+
+
+class RefusedBare(_Refuses):
+    """A tool fails with 400 and an error that is no JSON-RPC."""
+
+    error = {"error": WHY}
+
+
+class RefusedDetail(_Refuses):
+    """A tool fails with 500 and an error as of FastAPI."""
+
+    status = 500
+    error = {"detail": WHY}
+
+
+class RefusedPlain(_Refuses):
+    """A tool is refused with 403 and a text."""
+
+    def changed(self, response: Response, message: Json) -> Response:
+        return Response(403, WHY.encode(), {"content-type": "text/plain"}) if message["method"] == "tools/call" else response
+
+
+class ToldNotFound(_Told):
+    """A notification is answered with 404."""
+
+    said = Response(404, b"Not found", {"content-type": "text/plain"})
+
+
+class ToldFails(_Told):
+    """A notification is answered with 500."""
+
+    said = Response(500, b"", {})
+
+
+class HangsUp(_Changed):
+    """Each answer ends its connection, although it says that the connection goes on."""
+
+    def changed(self, response: Response, message: Json) -> Response:
+        response.hangs_up = True
+        return response
+
+
+class OldHttp(_Changed):
+    """Answers are of HTTP/1.0, as those of Python's own server by default."""
+
+    def changed(self, response: Response, message: Json) -> Response:
+        response.old = True
+        return response
+
+
+class Chunks(_Changed):
+    """Answers come in chunks of one byte."""
+
+    def changed(self, response: Response, message: Json) -> Response:
+        response.chunked = not response.stays
+        return response
+
+
+class AnswersByGet(_Http):
+    """A call is answered with 202, and its result comes by the stream of `GET`."""
+
+    eras = ("legacy",)
+
+    def __init__(self, era: str) -> None:
+        super().__init__(era)
+        self.late: queue.Queue[Json] = queue.Queue()
+
+    def respond(self, message: Json) -> Response:
+        if message.get("method") != "tools/call":
+            return super().respond(message)
+        for reply in self.replies(message):
+            self.late.put(reply)
+        return Response(202)
+
+    def got(self) -> Response:
+        def events() -> Iterator[bytes]:
+            yield b": open\n\n"
+            while True:
+                yield self.event(self.encoded(self.late.get(), framed=False))
+
+        return Response(200, headers={"content-type": "text/event-stream"}, framed=False, parts=events())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from plain import FAILS, Json, Plain
@@ -99,6 +100,27 @@ class TextLarge(Plain):
 
     def call(self, name: str, arguments: Json) -> Any:
         return {"content": [{"type": "text", "text": "x\u00e4\n" * 100_000}]}
+
+
+class _Unescaped(Plain):
+    """Nothing beyond ASCII is escaped."""
+
+    def encoded(self, message: Json, *, framed: bool = True) -> bytes:
+        return json.dumps(message, ensure_ascii=False).encode()
+
+
+class TextSeparators(_Unescaped):
+    """A text has what Unicode takes for ends of lines, as it is."""
+
+    def call(self, name: str, arguments: Json) -> Any:
+        return {"content": [{"type": "text", "text": "a\u2028b\u2029c\u0085d\u007fe"}]}
+
+
+class TextSeparatorsInEvent(TextSeparators):
+    """The same behind a notification."""
+
+    def before(self, message: Json) -> list[Json]:
+        return [{"jsonrpc": "2.0", "method": "notifications/odd"}]
 
 
 class ResultNull(Plain):

@@ -90,6 +90,9 @@ impl LegacyBridge {
                 method,
                 params,
             }),
+            CallEventKind::Withdrawn { ask } => Some(CallEventKind::Withdrawn {
+                ask: AskId(self.base() + ask.0),
+            }),
             CallEventKind::State { ask, request } => Some(CallEventKind::State {
                 ask: AskId(self.base() + ask.0),
                 request,
@@ -199,8 +202,10 @@ impl Bridge for LegacyBridge {
                 return Some(event(self.worker_call.position(), end));
             }
         };
-        if let CallEventKind::Ask { ask, .. } = &next.kind {
-            allowance.asked(*ask);
+        match &next.kind {
+            CallEventKind::Ask { ask, .. } => allowance.asked(*ask),
+            CallEventKind::Withdrawn { ask } => allowance.answered(*ask),
+            _ => {}
         }
         Some(next)
     }

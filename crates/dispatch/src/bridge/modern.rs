@@ -95,6 +95,11 @@ impl ModernBridge {
                 }
                 None
             }
+            // A client that has been asked is not told: its answer reaches nobody, and it gets the call's result.
+            CallEventKind::Withdrawn { ask } => {
+                self.questions.retain(|question| question.ask != ask);
+                None
+            }
             CallEventKind::State { ask, .. } => {
                 let worker_call = self.worker_call.as_ref()?;
                 drop(worker_call.handle.answer(ask, Outcome::Error(no_session())));
@@ -121,6 +126,9 @@ impl ModernBridge {
             };
             let passed = self.take(kind);
             self.queue.extend(passed);
+        }
+        if self.questions.is_empty() {
+            return;
         }
         let Some(mut worker_call) = self.worker_call.take() else {
             return;

@@ -55,6 +55,11 @@ impl Catalog {
                 .filter(|pool| pool.compiled.has_resources())
                 .map(|pool| pool.name.clone())
                 .collect(),
+            prompt_pools: pools
+                .iter()
+                .filter(|pool| pool.compiled.has_prompts())
+                .map(|pool| pool.name.clone())
+                .collect(),
             resource_filters: pools
                 .iter()
                 .map(|pool| (&pool.name, &settings.of(&pool.name).resources))

@@ -152,6 +152,18 @@ impl PromptRules {
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
+    /// What the backend calls a prompt that it need not list, if clients may call it so, but for the prefix. Where some prompts are not
+    /// offered, none may: the backend may take another spelling for one of those.
+    pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
+        if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
+            return None;
+        }
+        match self.rename.iter().find(|(_, name)| *name == shown) {
+            Some((own, _)) => Some(own),
+            None => (!self.rename.contains_key(shown)).then_some(shown),
+        }
+    }
+
     /// The prompt as it is listed, under the name that its backend gives it.
     pub(super) fn applied(&self, name: &str, prompt: RawJson) -> RawJson {
         described(&self.describe, name, prompt)

@@ -37,6 +37,7 @@ impl Shown {
             }
             // What a call keeps in its session it keeps again when it runs again: it is safe to repeat.
             CallEventKind::State { .. }
+            | CallEventKind::Withdrawn { .. }
             | CallEventKind::Notification { .. }
             | CallEventKind::Finished(_) => {}
         }

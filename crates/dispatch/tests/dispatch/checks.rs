@@ -99,6 +99,8 @@ async fn validation_can_be_switched_off() {
 async fn unknown_and_missing_names_are_invalid_params() {
     let setting = setting();
     setting.add(FakeWorker::new("w1", "a", tools(&["one"])));
+    // Of several pools with prompts, none is asked for what nobody lists.
+    setting.add(FakeWorker::new("w2", "b", tools(&["two"])));
     for revision in [LEGACY, MODERN] {
         for (method, params, message) in [
             (Method::ToolsCall, json!({"name":"no"}), "unknown tool: no"),

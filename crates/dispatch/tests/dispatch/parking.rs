@@ -43,6 +43,28 @@ fn asking_twice() -> FakeWorker {
     FakeWorker::new("w1", "a", tools(&["ask", "other"])).on_call(asks_twice)
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_taken_back_is_not_put_or_needs_no_answer() {
+    let setting = with(FakeWorker::new("w1", "a", tools(&["ask"])).on_call(
+        |_, mut script| async move {
+            script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+            script.withdraw(1).await;
+            script.put(2, Method::Elicit, r#"{"message":"?"}"#).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            script.withdraw(2).await;
+            script.say("{}").await;
+        },
+    ));
+    let asked = setting.result(ask()).await;
+    let questions = asked["inputRequests"].as_object().unwrap();
+    assert_eq!(questions.len(), 1, "{asked}");
+    let (key, _) = questions.iter().next().unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let answer = json!({ key: { "action": "accept", "content": {} } });
+    let ended = setting.result(retry(&asked, answer)).await;
+    assert_eq!(ended["resultType"], "complete", "{ended}");
+}
+
 /// Asks, and reports why it was cancelled.
 fn waiting(reasons: mpsc::UnboundedSender<String>) -> FakeWorker {
     FakeWorker::new("w1", "a", tools(&["ask"])).on_call(move |_, mut script| {

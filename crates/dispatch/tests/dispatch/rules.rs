@@ -157,6 +157,42 @@ async fn prompts_and_resources_are_left_out_too() {
     );
 }
 
+#[tokio::test]
+async fn an_unlisted_prompt_goes_to_the_only_pool_that_has_prompts() {
+    let get = |name: &str| call(LEGACY, Method::PromptsGet, json!({ "name": name }));
+    let with = |prompts: PromptRules| {
+        let config = PoolConfig {
+            prefix: "a-".to_owned(),
+            prompts,
+            ..PoolConfig::default()
+        };
+        let setting = ruled(&[("a", config)]);
+        let worker = FakeWorker::new("w1", "a", tools(&[]));
+        setting.add(worker.on_call(|call, mut script| async move {
+            let given = call.params.unwrap();
+            let got = format!(r#"{{"messages":[],"given":{}}}"#, given.as_str());
+            script.result(&got).await;
+        }));
+        setting
+    };
+    let setting = with(PromptRules {
+        rename: pairs(&[("greet", "hello")]),
+        ..PromptRules::default()
+    });
+    for (name, own) in [("a-other", "other"), ("a-hello", "greet")] {
+        let got = setting.result(get(name)).await;
+        assert_eq!(got["given"], json!({ "name": own }), "{name}");
+    }
+    for unknown in ["other", "a-", "a-greet"] {
+        setting.error(get(unknown)).await;
+    }
+    let setting = with(PromptRules {
+        deny: words(&["int*"]),
+        ..PromptRules::default()
+    });
+    setting.error(get("a-Internal")).await;
+}
+
 /// A pool whose backend knows every URI, and what of it is offered.
 fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
     let catalog = PoolCatalog {

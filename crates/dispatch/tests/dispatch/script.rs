@@ -61,6 +61,13 @@ impl Script {
         .await;
     }
 
+    /// Takes a request back.
+    pub(crate) async fn withdraw(&mut self, ask: u64) {
+        let ask = AskId(ask);
+        self.open.lock().remove(&ask);
+        self.send(CallEventKind::Withdrawn { ask }).await;
+    }
+
     pub(crate) async fn elicit(&mut self, ask: u64) -> String {
         self.put(ask, Method::Elicit, r#"{"message":"?"}"#).await;
         self.answer().await.1

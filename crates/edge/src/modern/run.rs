@@ -172,6 +172,8 @@ impl CallRun {
                         }
                         // Only streams that can be resumed are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
+                        // Nothing was asked.
+                        Some(CallEventKind::Withdrawn { .. }) => {}
                         Some(CallEventKind::State { ask, .. }) => {
                             drop(running.control.answer(ask, Outcome::Error(no_session())));
                         }

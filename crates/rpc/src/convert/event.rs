@@ -28,6 +28,7 @@ pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
             method: method.as_str().to_owned(),
             params: params.map(RawJson::into_bytes),
         }),
+        CallEventKind::Withdrawn { ask } => Kind::Withdrawn(event::Withdrawn { ask: ask.0 }),
         CallEventKind::State { ask, request } => Kind::State(event::State {
             ask: ask.0,
             request: Some(state_out(request)),
@@ -57,6 +58,9 @@ pub(crate) fn event_in(event: wire::Event) -> Option<CallEvent> {
             ask: AskId(said.ask),
             method: Method::from_name(&said.method),
             params: params(said.params).ok()?,
+        },
+        Kind::Withdrawn(said) => CallEventKind::Withdrawn {
+            ask: AskId(said.ask),
         },
         Kind::State(said) => CallEventKind::State {
             ask: AskId(said.ask),
@@ -147,7 +151,7 @@ pub(crate) fn event_cost(event: &wire::Event) -> u64 {
             }
             _ => 0,
         },
-        Some(Kind::CloseStream(_)) | None => 0,
+        Some(Kind::CloseStream(_) | Kind::Withdrawn(_)) | None => 0,
     };
     credit::cost(payload)
 }

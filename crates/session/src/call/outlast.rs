@@ -269,7 +269,7 @@ async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
                 }
                 continue;
             }
-            CallEventKind::CloseStream { .. } => continue,
+            CallEventKind::CloseStream { .. } | CallEventKind::Withdrawn { .. } => continue,
         };
         drop(running.control.answer(ask, Outcome::Error(refused)));
     }

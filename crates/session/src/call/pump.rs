@@ -13,7 +13,7 @@ use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use super::gathering::Gathering;
 use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
-use crate::state::{Effect, Input};
+use crate::state::{Effect, Input, withdrawal};
 use crate::streams::Tail;
 
 /// How often in a row a call's events may be taken by another reader: each time, that one asks the store too.
@@ -141,6 +141,14 @@ impl CallDriver {
                         let refused = RpcError::internal("the session cannot put requests now");
                         drop(control.answer(ask, Outcome::Error(refused)));
                     }
+                }
+            }
+            CallEventKind::Withdrawn { ask } => {
+                let call = in_flight.slot.call();
+                in_flight.slot.withdrawn(ask);
+                match in_flight.is_task() {
+                    true => in_flight.live.task_withdraws(call, ask),
+                    false => due.push(withdrawal(call, ask)),
                 }
             }
             CallEventKind::State { ask, request } => {

@@ -3,8 +3,9 @@
 //! A request to the client is named after the call that asks and its number there, so that whoever owns
 //! the session when the answer arrives knows where it belongs, and nothing has to be stored for it.
 
+use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
-use shoal_protocol::{Method, RawJson, RequestId, Response, request};
+use shoal_protocol::{Method, RawJson, RawObject, RequestId, Response, notification, request};
 
 use super::{Effect, SessionState};
 
@@ -47,6 +48,17 @@ impl SessionState {
 /// The id of what a call asks the client.
 pub(crate) fn question_id(call: CallId, ask: AskId) -> RequestId {
     RequestId::from_string(&name_of(call, ask))
+}
+
+/// What tells the client that nobody waits for its answer any more.
+pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
+    let mut params = RawObject::default();
+    params.set("requestId", question_id(call, ask).to_json());
+    params.set(
+        "reason",
+        RawJson::of("nobody waits for the answer any more"),
+    );
+    notification(Method::Cancelled.as_str(), Some(&params.to_json()))
 }
 
 /// An id that only reads like one of ours, as with a UUID in capitals, was never given.

@@ -184,6 +184,18 @@ impl CallSlot {
         }
     }
 
+    /// Nobody waits for the client's answer any more.
+    pub(crate) fn withdrawn(&self, ask: AskId) {
+        let asked = {
+            let mut state = self.state.lock();
+            let at = state.asked.iter().position(|(asked, _)| *asked == ask);
+            at.map(|at| state.asked.swap_remove(at))
+        };
+        if let Some((_, mut span)) = asked {
+            span.record_error("withdrawn");
+        }
+    }
+
     /// The call has ended, or goes on elsewhere: whatever the client has not answered it will not answer here; `why`
     /// in a word. What the call was is let go.
     pub(crate) fn leave(&self, why: &'static str) {

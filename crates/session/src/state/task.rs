@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{AskId, CallFailure};
+use shoal_ports::{AskId, CallFailure, CallId};
 use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState, legacy};
 use shoal_protocol::{
     Method, Outcome, RawJson, Request, Response, RpcError, error_response, input_responses,
@@ -105,6 +105,11 @@ impl SessionState {
     /// A question has its answer.
     pub(super) fn task_answered(&mut self, key: &str) {
         self.task.questions.remove(key);
+    }
+
+    /// Nobody waits for an answer any more.
+    pub(super) fn task_withdrawn(&mut self, call: CallId, ask: AskId) {
+        self.task.questions.remove(&name_of(call, ask));
     }
 
     /// An earlier owner began the call.

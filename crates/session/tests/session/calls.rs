@@ -182,6 +182,31 @@ async fn a_client_answers_what_a_call_asks_and_only_once() {
 }
 
 #[tokio::test]
+async fn a_client_is_told_that_nobody_waits_for_its_answer() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    let tool = bench.script.call("stream").await;
+    let ask = AskId(9);
+    tool.send(CallEventKind::Ask {
+        ask,
+        method: Method::RootsList,
+        params: None,
+    })
+    .await;
+    tool.send(CallEventKind::Withdrawn { ask }).await;
+    tool.finish("{}").await;
+    let events = read_all(&mut stream).await.events;
+    let said: Vec<serde_json::Value> = (events.iter())
+        .map(|(_, text)| serde_json::from_str(text).unwrap())
+        .collect();
+    assert_eq!(said[0]["method"], "roots/list");
+    assert_eq!(said[1]["method"], "notifications/cancelled");
+    assert_eq!(said[1]["params"]["requestId"], said[0]["id"]);
+    assert_eq!(said[2]["id"], 1);
+}
+
+#[tokio::test]
 async fn cancelling_reaches_the_tool_and_the_request_still_ends() {
     let bench = Bench::new(SessionConfig::default());
     let alice = bench.open("alice", "2025-11-25").await;

@@ -319,6 +319,20 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
 }
 
 #[tokio::test]
+async fn a_question_that_is_taken_back_is_not_open_any_more() {
+    let bench = Bench::new(SessionConfig::default());
+    let session = bench.open("alice", "2025-11-25").await;
+    let call = as_task(1, "stream-asks", json!({}));
+    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let tool = bench.script.call("stream-asks").await;
+    asks(&tool, 1).await;
+    status(&bench.sessions, &task, "input_required").await;
+    tool.send(CallEventKind::Withdrawn { ask: AskId(1) }).await;
+    status(&bench.sessions, &task, "working").await;
+    assert!(keys(&bench.sessions, &task).await.is_empty());
+}
+
+#[tokio::test]
 async fn an_edge_is_told_what_the_client_of_a_session_can_be_asked() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;

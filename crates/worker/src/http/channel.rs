@@ -16,6 +16,7 @@ use shoal_protocol::{
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::cookies::Cookies;
 use super::endpoint::{Endpoint, Sent};
 use super::presence::Presence;
 use super::refusal::{self, Refusal, Refused};
@@ -48,6 +49,8 @@ pub(super) struct Channel {
     pub(super) speaks_http_sse: Arc<AtomicBool>,
     /// Whose last call was, where the connection is one's own: what is sent between calls is sent in that one's name.
     caller: Mutex<Option<Arc<Caller>>>,
+    /// Of the owner's requests, or of Shoal's own where many callers share the connection.
+    cookies: Cookies,
     /// Places for what has no answer.
     telling: Arc<Semaphore>,
 }
@@ -85,6 +88,7 @@ impl Channel {
             messages: OnceLock::new(),
             speaks_http_sse: common.speaks_http_sse.clone(),
             caller: Mutex::new(link.binding().caller().cloned()),
+            cookies: Cookies::default(),
             telling: Arc::new(Semaphore::new(TELLING as usize)),
         });
         tokio::spawn(channel.run(queue));
@@ -329,7 +333,10 @@ impl Channel {
     /// Sends a request, and takes note of whether the server is there.
     pub(super) async fn send(&self, sent: Sent<'_>) -> Result<Response, Unanswered> {
         let caller = sent.caller;
-        let sent = self.endpoint.send(&self.client, sent).await;
+        // One caller's cookies do not go with another one's requests.
+        let is_owned = self.link.binding().caller().is_some();
+        let cookies = Some(&self.cookies).filter(|_| is_owned || caller.is_none());
+        let sent = self.endpoint.send(&self.client, sent, cookies).await;
         match &sent {
             Err(Unanswered::NotSent(_)) => self.presence.reachability.doubt(),
             Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {

@@ -9,6 +9,7 @@ use shoal_outbound::{Client, Named, Outbound};
 use shoal_ports::Caller;
 
 use super::config::HttpConfig;
+use super::cookies::Cookies;
 use crate::http_client::{HttpClient, Unanswered, check_url, send};
 
 /// What an MCP endpoint is called.
@@ -55,7 +56,9 @@ impl Endpoint {
         &self,
         client: &Client,
         sent: Sent<'_>,
+        cookies: Option<&Cookies>,
     ) -> Result<Response, Unanswered> {
+        let url = sent.url.unwrap_or(&self.url);
         let mut renewed = false;
         loop {
             let all = self.http.headers(client, sent.caller).await;
@@ -65,9 +68,15 @@ impl Endpoint {
             for (name, value) in &sent.headers {
                 all.insert(name, value.clone());
             }
-            let request = client.request(sent.method.clone(), sent.url.unwrap_or(&self.url));
+            if let Some(cookies) = cookies {
+                cookies.add(url, &mut all);
+            }
+            let request = client.request(sent.method.clone(), url);
             let request = request.map_err(Unanswered::NotSent)?;
             let answer = send(request.headers(all).body(sent.body.clone())).await?;
+            if let Some(cookies) = cookies {
+                cookies.take(answer.url(), answer.headers());
+            }
             if answer.status() != StatusCode::UNAUTHORIZED {
                 return Ok(answer);
             }

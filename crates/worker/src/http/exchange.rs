@@ -15,7 +15,7 @@ use super::channel::Channel;
 use super::endpoint::Sent;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::{Unanswered, beginning_of};
-use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome};
+use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome, readable};
 
 /// Deeper answers to `initialize` are not read for their version.
 const MAX_DEPTH: usize = 128;
@@ -209,7 +209,7 @@ impl Channel {
 
     fn pass(&self, text: Bytes, id: u64, is_opening: bool) {
         if is_opening {
-            self.take_version_of(&text);
+            self.take_version_of(&readable(text.clone()).text);
         }
         self.link.receive(Line::Whole(text), Origin::Request(id));
     }

@@ -7,10 +7,10 @@ use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 use shoal_outbound::collect;
 use shoal_ports::CallFailure;
-use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
+use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code, shown};
 
 use crate::http_client::{LATER, redirect_target, retry_after};
-use crate::upstream::{Denied, RequestOutcome};
+use crate::upstream::{Denied, RequestOutcome, readable};
 
 /// Bytes of a refusal that are read.
 const BODY: usize = 64 * 1024;
@@ -39,6 +39,33 @@ pub(super) struct Refused {
     pub(super) in_callers_name: bool,
 }
 
+/// Characters of what a body says that are passed on.
+const SAID: usize = 300;
+/// Members of a JSON body by which servers say what is wrong.
+const WORDS: [&str; 4] = ["error_description", "message", "detail", "error"];
+
+/// What a refusal says in words, if it does.
+fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<String> {
+    let said = match json {
+        Some(json) => {
+            let object = RawObject::of(json);
+            let member = |name: &&str| object.as_ref()?.get(name)?.string();
+            let error = object.as_ref().and_then(|object| object.get("error"));
+            let message = error.and_then(|error| error.member("message")?.string());
+            message.or_else(|| WORDS.iter().find_map(member))?
+        }
+        None if is_plain_text(headers) => str::from_utf8(body).ok()?.to_owned(),
+        None => return None,
+    };
+    let said = shown(said.trim(), SAID);
+    (!said.is_empty()).then_some(said)
+}
+
+fn is_plain_text(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"))
+}
+
 /// Reads a refusal.
 pub(super) async fn read(answer: Response, refused: Refused) -> Refusal {
     let (status, headers) = (answer.status(), answer.headers().clone());
@@ -62,8 +89,15 @@ fn judge(
         in_callers_name,
     }: Refused,
 ) -> Refusal {
-    let body = RawJson::parse_text(body).ok();
-    let body = body.as_ref().and_then(RawObject::of);
+    let body = readable(body).text;
+    let json = RawJson::parse_text(body.clone()).ok();
+    let said = words(headers, &body, json.as_ref());
+    let saying = |what: String| match &said {
+        Some(said) => format!("{what}: {said}"),
+        None => what,
+    };
+    let may_have_run = |reason: String| may_have_run(saying(reason));
+    let body = json.as_ref().and_then(RawObject::of);
     let own = body.as_ref().and_then(|body| body.get("error"));
     let own = own.filter(RawJson::is_object);
     let own = own.map(|error| RpcError::from_json(&error));
@@ -77,32 +111,34 @@ fn judge(
         let reason = format!("the server answered {status}, and still knows the session");
         return Refusal::PerhapsForgotten(match is_call {
             true => may_have_run(reason),
-            false => RequestOutcome::Rejected(RpcError::internal(reason)),
+            false => RequestOutcome::Rejected(RpcError::internal(saying(reason))),
         });
     }
     if let Some(error) = own.clone().filter(|_| is_answer) {
         return Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error)));
     }
     let retry_after = retry_after(headers);
-    let told =
-        |what: &str| RequestOutcome::Rejected(RpcError::internal(format!("{what} ({status})")));
+    let told = |what: &str| {
+        let told = saying(format!("{what} ({status})"));
+        RequestOutcome::Rejected(RpcError::internal(told))
+    };
+    let denied = |what: &str| denied(saying(format!("{what} ({status})")), status);
+    let busy = |what: &str, retry_after| busy(saying(format!("the server {what}")), retry_after);
     Refusal::Outcome(match status {
         StatusCode::TOO_MANY_REQUESTS => busy("takes no more requests", retry_after),
         StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
             busy("is not available", retry_after)
         }
-        StatusCode::UNAUTHORIZED if in_callers_name => denied(
-            "the server does not accept the caller's credentials",
-            status,
-        ),
+        StatusCode::UNAUTHORIZED if in_callers_name => {
+            denied("the server does not accept the caller's credentials")
+        }
         StatusCode::UNAUTHORIZED => denied(
             "the server does not accept Shoal's credentials; its operator may set headers or client_credentials of the backend",
-            status,
         ),
         StatusCode::FORBIDDEN if in_callers_name => {
-            denied("the server does not let the caller do this", status)
+            denied("the server does not let the caller do this")
         }
-        StatusCode::FORBIDDEN => denied("the server does not let Shoal do this", status),
+        StatusCode::FORBIDDEN => denied("the server does not let Shoal do this"),
         // It is for a request that the server has not read in time, but some say it of what they have run for too long.
         StatusCode::REQUEST_TIMEOUT if is_call => {
             may_have_run(format!("the server answered {status}"))
@@ -146,8 +182,8 @@ fn may_have_run(reason: String) -> RequestOutcome {
 }
 
 /// The same for whoever repeats it, until its credentials change.
-fn denied(what: &str, status: StatusCode) -> RequestOutcome {
-    let told = RpcError::internal(format!("{what} ({status})"));
+fn denied(told: String, status: StatusCode) -> RequestOutcome {
+    let told = RpcError::internal(told);
     RequestOutcome::Rejected(told.with_data(RawJson::of(&Denied {
         status: status.as_u16(),
     })))
@@ -157,9 +193,9 @@ fn error(error: RpcError) -> RequestOutcome {
     RequestOutcome::Answered(Outcome::Error(error))
 }
 
-fn busy(what: &str, retry_after: Option<Duration>) -> RequestOutcome {
+fn busy(reason: String, retry_after: Option<Duration>) -> RequestOutcome {
     RequestOutcome::Declined(CallFailure::Overloaded {
-        reason: format!("the server {what}"),
+        reason,
         retry_after: retry_after.unwrap_or(LATER),
     })
 }
@@ -222,6 +258,36 @@ mod tests {
         ] {
             assert_eq!(message(of(404, answered, true)), "no such session tool");
         }
+    }
+
+    #[test]
+    fn what_a_server_says_is_told_whatever_its_status() {
+        let told = |status, body, in_session| match of(status, body, in_session) {
+            Refusal::Outcome(outcome) | Refusal::PerhapsForgotten(outcome) => {
+                format!("{outcome:?}")
+            }
+            Refusal::Forgotten => panic!("forgotten"),
+        };
+        for body in [
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"it broke"}}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"it broke"}}"#,
+            r#"{"jsonrpc":"2.0","id":"other","error":{"code":-32000,"message":"it broke"}}"#,
+            r#"{"error":"it broke"}"#,
+            r#"{"detail":"it broke"}"#,
+            r#"{"error":"invalid_token","error_description":"it broke"}"#,
+        ] {
+            for status in [400, 401, 403, 404, 408, 422, 429, 500, 503] {
+                assert!(
+                    told(status, body, false).contains("it broke"),
+                    "{status} {body}"
+                );
+                assert!(
+                    told(status, body, true).contains("it broke"),
+                    "{status} {body}"
+                );
+            }
+        }
+        assert!(!told(500, "<html>it broke", false).contains("it broke"));
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn weight(kind: &CallEventKind) -> usize {
             params.as_ref().map_or(0, |params| params.len())
         }
         CallEventKind::State { request, .. } => request.len(),
-        CallEventKind::CloseStream { .. } => 0,
+        CallEventKind::CloseStream { .. } | CallEventKind::Withdrawn { .. } => 0,
         CallEventKind::Finished(CallOutcome::Result(result)) => result.len(),
         CallEventKind::Finished(CallOutcome::Error(error) | CallOutcome::Refused(error)) => {
             error.message.len() + error.data.as_ref().map_or(0, |data| data.len())

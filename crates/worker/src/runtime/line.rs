@@ -92,7 +92,7 @@ impl CallLine for CallRecord {
                 ))
             });
         };
-        let _open = OpenAsk { record: self, ask };
+        let _open = OpenQuestion { record: self, ask };
         let answer = answered.await;
         // A tool whose call has ended meanwhile is only to hear that.
         if answer.is_ok() {
@@ -126,7 +126,7 @@ impl StateDoor for CallRecord {
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
-        let _open = OpenAsk { record: self, ask };
+        let _open = OpenRequest { record: self, ask };
         match tokio::time::timeout(STATE_PATIENCE, answered).await {
             Ok(answer) => answer.unwrap_or_else(|_| Outcome::Error(ended())),
             Err(_) => {
@@ -162,13 +162,25 @@ impl CallRecord {
     }
 }
 
-/// Takes the question back when the tool stops waiting for its answer.
-struct OpenAsk<'a> {
+/// Takes the question to the client back when the tool stops waiting for its answer.
+struct OpenQuestion<'a> {
     record: &'a CallRecord,
     ask: AskId,
 }
 
-impl Drop for OpenAsk<'_> {
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        self.record.withdraw_ask(self.ask);
+    }
+}
+
+/// The same for a request to the session.
+struct OpenRequest<'a> {
+    record: &'a CallRecord,
+    ask: AskId,
+}
+
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         self.record.close_ask(self.ask);
     }

@@ -294,9 +294,20 @@ impl CallRecord {
         Some((ask, answered))
     }
 
-    /// Takes a question back that nobody waits for any more.
+    /// Takes back a request to the session that nobody waits for any more.
     pub(super) fn close_ask(&self, ask: AskId) {
         self.state.lock().close_ask(ask);
+    }
+
+    /// Takes back a question to the client that nobody waits for any more. Whoever may have put it is told.
+    pub(super) fn withdraw_ask(&self, ask: AskId) {
+        let mut state = self.state.lock();
+        if state.close_ask(ask).is_none() || state.events.has_ended() {
+            return;
+        }
+        let waker = state.push(CallEventKind::Withdrawn { ask });
+        drop(state);
+        wake(waker);
     }
 
     /// Answers a question for the reader of this number, unless a later one has attached. Whether the question has

@@ -83,14 +83,19 @@ impl Binding {
         own
     }
 
+    /// Whether the server was told that there may be roots.
+    pub(crate) fn declares_roots(&self) -> bool {
+        let (Self::Shared { capabilities, .. } | Self::Session { capabilities, .. }) = self;
+        capabilities.member("roots").is_some()
+    }
+
     /// Whether the server may ask for roots when there is no call yet.
     pub(crate) fn gives_roots_early(&self) -> bool {
-        let (Self::Shared { capabilities, .. } | Self::Session { capabilities, .. }) = self;
         let is_owned = match self {
             Self::Shared { roots, .. } => *roots == Roots::OfTheOwner,
             Self::Session { .. } => true,
         };
-        is_owned && capabilities.member("roots").is_some()
+        is_owned && self.declares_roots()
     }
 
     /// The same for the callers of one principal, of whom this is one: all have its extensions.

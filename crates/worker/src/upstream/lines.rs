@@ -1,5 +1,6 @@
 //! Cutting a byte stream into lines of bounded length.
 
+use std::borrow::Cow;
 use std::io;
 
 use bytes::{Bytes, BytesMut};
@@ -13,6 +14,28 @@ pub enum Line {
     Whole(Bytes),
     /// Only how an overlong line begins and ends.
     TooLong(Ends),
+}
+
+/// A text of a server that is UTF-8.
+pub(crate) struct Readable {
+    /// The text.
+    pub(crate) text: Bytes,
+    /// Whether some bytes were not, in whose places are replacement characters.
+    pub(crate) replaced: bool,
+}
+
+/// Replaces what is no UTF-8, as the TypeScript SDK does: one letter in another encoding is less of a loss than the message.
+pub(crate) fn readable(text: Bytes) -> Readable {
+    match String::from_utf8_lossy(&text) {
+        Cow::Borrowed(_) => Readable {
+            text,
+            replaced: false,
+        },
+        Cow::Owned(replaced) => Readable {
+            text: replaced.into(),
+            replaced: true,
+        },
+    }
 }
 
 /// Decodes lines that end in `\n` or `\r\n`. An overlong line is skipped without being kept, so

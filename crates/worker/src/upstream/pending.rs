@@ -316,6 +316,11 @@ impl PendingRequests {
         call.is_some_and(|call| call.repeatable.get())
     }
 
+    /// Whether any request is a caller's.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.state.lock().open.values().any(|it| it.call.is_some())
+    }
+
     /// Whether a request is a caller's.
     pub(crate) fn is_call(&self, id: u64) -> bool {
         self.state.lock().call_of(id).is_some()

@@ -7,7 +7,7 @@ use shoal_protocol::{
 };
 
 use super::binding::{Binding, Roots};
-use super::lines::Line;
+use super::lines::{Line, Readable, readable};
 use super::link::Link;
 use super::params;
 use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
@@ -27,27 +27,35 @@ impl Link {
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
             Line::Whole(text) if text.iter().all(u8::is_ascii_whitespace) => {}
-            Line::Whole(text) => match Body::from_server(&text, MAX_DEPTH) {
-                Ok(Body::Single(message)) => self.take(message, origin),
-                Ok(Body::Batch(messages)) => {
-                    for message in messages {
-                        match message {
-                            Ok(message) => self.take(message, origin),
-                            Err(error) => self.complain(&error.to_string(), &text),
-                        }
-                    }
-                }
-                Err(error) => {
-                    self.complain(&error.to_string(), &text);
-                    self.end_unreadable(&Ends::of(&text), origin, || {
-                        RequestOutcome::Unreadable(error.to_string())
-                    });
-                }
-            },
+            Line::Whole(text) => self.read(readable(text), origin),
             Line::TooLong(ends) => {
                 if !self.end_unreadable(&ends, origin, || RequestOutcome::TooLarge) {
                     self.complain("a message is too long", ends.head());
                 }
+            }
+        }
+    }
+
+    fn read(&self, Readable { text, replaced }: Readable, origin: Origin) {
+        let read = Body::from_server(&text, MAX_DEPTH);
+        if replaced && read.is_ok() {
+            self.complain("bytes that are no UTF-8 were replaced", &text);
+        }
+        match read {
+            Ok(Body::Single(message)) => self.take(message, origin),
+            Ok(Body::Batch(messages)) => {
+                for message in messages {
+                    match message {
+                        Ok(message) => self.take(message, origin),
+                        Err(error) => self.complain(&error.to_string(), &text),
+                    }
+                }
+            }
+            Err(error) => {
+                self.complain(&error.to_string(), &text);
+                self.end_unreadable(&Ends::of(&text), origin, || {
+                    RequestOutcome::Unreadable(error.to_string())
+                });
             }
         }
     }
@@ -76,7 +84,11 @@ impl Link {
     }
 
     fn take_response(&self, Response { id, outcome }: Response, origin: Origin) {
-        let number = id.number_as_answered();
+        let number = match (&outcome, origin) {
+            // Each request has a way of its own, and its answer has no other: an error that names no request is about this one.
+            (Outcome::Error(_), Origin::Request(own)) if id.names_nothing() => Some(own),
+            _ => id.number_as_answered(),
+        };
         if let Some(elsewhere) = number.filter(|number| !origin.may_answer(*number)) {
             self.complain(
                 &format!("request {elsewhere} is not answered here"),
@@ -200,6 +212,10 @@ impl Link {
     /// The protocol does not say which call a question belongs to. It is put only where that is
     /// certain, by the way it came or since there is no other: one user's answer must never reach another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
+        if question.method == Method::RootsList && self.concerns_no_client(origin) {
+            let none = RawJson::from_static(r#"{"roots":[]}"#);
+            return self.try_answer(shoal_protocol::response(&question.id, &none));
+        }
         let association = match (self.binding(), origin) {
             (Binding::Shared { roots, .. }, _)
                 if question.method == Method::RootsList && *roots == Roots::None =>
@@ -217,6 +233,22 @@ impl Link {
         };
         if let Err(question) = self.pending.ask(question, association) {
             self.refuse(&question);
+        }
+    }
+
+    /// Whether a question for roots is about a request of Shoal's own, such as for a list. Servers that were told that there may be roots
+    /// can refuse a list without an answer.
+    fn concerns_no_client(&self, origin: Origin) -> bool {
+        if !self.binding().declares_roots() {
+            return false;
+        }
+        match (self.binding(), origin) {
+            (_, Origin::Request(id)) => !self.pending.is_call(id),
+            (Binding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
+                !self.pending.has_calls()
+            }
+            // It is put to the next call's client.
+            _ => false,
         }
     }
 

@@ -51,6 +51,24 @@ fn load(worker: &WorkerRuntime) -> (usize, usize) {
 }
 
 #[tokio::test]
+async fn what_the_tool_does_not_wait_for_is_taken_back() {
+    let script = Script::by_call(|_, context| async move {
+        let patience = Duration::from_millis(1);
+        let answer = tokio::time::timeout(patience, elicit(&context)).await;
+        assert!(answer.is_err());
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let mut running = worker.start(call_of("alice", "ask")).await.unwrap();
+    let ask = asked(&mut running).await;
+    match event(&mut running).await.kind {
+        CallEventKind::Withdrawn { ask: withdrawn } => assert_eq!(withdrawn, ask),
+        other => panic!("{other:?}"),
+    }
+    assert!(is_done(&outcome(&mut running).await));
+}
+
+#[tokio::test]
 async fn unanswered_questions_leave_the_pool_open() {
     let worker = asking().worker(small()).await;
     let mut waiting = Vec::new();

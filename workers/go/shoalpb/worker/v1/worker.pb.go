@@ -1119,6 +1119,7 @@ type Event struct {
 	//	*Event_CloseStream_
 	//	*Event_Finished
 	//	*Event_State_
+	//	*Event_Withdrawn_
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// As `Accepted.reader`, in the first event of a flight that was not accepted before; else 0.
 	Reader        uint64 `protobuf:"varint,8,opt,name=reader,proto3" json:"reader,omitempty"`
@@ -1222,6 +1223,15 @@ func (x *Event) GetState() *Event_State {
 	return nil
 }
 
+func (x *Event) GetWithdrawn() *Event_Withdrawn {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Withdrawn_); ok {
+			return x.Withdrawn
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetReader() uint64 {
 	if x != nil {
 		return x.Reader
@@ -1259,6 +1269,11 @@ type Event_State_ struct {
 	State *Event_State `protobuf:"bytes,7,opt,name=state,proto3,oneof"`
 }
 
+type Event_Withdrawn_ struct {
+	// Nobody waits any more for the answer to an `Ask`. A node that does not know it leaves the client's question open.
+	Withdrawn *Event_Withdrawn `protobuf:"bytes,9,opt,name=withdrawn,proto3,oneof"`
+}
+
 func (*Event_Notification_) isEvent_Kind() {}
 
 func (*Event_Ask_) isEvent_Kind() {}
@@ -1268,6 +1283,8 @@ func (*Event_CloseStream_) isEvent_Kind() {}
 func (*Event_Finished) isEvent_Kind() {}
 
 func (*Event_State_) isEvent_Kind() {}
+
+func (*Event_Withdrawn_) isEvent_Kind() {}
 
 // The flight's events end without the call's end: another reader has attached to the call, or this one was
 // too slow. The flight is over; the call goes on. After `finished`: the call's tool has stopped.
@@ -2823,6 +2840,52 @@ func (x *Event_Ask) GetParams() []byte {
 	return nil
 }
 
+// The tool, or its server, no longer waits for an answer.
+type Event_Withdrawn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The request, as `Ask.ask` has named it.
+	Ask           uint64 `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event_Withdrawn) Reset() {
+	*x = Event_Withdrawn{}
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event_Withdrawn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event_Withdrawn) ProtoMessage() {}
+
+func (x *Event_Withdrawn) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event_Withdrawn.ProtoReflect.Descriptor instead.
+func (*Event_Withdrawn) Descriptor() ([]byte, []int) {
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2}
+}
+
+func (x *Event_Withdrawn) GetAsk() uint64 {
+	if x != nil {
+		return x.Ask
+	}
+	return 0
+}
+
 // A request to the session of the call's caller, answered with `Answer` by the node that owns the session; the
 // client sees nothing of it. For callers without a session the answer is an error.
 //
@@ -2845,7 +2908,7 @@ type Event_State struct {
 
 func (x *Event_State) Reset() {
 	*x = Event_State{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2920,7 @@ func (x *Event_State) String() string {
 func (*Event_State) ProtoMessage() {}
 
 func (x *Event_State) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[31]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2933,7 @@ func (x *Event_State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State.ProtoReflect.Descriptor instead.
 func (*Event_State) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3}
 }
 
 func (x *Event_State) GetAsk() uint64 {
@@ -2950,7 +3013,7 @@ type Event_CloseStream struct {
 
 func (x *Event_CloseStream) Reset() {
 	*x = Event_CloseStream{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3025,7 @@ func (x *Event_CloseStream) String() string {
 func (*Event_CloseStream) ProtoMessage() {}
 
 func (x *Event_CloseStream) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[32]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3038,7 @@ func (x *Event_CloseStream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_CloseStream.ProtoReflect.Descriptor instead.
 func (*Event_CloseStream) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 4}
 }
 
 func (x *Event_CloseStream) GetRetryMs() uint64 {
@@ -2996,7 +3059,7 @@ type Event_State_Get struct {
 
 func (x *Event_State_Get) Reset() {
 	*x = Event_State_Get{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3071,7 @@ func (x *Event_State_Get) String() string {
 func (*Event_State_Get) ProtoMessage() {}
 
 func (x *Event_State_Get) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[33]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3084,7 @@ func (x *Event_State_Get) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Get.ProtoReflect.Descriptor instead.
 func (*Event_State_Get) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2, 0}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3, 0}
 }
 
 func (x *Event_State_Get) GetKey() string {
@@ -3046,7 +3109,7 @@ type Event_State_Set struct {
 
 func (x *Event_State_Set) Reset() {
 	*x = Event_State_Set{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3121,7 @@ func (x *Event_State_Set) String() string {
 func (*Event_State_Set) ProtoMessage() {}
 
 func (x *Event_State_Set) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[34]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3134,7 @@ func (x *Event_State_Set) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Set.ProtoReflect.Descriptor instead.
 func (*Event_State_Set) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2, 1}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3, 1}
 }
 
 func (x *Event_State_Set) GetKey() string {
@@ -3104,7 +3167,7 @@ type Event_State_Keys struct {
 
 func (x *Event_State_Keys) Reset() {
 	*x = Event_State_Keys{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3179,7 @@ func (x *Event_State_Keys) String() string {
 func (*Event_State_Keys) ProtoMessage() {}
 
 func (x *Event_State_Keys) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[35]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3192,7 @@ func (x *Event_State_Keys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_State_Keys.ProtoReflect.Descriptor instead.
 func (*Event_State_Keys) Descriptor() ([]byte, []int) {
-	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 2, 2}
+	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3, 2}
 }
 
 // Several frames that were due together. None of them is a batch.
@@ -3143,7 +3206,7 @@ type NodeFrame_Batch struct {
 
 func (x *NodeFrame_Batch) Reset() {
 	*x = NodeFrame_Batch{}
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3218,7 @@ func (x *NodeFrame_Batch) String() string {
 func (*NodeFrame_Batch) ProtoMessage() {}
 
 func (x *NodeFrame_Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_worker_v1_worker_proto_msgTypes[36]
+	mi := &file_shoal_worker_v1_worker_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3276,7 +3339,7 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x06reader\x18\x02 \x01(\x04R\x06reader\"X\n" +
 	"\aRefused\x12\x16\n" +
 	"\x06flight\x18\x01 \x01(\x04R\x06flight\x125\n" +
-	"\afailure\x18\x02 \x01(\v2\x1b.shoal.types.v1.CallFailureR\afailure\"\xa8\a\n" +
+	"\afailure\x18\x02 \x01(\v2\x1b.shoal.types.v1.CallFailureR\afailure\"\x89\b\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06flight\x18\x01 \x01(\x04R\x06flight\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12I\n" +
@@ -3284,7 +3347,8 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x03ask\x18\x04 \x01(\v2\x1a.shoal.worker.v1.Event.AskH\x00R\x03ask\x12G\n" +
 	"\fclose_stream\x18\x05 \x01(\v2\".shoal.worker.v1.Event.CloseStreamH\x00R\vcloseStream\x129\n" +
 	"\bfinished\x18\x06 \x01(\v2\x1b.shoal.types.v1.CallOutcomeH\x00R\bfinished\x124\n" +
-	"\x05state\x18\a \x01(\v2\x1c.shoal.worker.v1.Event.StateH\x00R\x05state\x12\x16\n" +
+	"\x05state\x18\a \x01(\v2\x1c.shoal.worker.v1.Event.StateH\x00R\x05state\x12@\n" +
+	"\twithdrawn\x18\t \x01(\v2 .shoal.worker.v1.Event.WithdrawnH\x00R\twithdrawn\x12\x16\n" +
 	"\x06reader\x18\b \x01(\x04R\x06reader\x1aN\n" +
 	"\fNotification\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x1b\n" +
@@ -3294,7 +3358,9 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x1b\n" +
 	"\x06params\x18\x03 \x01(\fH\x00R\x06params\x88\x01\x01B\t\n" +
-	"\a_params\x1a\xc2\x02\n" +
+	"\a_params\x1a\x1d\n" +
+	"\tWithdrawn\x12\x10\n" +
+	"\x03ask\x18\x01 \x01(\x04R\x03ask\x1a\xc2\x02\n" +
 	"\x05State\x12\x10\n" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\x124\n" +
 	"\x03get\x18\x02 \x01(\v2 .shoal.worker.v1.Event.State.GetH\x00R\x03get\x124\n" +
@@ -3406,7 +3472,7 @@ func file_shoal_worker_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_shoal_worker_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_shoal_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_shoal_worker_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_shoal_worker_v1_worker_proto_goTypes = []any{
 	(Catalog_Lists)(0),         // 0: shoal.worker.v1.Catalog.Lists
 	(*WorkerFrame)(nil),        // 1: shoal.worker.v1.WorkerFrame
@@ -3440,26 +3506,27 @@ var file_shoal_worker_v1_worker_proto_goTypes = []any{
 	(*OwnLists_Owner)(nil),     // 29: shoal.worker.v1.OwnLists.Owner
 	(*Event_Notification)(nil), // 30: shoal.worker.v1.Event.Notification
 	(*Event_Ask)(nil),          // 31: shoal.worker.v1.Event.Ask
-	(*Event_State)(nil),        // 32: shoal.worker.v1.Event.State
-	(*Event_CloseStream)(nil),  // 33: shoal.worker.v1.Event.CloseStream
-	(*Event_State_Get)(nil),    // 34: shoal.worker.v1.Event.State.Get
-	(*Event_State_Set)(nil),    // 35: shoal.worker.v1.Event.State.Set
-	(*Event_State_Keys)(nil),   // 36: shoal.worker.v1.Event.State.Keys
-	(*NodeFrame_Batch)(nil),    // 37: shoal.worker.v1.NodeFrame.Batch
-	(*v1.Fragment)(nil),        // 38: shoal.types.v1.Fragment
-	(*v1.Ping)(nil),            // 39: shoal.types.v1.Ping
-	(*v1.Pong)(nil),            // 40: shoal.types.v1.Pong
-	(*v1.Close)(nil),           // 41: shoal.types.v1.Close
-	(*v1.Versions)(nil),        // 42: shoal.types.v1.Versions
-	(*v1.Limits)(nil),          // 43: shoal.types.v1.Limits
-	(*v1.CallFailure)(nil),     // 44: shoal.types.v1.CallFailure
-	(*v1.CallOutcome)(nil),     // 45: shoal.types.v1.CallOutcome
-	(*v1.RpcError)(nil),        // 46: shoal.types.v1.RpcError
-	(*v1.Credit)(nil),          // 47: shoal.types.v1.Credit
-	(*v1.Node)(nil),            // 48: shoal.types.v1.Node
-	(*v1.Call)(nil),            // 49: shoal.types.v1.Call
-	(*v1.Trace)(nil),           // 50: shoal.types.v1.Trace
-	(*v1.Outcome)(nil),         // 51: shoal.types.v1.Outcome
+	(*Event_Withdrawn)(nil),    // 32: shoal.worker.v1.Event.Withdrawn
+	(*Event_State)(nil),        // 33: shoal.worker.v1.Event.State
+	(*Event_CloseStream)(nil),  // 34: shoal.worker.v1.Event.CloseStream
+	(*Event_State_Get)(nil),    // 35: shoal.worker.v1.Event.State.Get
+	(*Event_State_Set)(nil),    // 36: shoal.worker.v1.Event.State.Set
+	(*Event_State_Keys)(nil),   // 37: shoal.worker.v1.Event.State.Keys
+	(*NodeFrame_Batch)(nil),    // 38: shoal.worker.v1.NodeFrame.Batch
+	(*v1.Fragment)(nil),        // 39: shoal.types.v1.Fragment
+	(*v1.Ping)(nil),            // 40: shoal.types.v1.Ping
+	(*v1.Pong)(nil),            // 41: shoal.types.v1.Pong
+	(*v1.Close)(nil),           // 42: shoal.types.v1.Close
+	(*v1.Versions)(nil),        // 43: shoal.types.v1.Versions
+	(*v1.Limits)(nil),          // 44: shoal.types.v1.Limits
+	(*v1.CallFailure)(nil),     // 45: shoal.types.v1.CallFailure
+	(*v1.CallOutcome)(nil),     // 46: shoal.types.v1.CallOutcome
+	(*v1.RpcError)(nil),        // 47: shoal.types.v1.RpcError
+	(*v1.Credit)(nil),          // 48: shoal.types.v1.Credit
+	(*v1.Node)(nil),            // 49: shoal.types.v1.Node
+	(*v1.Call)(nil),            // 50: shoal.types.v1.Call
+	(*v1.Trace)(nil),           // 51: shoal.types.v1.Trace
+	(*v1.Outcome)(nil),         // 52: shoal.types.v1.Outcome
 }
 var file_shoal_worker_v1_worker_proto_depIdxs = []int32{
 	2,  // 0: shoal.worker.v1.WorkerFrame.hello:type_name -> shoal.worker.v1.Hello
@@ -3474,59 +3541,60 @@ var file_shoal_worker_v1_worker_proto_depIdxs = []int32{
 	14, // 9: shoal.worker.v1.WorkerFrame.resource_updated:type_name -> shoal.worker.v1.ResourceUpdated
 	15, // 10: shoal.worker.v1.WorkerFrame.goodbye:type_name -> shoal.worker.v1.Goodbye
 	28, // 11: shoal.worker.v1.WorkerFrame.batch:type_name -> shoal.worker.v1.WorkerFrame.Batch
-	38, // 12: shoal.worker.v1.WorkerFrame.fragment:type_name -> shoal.types.v1.Fragment
-	39, // 13: shoal.worker.v1.WorkerFrame.ping:type_name -> shoal.types.v1.Ping
-	40, // 14: shoal.worker.v1.WorkerFrame.pong:type_name -> shoal.types.v1.Pong
-	41, // 15: shoal.worker.v1.WorkerFrame.close:type_name -> shoal.types.v1.Close
+	39, // 12: shoal.worker.v1.WorkerFrame.fragment:type_name -> shoal.types.v1.Fragment
+	40, // 13: shoal.worker.v1.WorkerFrame.ping:type_name -> shoal.types.v1.Ping
+	41, // 14: shoal.worker.v1.WorkerFrame.pong:type_name -> shoal.types.v1.Pong
+	42, // 15: shoal.worker.v1.WorkerFrame.close:type_name -> shoal.types.v1.Close
 	6,  // 16: shoal.worker.v1.WorkerFrame.own_lists:type_name -> shoal.worker.v1.OwnLists
-	42, // 17: shoal.worker.v1.Hello.versions:type_name -> shoal.types.v1.Versions
-	43, // 18: shoal.worker.v1.Hello.limits:type_name -> shoal.types.v1.Limits
+	43, // 17: shoal.worker.v1.Hello.versions:type_name -> shoal.types.v1.Versions
+	44, // 18: shoal.worker.v1.Hello.limits:type_name -> shoal.types.v1.Limits
 	3,  // 19: shoal.worker.v1.Hello.presence:type_name -> shoal.worker.v1.Presence
 	5,  // 20: shoal.worker.v1.Announce.catalog:type_name -> shoal.worker.v1.Catalog
 	0,  // 21: shoal.worker.v1.Catalog.lists:type_name -> shoal.worker.v1.Catalog.Lists
 	29, // 22: shoal.worker.v1.OwnLists.owners:type_name -> shoal.worker.v1.OwnLists.Owner
-	44, // 23: shoal.worker.v1.Refused.failure:type_name -> shoal.types.v1.CallFailure
+	45, // 23: shoal.worker.v1.Refused.failure:type_name -> shoal.types.v1.CallFailure
 	30, // 24: shoal.worker.v1.Event.notification:type_name -> shoal.worker.v1.Event.Notification
 	31, // 25: shoal.worker.v1.Event.ask:type_name -> shoal.worker.v1.Event.Ask
-	33, // 26: shoal.worker.v1.Event.close_stream:type_name -> shoal.worker.v1.Event.CloseStream
-	45, // 27: shoal.worker.v1.Event.finished:type_name -> shoal.types.v1.CallOutcome
-	32, // 28: shoal.worker.v1.Event.state:type_name -> shoal.worker.v1.Event.State
-	46, // 29: shoal.worker.v1.Subscribed.error:type_name -> shoal.types.v1.RpcError
-	17, // 30: shoal.worker.v1.NodeFrame.welcome:type_name -> shoal.worker.v1.Welcome
-	18, // 31: shoal.worker.v1.NodeFrame.nodes:type_name -> shoal.worker.v1.Nodes
-	19, // 32: shoal.worker.v1.NodeFrame.start:type_name -> shoal.worker.v1.Start
-	20, // 33: shoal.worker.v1.NodeFrame.attach:type_name -> shoal.worker.v1.Attach
-	21, // 34: shoal.worker.v1.NodeFrame.answer:type_name -> shoal.worker.v1.Answer
-	22, // 35: shoal.worker.v1.NodeFrame.cancel:type_name -> shoal.worker.v1.Cancel
-	23, // 36: shoal.worker.v1.NodeFrame.detach:type_name -> shoal.worker.v1.Detach
-	47, // 37: shoal.worker.v1.NodeFrame.credit:type_name -> shoal.types.v1.Credit
-	24, // 38: shoal.worker.v1.NodeFrame.subscribe:type_name -> shoal.worker.v1.Subscribe
-	25, // 39: shoal.worker.v1.NodeFrame.unsubscribe:type_name -> shoal.worker.v1.Unsubscribe
-	27, // 40: shoal.worker.v1.NodeFrame.end_session:type_name -> shoal.worker.v1.EndSession
-	37, // 41: shoal.worker.v1.NodeFrame.batch:type_name -> shoal.worker.v1.NodeFrame.Batch
-	38, // 42: shoal.worker.v1.NodeFrame.fragment:type_name -> shoal.types.v1.Fragment
-	39, // 43: shoal.worker.v1.NodeFrame.ping:type_name -> shoal.types.v1.Ping
-	40, // 44: shoal.worker.v1.NodeFrame.pong:type_name -> shoal.types.v1.Pong
-	41, // 45: shoal.worker.v1.NodeFrame.close:type_name -> shoal.types.v1.Close
-	26, // 46: shoal.worker.v1.NodeFrame.acknowledge:type_name -> shoal.worker.v1.Acknowledge
-	48, // 47: shoal.worker.v1.Welcome.nodes:type_name -> shoal.types.v1.Node
-	43, // 48: shoal.worker.v1.Welcome.limits:type_name -> shoal.types.v1.Limits
-	48, // 49: shoal.worker.v1.Nodes.nodes:type_name -> shoal.types.v1.Node
-	49, // 50: shoal.worker.v1.Start.call:type_name -> shoal.types.v1.Call
-	50, // 51: shoal.worker.v1.Attach.trace:type_name -> shoal.types.v1.Trace
-	51, // 52: shoal.worker.v1.Answer.outcome:type_name -> shoal.types.v1.Outcome
-	1,  // 53: shoal.worker.v1.WorkerFrame.Batch.frames:type_name -> shoal.worker.v1.WorkerFrame
-	34, // 54: shoal.worker.v1.Event.State.get:type_name -> shoal.worker.v1.Event.State.Get
-	35, // 55: shoal.worker.v1.Event.State.set:type_name -> shoal.worker.v1.Event.State.Set
-	36, // 56: shoal.worker.v1.Event.State.keys:type_name -> shoal.worker.v1.Event.State.Keys
-	16, // 57: shoal.worker.v1.NodeFrame.Batch.frames:type_name -> shoal.worker.v1.NodeFrame
-	1,  // 58: shoal.worker.v1.WorkerLink.Link:input_type -> shoal.worker.v1.WorkerFrame
-	16, // 59: shoal.worker.v1.WorkerLink.Link:output_type -> shoal.worker.v1.NodeFrame
-	59, // [59:60] is the sub-list for method output_type
-	58, // [58:59] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	34, // 26: shoal.worker.v1.Event.close_stream:type_name -> shoal.worker.v1.Event.CloseStream
+	46, // 27: shoal.worker.v1.Event.finished:type_name -> shoal.types.v1.CallOutcome
+	33, // 28: shoal.worker.v1.Event.state:type_name -> shoal.worker.v1.Event.State
+	32, // 29: shoal.worker.v1.Event.withdrawn:type_name -> shoal.worker.v1.Event.Withdrawn
+	47, // 30: shoal.worker.v1.Subscribed.error:type_name -> shoal.types.v1.RpcError
+	17, // 31: shoal.worker.v1.NodeFrame.welcome:type_name -> shoal.worker.v1.Welcome
+	18, // 32: shoal.worker.v1.NodeFrame.nodes:type_name -> shoal.worker.v1.Nodes
+	19, // 33: shoal.worker.v1.NodeFrame.start:type_name -> shoal.worker.v1.Start
+	20, // 34: shoal.worker.v1.NodeFrame.attach:type_name -> shoal.worker.v1.Attach
+	21, // 35: shoal.worker.v1.NodeFrame.answer:type_name -> shoal.worker.v1.Answer
+	22, // 36: shoal.worker.v1.NodeFrame.cancel:type_name -> shoal.worker.v1.Cancel
+	23, // 37: shoal.worker.v1.NodeFrame.detach:type_name -> shoal.worker.v1.Detach
+	48, // 38: shoal.worker.v1.NodeFrame.credit:type_name -> shoal.types.v1.Credit
+	24, // 39: shoal.worker.v1.NodeFrame.subscribe:type_name -> shoal.worker.v1.Subscribe
+	25, // 40: shoal.worker.v1.NodeFrame.unsubscribe:type_name -> shoal.worker.v1.Unsubscribe
+	27, // 41: shoal.worker.v1.NodeFrame.end_session:type_name -> shoal.worker.v1.EndSession
+	38, // 42: shoal.worker.v1.NodeFrame.batch:type_name -> shoal.worker.v1.NodeFrame.Batch
+	39, // 43: shoal.worker.v1.NodeFrame.fragment:type_name -> shoal.types.v1.Fragment
+	40, // 44: shoal.worker.v1.NodeFrame.ping:type_name -> shoal.types.v1.Ping
+	41, // 45: shoal.worker.v1.NodeFrame.pong:type_name -> shoal.types.v1.Pong
+	42, // 46: shoal.worker.v1.NodeFrame.close:type_name -> shoal.types.v1.Close
+	26, // 47: shoal.worker.v1.NodeFrame.acknowledge:type_name -> shoal.worker.v1.Acknowledge
+	49, // 48: shoal.worker.v1.Welcome.nodes:type_name -> shoal.types.v1.Node
+	44, // 49: shoal.worker.v1.Welcome.limits:type_name -> shoal.types.v1.Limits
+	49, // 50: shoal.worker.v1.Nodes.nodes:type_name -> shoal.types.v1.Node
+	50, // 51: shoal.worker.v1.Start.call:type_name -> shoal.types.v1.Call
+	51, // 52: shoal.worker.v1.Attach.trace:type_name -> shoal.types.v1.Trace
+	52, // 53: shoal.worker.v1.Answer.outcome:type_name -> shoal.types.v1.Outcome
+	1,  // 54: shoal.worker.v1.WorkerFrame.Batch.frames:type_name -> shoal.worker.v1.WorkerFrame
+	35, // 55: shoal.worker.v1.Event.State.get:type_name -> shoal.worker.v1.Event.State.Get
+	36, // 56: shoal.worker.v1.Event.State.set:type_name -> shoal.worker.v1.Event.State.Set
+	37, // 57: shoal.worker.v1.Event.State.keys:type_name -> shoal.worker.v1.Event.State.Keys
+	16, // 58: shoal.worker.v1.NodeFrame.Batch.frames:type_name -> shoal.worker.v1.NodeFrame
+	1,  // 59: shoal.worker.v1.WorkerLink.Link:input_type -> shoal.worker.v1.WorkerFrame
+	16, // 60: shoal.worker.v1.WorkerLink.Link:output_type -> shoal.worker.v1.NodeFrame
+	60, // [60:61] is the sub-list for method output_type
+	59, // [59:60] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_shoal_worker_v1_worker_proto_init() }
@@ -3563,6 +3631,7 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*Event_CloseStream_)(nil),
 		(*Event_Finished)(nil),
 		(*Event_State_)(nil),
+		(*Event_Withdrawn_)(nil),
 	}
 	file_shoal_worker_v1_worker_proto_msgTypes[15].OneofWrappers = []any{
 		(*NodeFrame_Welcome)(nil),
@@ -3591,19 +3660,19 @@ func file_shoal_worker_v1_worker_proto_init() {
 	}
 	file_shoal_worker_v1_worker_proto_msgTypes[29].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[30].OneofWrappers = []any{}
-	file_shoal_worker_v1_worker_proto_msgTypes[31].OneofWrappers = []any{
+	file_shoal_worker_v1_worker_proto_msgTypes[32].OneofWrappers = []any{
 		(*Event_State_Get_)(nil),
 		(*Event_State_Set_)(nil),
 		(*Event_State_Keys_)(nil),
 	}
-	file_shoal_worker_v1_worker_proto_msgTypes[34].OneofWrappers = []any{}
+	file_shoal_worker_v1_worker_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shoal_worker_v1_worker_proto_rawDesc), len(file_shoal_worker_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -185,7 +185,7 @@ class Refused(_message.Message):
     def __init__(self, flight: _Optional[int] = ..., failure: _Optional[_Union[_call_pb2.CallFailure, _Mapping]] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("flight", "sequence", "notification", "ask", "close_stream", "finished", "state", "reader")
+    __slots__ = ("flight", "sequence", "notification", "ask", "close_stream", "finished", "state", "withdrawn", "reader")
     class Notification(_message.Message):
         __slots__ = ("method", "params")
         METHOD_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +202,11 @@ class Event(_message.Message):
         method: str
         params: bytes
         def __init__(self, ask: _Optional[int] = ..., method: _Optional[str] = ..., params: _Optional[bytes] = ...) -> None: ...
+    class Withdrawn(_message.Message):
+        __slots__ = ("ask",)
+        ASK_FIELD_NUMBER: _ClassVar[int]
+        ask: int
+        def __init__(self, ask: _Optional[int] = ...) -> None: ...
     class State(_message.Message):
         __slots__ = ("ask", "get", "set", "keys")
         class Get(_message.Message):
@@ -242,6 +247,7 @@ class Event(_message.Message):
     CLOSE_STREAM_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
     READER_FIELD_NUMBER: _ClassVar[int]
     flight: int
     sequence: int
@@ -250,8 +256,9 @@ class Event(_message.Message):
     close_stream: Event.CloseStream
     finished: _call_pb2.CallOutcome
     state: Event.State
+    withdrawn: Event.Withdrawn
     reader: int
-    def __init__(self, flight: _Optional[int] = ..., sequence: _Optional[int] = ..., notification: _Optional[_Union[Event.Notification, _Mapping]] = ..., ask: _Optional[_Union[Event.Ask, _Mapping]] = ..., close_stream: _Optional[_Union[Event.CloseStream, _Mapping]] = ..., finished: _Optional[_Union[_call_pb2.CallOutcome, _Mapping]] = ..., state: _Optional[_Union[Event.State, _Mapping]] = ..., reader: _Optional[int] = ...) -> None: ...
+    def __init__(self, flight: _Optional[int] = ..., sequence: _Optional[int] = ..., notification: _Optional[_Union[Event.Notification, _Mapping]] = ..., ask: _Optional[_Union[Event.Ask, _Mapping]] = ..., close_stream: _Optional[_Union[Event.CloseStream, _Mapping]] = ..., finished: _Optional[_Union[_call_pb2.CallOutcome, _Mapping]] = ..., state: _Optional[_Union[Event.State, _Mapping]] = ..., withdrawn: _Optional[_Union[Event.Withdrawn, _Mapping]] = ..., reader: _Optional[int] = ...) -> None: ...
 
 class Lost(_message.Message):
     __slots__ = ("flight", "replaced")
