@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from plain import FAILS, Json, Plain
+from plain import Json, Plain
 
 
 class _Stdio(Plain):
@@ -118,14 +118,3 @@ class EndsAfterCall(_Stdio):
         sys.stdout.buffer.write(super().line(reply))
         sys.stdout.buffer.flush()
         os._exit(0)
-
-
-class LinesPretty(_Stdio):
-    """A tool's answer has several lines, as of a printer of JSON, and the call must end."""
-
-    expected = {"call": FAILS}
-
-    def line(self, reply: Json) -> bytes:
-        if "content" not in (reply.get("result") or {}):
-            return super().line(reply)
-        return json.dumps(reply, indent=2).encode() + b"\n"
