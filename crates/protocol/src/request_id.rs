@@ -61,7 +61,7 @@ impl RequestId {
 
     /// Whether it is that of an error which does not say what it answers.
     pub fn names_nothing(&self) -> bool {
-        self.canonical.is_none()
+        &*self.raw == "null"
     }
 
     /// An integer id.

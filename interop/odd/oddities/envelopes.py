@@ -201,6 +201,13 @@ class AnswersOfNobody(Plain):
         return [{"jsonrpc": "2.0", "id": 4711, "result": {}}, {"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "x"}}]
 
 
+class ErrorsOfNothing(Plain):
+    """Ahead of each answer comes an error that names no request."""
+
+    def before(self, message: Json) -> list[Json]:
+        return [{"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}}]
+
+
 class NoticesUnknown(Plain):
     """Ahead of each answer come notifications that nobody knows."""
 

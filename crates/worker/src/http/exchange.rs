@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::Method as HttpMethod;
 use shoal_outbound::{Broken, collect};
 use shoal_ports::Backoff;
-use shoal_protocol::{Body, Era, Message, Method, Outcome, RpcError};
+use shoal_protocol::{Body, Era, Message, Method, Outcome, Response, RpcError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
@@ -154,8 +154,11 @@ impl Channel {
                     Broken::TooLarge => RequestOutcome::TooLarge,
                     Broken::Connection(why) => lost(&why),
                 })?;
-            self.pass(whole, id, is_opening);
+            self.pass(whole.clone(), id, is_opening);
             if self.link.pending.is_open(id) {
+                if let Some(error) = error_of_nothing(whole) {
+                    return Err(RequestOutcome::Answered(Outcome::Error(error)));
+                }
                 let nothing = "what the server sent is not its answer";
                 return Err(RequestOutcome::Unreadable(nothing.to_owned()));
             }
@@ -265,6 +268,17 @@ impl Channel {
             }
             pause = backoff.pause();
         }
+    }
+}
+
+/// What is all that a server answers, if that is an error which names no request: then it is about the one that was posted.
+fn error_of_nothing(answer: Bytes) -> Option<RpcError> {
+    match Body::from_server(&readable(answer).text, MAX_DEPTH).ok()? {
+        Body::Single(Message::Response(Response {
+            id,
+            outcome: Outcome::Error(error),
+        })) => id.names_nothing().then_some(error),
+        _ => None,
     }
 }
 

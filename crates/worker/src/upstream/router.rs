@@ -84,11 +84,7 @@ impl Link {
     }
 
     fn take_response(&self, Response { id, outcome }: Response, origin: Origin) {
-        let number = match (&outcome, origin) {
-            // Each request has a way of its own, and its answer has no other: an error that names no request is about this one.
-            (Outcome::Error(_), Origin::Request(own)) if id.names_nothing() => Some(own),
-            _ => id.number_as_answered(),
-        };
+        let number = id.number_as_answered();
         if let Some(elsewhere) = number.filter(|number| !origin.may_answer(*number)) {
             self.complain(
                 &format!("request {elsewhere} is not answered here"),
