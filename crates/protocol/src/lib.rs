@@ -20,7 +20,9 @@ mod meta;
 mod method;
 mod numbers;
 mod object;
+mod older_schemas;
 mod param_headers;
+mod property_names;
 mod request_digest;
 mod request_id;
 mod request_state;
@@ -60,7 +62,13 @@ pub use meta::{
 pub use method::{Method, Named};
 pub use numbers::is_rounded;
 pub use object::{RawObject, members};
+pub use older_schemas::{
+    rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
+};
 pub use param_headers::{InvalidParamHeader, ParamHeader, ParamHeaders};
+pub use property_names::{
+    free_name, is_legal_name, is_opaque_name, legal_name, may_be_listed_as, name_digest,
+};
 pub use request_digest::RequestDigest;
 pub use request_id::RequestId;
 pub use request_state::{Continuation, KeyRing, RefusedState, RequestState, SealKey, StateKind};

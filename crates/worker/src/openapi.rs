@@ -182,7 +182,7 @@ impl OpenApiBackend {
             }
             None => Map::new(),
         };
-        let arguments = match operation.inputs.restored(arguments) {
+        let arguments = match operation.inputs.given(arguments) {
             Ok(arguments) => arguments,
             Err(why) => return Ok(CallOutcome::Result(answer::wrong(&why))),
         };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use shoal_protocol::RawJson;
 
 use super::budget::{Budget, within};
-use super::lenient::{are_forgivable, corrected, corrections};
+use super::lenient::{are_forgivable, corrected, corrections, names_unlisted};
 use super::metered::MeteredNode;
 use super::schema::{self, Compiled, SchemaError, bounded};
 use crate::config::ArgumentPolicy;
@@ -124,8 +124,16 @@ impl Checker {
                 .flat_map(|error| corrections(&error))
                 .collect::<Vec<_>>()
         })?;
+        if found.is_empty() {
+            return None;
+        }
         let corrected = corrected(arguments, &found)?;
-        let is_valid = self.is_valid(&corrected.read().ok()?, budget) == Some(true);
+        let read = corrected.read().ok()?;
+        let others = |mut errors: Errors<'_, '_>| {
+            Iterator::all(&mut errors, |error| names_unlisted(&error))
+        };
+        let is_valid = self.is_valid(&read, budget) == Some(true)
+            || self.errors(&read, budget, others) == Some(true);
         is_valid.then_some(corrected)
     }
 

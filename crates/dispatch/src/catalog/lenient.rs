@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
-use shoal_protocol::{RawJson, RawObject, nesting_within};
+use shoal_protocol::{RawJson, RawObject, is_legal_name, may_be_listed_as, nesting_within};
 
 /// Deeper texts stay strings.
 const MAX_NESTING: usize = 32;
@@ -36,11 +36,33 @@ pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
 /// Whether the error is one that servers often forgive.
 fn is_forgivable(error: &ValidationError<'_>) -> bool {
     match error.kind() {
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } if names_unlisted(error) => true,
         Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             error.instance().is_string()
         }
         Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => true,
-        _ => names_other_kind(error),
+        _ => names_unlisted(error) || names_other_kind(error),
+    }
+}
+
+/// Whether a member is missing that may be there under a name that tools cannot list, such as `$top` for `top`. A server may know
+/// it: those that come from OpenAPI documents do.
+pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
+    match error.kind() {
+        Kind::Required { property } => {
+            let (Some(given), Some(listed)) = (error.instance().as_object(), property.as_str())
+            else {
+                return false;
+            };
+            given.keys().any(|own| may_be_listed_as(own, listed))
+        }
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            unexpected.iter().all(|name| !is_legal_name(name))
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => context
+            .iter()
+            .any(|choice| !choice.is_empty() && choice.iter().all(names_unlisted)),
+        _ => false,
     }
 }
 
@@ -68,12 +90,11 @@ pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected }
             if path.is_empty() =>
         {
-            unexpected
-                .iter()
-                .cloned()
-                .map(Correction::LeaveOut)
-                .collect()
+            // Another is the server's to know.
+            let other = unexpected.iter().filter(|name| is_legal_name(name));
+            other.cloned().map(Correction::LeaveOut).collect()
         }
+        _ if names_unlisted(error) => Vec::new(),
         _ if is_forgivable(error) => member(path).map(Correction::Read).into_iter().collect(),
         _ => Vec::new(),
     }
@@ -148,6 +169,7 @@ mod tests {
                 "level": { "type": "integer", "enum": [1, 2] },
                 "size": { "type": "string", "enum": ["1", "2"] },
                 "on": { "const": true },
+                "one": { "anyOf": [{ "type": "object", "required": ["kind"] }, { "type": "array" }] },
             },
         });
         Checker::of(&schema).unwrap()
@@ -174,6 +196,10 @@ mod tests {
             (r#"{"count":true}"#, false),
             (r#"{"count":1.5}"#, false),
             (r#"{"sessionId":"x"}"#, false),
+            (r#"{"$count":1,"c d":2,"one":{"@kind":1}}"#, true),
+            (r#"{"$counted":1}"#, false),
+            (r#"{"count":1,"one":{"@kind":1}}"#, true),
+            (r#"{"count":1,"one":{"other":1}}"#, false),
             (r#"{"count":"1","text":"long"}"#, false),
             (r#"{"count":1,"text":5}"#, false),
         ] {
@@ -205,11 +231,16 @@ mod tests {
             ),
             (r#"{"count":1,"level":"2"}"#, r#"{"count":1,"level":2}"#),
             (r#"{"count":1,"on":"true"}"#, r#"{"count":1,"on":true}"#),
+            (
+                r#"{"$count":1,"level":"2","n8n":{}}"#,
+                r#"{"$count":1,"level":2}"#,
+            ),
         ] {
             assert_eq!(coerced(text).as_deref(), Some(expected), "{text}");
         }
         for text in [
             r#"{"count":1}"#,
+            r#"{"$count":1}"#,
             r#"{"count":"one"}"#,
             r#"{"count":"true"}"#,
             r#"{"count":"1","text":"long"}"#,

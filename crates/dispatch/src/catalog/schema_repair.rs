@@ -1,7 +1,9 @@
 //! Schemas of objects as clients' parsers take them: only what they would refuse is changed.
 
 use serde_json::{Map, Value, json};
-use shoal_protocol::{RawJson, nesting_within};
+use shoal_protocol::{
+    RawJson, nesting_within, rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
+};
 
 /// Deeper schemas, and longer ones, are repaired at their root only.
 const MAX_NESTING: usize = 64;
@@ -163,31 +165,16 @@ fn modernize(
     path: &str,
     changes: &mut Vec<String>,
 ) {
-    let is_older = dialect != Dialect::Known;
-    if is_older {
-        for (exclusive, limit) in [
-            ("exclusiveMinimum", "minimum"),
-            ("exclusiveMaximum", "maximum"),
-        ] {
-            let Some(Value::Bool(is_exclusive)) = schema.get(exclusive).cloned() else {
-                continue;
-            };
-            schema.shift_remove(exclusive);
-            if is_exclusive && let Some(limit) = schema.shift_remove(limit) {
-                schema.insert(exclusive.to_owned(), limit);
-            }
-            changes.push(format!("{path}{exclusive} is a boolean"));
+    if dialect != Dialect::Known {
+        for keyword in rewrite_exclusive_limits(schema) {
+            changes.push(format!("{path}{keyword} is a boolean"));
         }
-        if let Some(Value::Array(_)) = schema.get("items")
-            && let Some(items) = schema.shift_remove("items")
-        {
-            schema.insert("prefixItems".to_owned(), items);
-            if let Some(rest) = schema.shift_remove("additionalItems") {
-                schema.insert("items".to_owned(), rest);
-            }
+        if rewrite_item_list(schema) {
             changes.push(format!("{path}items is a list"));
         }
-        require_by_name(schema, path, changes);
+        for name in rewrite_required_flags(schema) {
+            changes.push(format!("{path}properties.{name}.required is a boolean"));
+        }
     }
     for (keyword, value) in schema.iter_mut() {
         match value {
@@ -215,35 +202,6 @@ fn modernize(
             }
             _ => {}
         }
-    }
-}
-
-/// Moves the `required: true` of properties to a list of names beside them.
-fn require_by_name(schema: &mut Map<String, Value>, path: &str, changes: &mut Vec<String>) {
-    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
-        return;
-    };
-    let mut names = Vec::new();
-    for (name, property) in properties.iter_mut() {
-        let Value::Object(property) = property else {
-            continue;
-        };
-        let Some(Value::Bool(is_required)) = property.get("required").cloned() else {
-            continue;
-        };
-        property.shift_remove("required");
-        if is_required {
-            names.push(json!(name));
-        }
-        changes.push(format!("{path}properties.{name}.required is a boolean"));
-    }
-    if names.is_empty() {
-        return;
-    }
-    let required = schema.entry("required").or_insert_with(|| json!([]));
-    if let Value::Array(required) = required {
-        names.retain(|name| !required.contains(name));
-        required.append(&mut names);
     }
 }
 

@@ -1,19 +1,21 @@
 //! What a tool takes: the parameters and the body of its operation as one schema.
 
+mod given;
 mod restored;
 
 use serde_json::{Map, Value, json};
+use shoal_protocol::legal_name;
 
 use super::body::{BodyEncoder, BodyKind, choose, files};
 use super::document::{Document, MediaType, Parameter, ParameterLocation, RequestBody};
 use super::names::UniqueNames;
 use super::schema::{
-    Detail, INPUT, Patterns, SchemaDirection, Schemas, TooLarge, WIRE_NAME, aliases, legal,
+    Detail, INPUT, Patterns, SchemaDirection, Schemas, TooLarge, WIRE_NAME, aliases,
     without_wire_names,
 };
 use super::style::ParameterEncoder;
 
-pub(super) use self::restored::WireNames;
+use self::restored::WireNames;
 
 /// The argument that is a whole body.
 const BODY: &str = "body";
@@ -39,26 +41,12 @@ pub(super) struct Inputs {
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
+    /// The properties of the body that are arguments, where the schema says that there are no other arguments.
+    closed: Option<Vec<String>>,
     /// The service's names of properties, where some are listed under others.
-    pub(super) wire_names: Option<WireNames>,
+    wire_names: Option<WireNames>,
     /// How much of the schema is listed, where that is not all.
     pub(super) cut: Option<&'static str>,
-}
-
-impl Inputs {
-    /// A call's arguments under the names that the service has for them. Parameters keep the tool's names.
-    ///
-    /// # Errors
-    /// When that takes too long to find out.
-    pub(super) fn restored(
-        &self,
-        arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, String> {
-        match &self.wire_names {
-            Some(names) => names.restored(arguments),
-            None => Ok(arguments),
-        }
-    }
 }
 
 /// An argument that is a parameter.
@@ -131,6 +119,7 @@ fn in_detail(
         schemas: Schemas::new(document, SchemaDirection::Input, detail, patterns, limit),
         names: UniqueNames::default(),
         properties: Map::new(),
+        body_properties: Vec::new(),
         property_names: None,
         required: Vec::new(),
     };
@@ -142,6 +131,7 @@ fn in_detail(
     let body = body.map(|body| builder.body(body, &mut others));
     let body = body.transpose()?.flatten();
     let is_renamed = builder.schemas.is_renamed();
+    let closed = (others == json!(false)).then(|| std::mem::take(&mut builder.body_properties));
     let (schema, is_cut) = builder.finish(others)?;
     let is_whole = !is_cut && std::ptr::eq(detail, &INPUT[0]);
     Ok(Inputs {
@@ -152,6 +142,7 @@ fn in_detail(
         },
         parameters: arguments,
         body,
+        closed,
         cut: (!is_whole).then_some(detail.about),
     })
 }
@@ -161,6 +152,8 @@ struct InputsBuilder<'a> {
     schemas: Schemas<'a>,
     names: UniqueNames,
     properties: Map<String, Value>,
+    /// Those that are properties of the body.
+    body_properties: Vec<String>,
     /// What names they may not have.
     property_names: Option<Value>,
     required: Vec<String>,
@@ -170,7 +163,7 @@ impl InputsBuilder<'_> {
     /// What the arguments for parameters are called. A name that every client takes stays with the parameter that has it.
     fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
         let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
-        order.sort_by_key(|(_, parameter)| legal(&parameter.name) != parameter.name);
+        order.sort_by_key(|(_, parameter)| legal_name(&parameter.name) != parameter.name);
         let mut names = vec![String::new(); parameters.len()];
         for (at, parameter) in order {
             let place = match parameter.location {
@@ -308,6 +301,7 @@ impl InputsBuilder<'_> {
             return Ok(());
         };
         if let Some(Value::Object(properties)) = converted.remove("properties") {
+            self.body_properties = given::names_in(&properties);
             for (name, property) in properties {
                 let own = property.get(WIRE_NAME).and_then(Value::as_str);
                 let is_file = files.iter().any(|file| *file == own.unwrap_or(&name));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::schema::{digest, free, is_opaque, legal};
+use shoal_protocol::{free_name, is_opaque_name, legal_name, name_digest};
 
 /// Characters of a tool's name; several clients take no more.
 const LONGEST: usize = 64;
@@ -14,29 +14,29 @@ pub(super) struct UniqueNames(HashSet<String>);
 impl UniqueNames {
     /// The name of an operation's tool: its id, else its method and path.
     pub(super) fn tool(&mut self, id: Option<&str>, method: &str, path: &str) -> String {
-        let id = id.filter(|id| !plain(id).is_empty() && !is_opaque(id));
+        let id = id.filter(|id| !plain(id).is_empty() && !is_opaque_name(id));
         let wanted = match id {
             Some(id) => plain(id),
             None => {
                 let wanted = format!("{method}_{path}");
-                match is_opaque(path) {
-                    true => format!("{}_{}", plain(&wanted), digest(&wanted)),
+                match is_opaque_name(path) {
+                    true => format!("{}_{}", plain(&wanted), name_digest(&wanted)),
                     false => plain(&wanted),
                 }
             }
         };
         let wanted = shortened(&wanted);
-        let name = free(&wanted, |name| self.0.contains(name));
+        let name = free_name(&wanted, |name| self.0.contains(name));
         self.0.insert(name.clone());
         name
     }
 
     /// The name of an argument; another one where it is taken, or where clients would refuse it.
     pub(super) fn argument(&mut self, name: &str, place: &str) -> String {
-        let name = legal(name);
+        let name = legal_name(name);
         let name = match self.is_free(&name) {
             true => name,
-            false => free(&legal(&format!("{name}_in_{place}")), |name| {
+            false => free_name(&legal_name(&format!("{name}_in_{place}")), |name| {
                 !self.is_free(name)
             }),
         };
@@ -67,7 +67,7 @@ fn shortened(name: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
     }
-    let digest = digest(name);
+    let digest = name_digest(name);
     format!("{}_{digest}", &name[..LONGEST - digest.len() - 1])
 }
 

@@ -22,14 +22,13 @@ mod whole;
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value, json};
+use shoal_protocol::is_opaque_name;
 
 use super::document::Document;
 use super::text;
 
 pub(super) use self::detail::{Detail, INPUT, OUTPUT};
-pub(super) use self::names::{
-    WIRE_NAME, aliases, digest, free, is_opaque, legal, without_wire_names,
-};
+pub(super) use self::names::{WIRE_NAME, aliases, without_wire_names};
 pub(super) use self::pattern::Patterns;
 
 /// Schemas in one schema that are looked at. It bounds the time of a conversion, whatever of them is listed.
@@ -120,7 +119,7 @@ impl<'a> Schemas<'a> {
 
     /// A schema whose description begins with the service's own name, where only that says what it is.
     pub(super) fn named(&mut self, mut schema: Value, name: &str) -> Result<Value, TooLarge> {
-        if is_opaque(name)
+        if is_opaque_name(name)
             && let Value::Object(members) = &mut schema
         {
             self.spend(2 * name.len() + 20)?;

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
+use shoal_protocol::is_legal_name;
 
+use super::given::put;
 use crate::openapi::schema::WIRE_NAME;
 
 /// Schemas that are looked at for the arguments of one call.
@@ -17,7 +19,7 @@ impl WireNames {
     /// The arguments as the service names them, at every depth.
     ///
     /// # Errors
-    /// When that takes too long to find out.
+    /// A member that is given under both names with different values, or when that takes too long to find out.
     pub(in crate::openapi) fn restored(
         &self,
         arguments: Map<String, Value>,
@@ -25,12 +27,16 @@ impl WireNames {
         let mut walk = Walk {
             root: &self.0,
             left: MOST_STEPS,
+            conflict: None,
         };
         let mut schemas = Vec::new();
         walk.gather(&self.0, &mut schemas, &mut HashSet::new());
         let restored = walk.members(arguments, &schemas);
-        match walk.left {
-            0 => Err("the arguments are too many to be named as the service names them".to_owned()),
+        match (walk.conflict, walk.left) {
+            (Some(why), _) => Err(why),
+            (_, 0) => {
+                Err("the arguments are too many to be named as the service names them".to_owned())
+            }
             _ => Ok(restored),
         }
     }
@@ -39,6 +45,8 @@ impl WireNames {
 struct Walk<'a> {
     root: &'a Value,
     left: usize,
+    /// What is given twice.
+    conflict: Option<String>,
 }
 
 impl<'a> Walk<'a> {
@@ -91,7 +99,7 @@ impl<'a> Walk<'a> {
             let (mut found, mut seen) = (Vec::new(), HashSet::new());
             for schema in schemas {
                 self.left = self.left.saturating_sub(1);
-                let property = schema.get("properties").and_then(|all| all.get(&name));
+                let property = self.property(schema, &name);
                 let own = property.and_then(|property| property.get(WIRE_NAME)?.as_str());
                 wire = wire.or(own);
                 let property = property.or_else(|| schema.get("additionalProperties"));
@@ -101,9 +109,23 @@ impl<'a> Walk<'a> {
             }
             let name = wire.map_or(name, str::to_owned);
             let value = self.value(value, &found);
-            restored.insert(name, value);
+            if let Err(why) = put(&mut restored, name, value, "member") {
+                self.conflict.get_or_insert(why);
+            }
         }
         restored
+    }
+
+    /// The property that is listed under this name, or that the service calls so: no property is listed under a name that
+    /// clients refuse.
+    fn property(&mut self, schema: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+        let properties = schema.get("properties")?.as_object()?;
+        if is_legal_name(name) {
+            return properties.get(name);
+        }
+        self.left = self.left.saturating_sub(properties.len());
+        let is_it = |property: &&Value| property.get(WIRE_NAME).is_some_and(|own| own == name);
+        properties.values().find(is_it)
     }
 
     fn value(&mut self, value: Value, schemas: &[&'a Map<String, Value>]) -> Value {

@@ -4,7 +4,7 @@ use super::{Inputs, of};
 use crate::openapi::document::{Document, Parameter, RequestBody};
 use crate::openapi::schema::Patterns;
 
-fn inputs(parameters: Value, body: Value) -> Inputs {
+pub(super) fn inputs(parameters: Value, body: Value) -> Inputs {
     let document = Document::parse(br#"{"openapi":"3.1.0"}"#).unwrap();
     let parameters: Vec<Parameter> = serde_json::from_value(parameters).unwrap();
     let body: Option<RequestBody> = serde_json::from_value(body).unwrap();
@@ -18,7 +18,7 @@ fn inputs(parameters: Value, body: Value) -> Inputs {
     .unwrap()
 }
 
-fn json_body(required: bool, schema: Value) -> Value {
+pub(super) fn json_body(required: bool, schema: Value) -> Value {
     json!({ "required": required, "content": { "application/json": { "schema": schema } } })
 }
 

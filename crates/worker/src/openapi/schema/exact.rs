@@ -1,6 +1,7 @@
 //! Schemas of what a tool takes: each keyword that means something to a client, in its form of 2020-12.
 
 use serde_json::{Map, Value, json};
+use shoal_protocol::rewrite_required_flags;
 
 use super::super::document::OpenApiVersion;
 use super::keywords;
@@ -155,16 +156,9 @@ impl Schemas<'_> {
         let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
         let aliases = aliases(&names);
         let mut listed = Map::new();
-        let mut required = Vec::new();
         for ((name, schema), alias) in shown.into_iter().zip(&aliases) {
             self.spend(alias.len() + 4)?;
             let mut property = self.converted_property(schema, depth + 1)?;
-            if let Some(Value::Bool(is_required)) = property.get("required") {
-                if *is_required {
-                    required.push(json!(alias));
-                }
-                property.remove("required");
-            }
             if name != alias {
                 self.is_renamed = true;
                 property.insert(WIRE_NAME.into(), name.as_str().into());
@@ -178,21 +172,15 @@ impl Schemas<'_> {
             None => name.to_owned(),
         };
         let hidden: Vec<&str> = hidden.into_iter().map(|(name, _)| name.as_str()).collect();
-        if let Some(Value::Array(names)) = converted.get("required") {
+        if let Some(Value::Array(names)) = converted.remove("required") {
             let names = names.iter().filter_map(Value::as_str);
             let names = names.filter(|name| !hidden.contains(name)).map(alias);
             let names: Vec<Value> = names.map(Value::String).collect();
-            let others: Vec<Value> = required
-                .into_iter()
-                .filter(|name| !names.contains(name))
-                .collect();
-            required = names.into_iter().chain(others).collect();
+            if !names.is_empty() {
+                converted.insert("required".into(), Value::Array(names));
+            }
         }
-        if required.is_empty() {
-            converted.remove("required");
-        } else {
-            converted.insert("required".into(), Value::Array(required));
-        }
+        rewrite_required_flags(converted);
         if !hidden.is_empty() {
             self.forbid(&hidden, converted)?;
         }

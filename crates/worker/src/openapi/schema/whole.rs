@@ -1,10 +1,11 @@
 //! What the keywords of one schema say together.
 
 use serde_json::{Map, Value, json};
+use shoal_protocol::{rewrite_exclusive_limits, rewrite_item_list};
 
 /// A schema whose keywords agree with one another.
 pub(super) fn finished(mut schema: Map<String, Value>, nullable: bool) -> Map<String, Value> {
-    exclusive_limits(&mut schema);
+    rewrite_exclusive_limits(&mut schema);
     items(&mut schema);
     choices(&mut schema);
     match nullable {
@@ -33,37 +34,17 @@ pub(super) fn allow_null(kinds: &mut Vec<&'static str>) {
     }
 }
 
-/// The booleans of draft-04, which OpenAPI 3.0 has.
-fn exclusive_limits(schema: &mut Map<String, Value>) {
-    for (limit, exclusive) in [
-        ("minimum", "exclusiveMinimum"),
-        ("maximum", "exclusiveMaximum"),
-    ] {
-        let Some(Value::Bool(is_exclusive)) = schema.get(exclusive).cloned() else {
-            continue;
-        };
-        schema.remove(exclusive);
-        if is_exclusive && let Some(limit) = schema.remove(limit) {
-            schema.insert(exclusive.into(), limit);
-        }
-    }
-}
-
-/// A list of schemas for the items was `items` before 2020-12. Clients refuse a list about whose items nothing is said.
+/// Clients refuse a list about whose items nothing is said.
 fn items(schema: &mut Map<String, Value>) {
-    let rest = schema.remove("additionalItems");
-    if schema.get("items").is_some_and(Value::is_array)
-        && let Some(list) = schema.remove("items")
-    {
-        schema.insert("prefixItems".into(), list);
-        schema.insert("items".into(), rest.unwrap_or_else(|| json!({})));
-    }
+    rewrite_item_list(schema);
+    // Beside anything but a list of items it has no meaning.
+    schema.remove("additionalItems");
     let kinds = schema.get("type");
     let is_list = kinds.is_some_and(|kinds| match kinds {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "array"),
         kind => kind == "array",
     });
-    if is_list && !schema.contains_key("items") {
+    if (is_list || schema.contains_key("prefixItems")) && !schema.contains_key("items") {
         schema.insert("items".into(), json!({}));
     }
 }

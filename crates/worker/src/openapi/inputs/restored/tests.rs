@@ -45,3 +45,22 @@ fn a_schema_that_is_made_of_itself_ends() {
         "A": { "anyOf": [{ "$ref": "#/$defs/A" }, { "properties": { "a": { "x-shoal-name": "$a" } } }] } } });
     assert_eq!(restored(schema, json!({ "a": 1 })), json!({ "$a": 1 }));
 }
+
+#[test]
+fn the_services_own_names_are_taken_at_every_depth() {
+    let schema = json!({ "type": "object", "properties": { "pet": { "$ref": "#/$defs/Pet", "x-shoal-name": "$pet" } }, "$defs": { "Pet": {
+        "type": "object", "properties": { "type_2": { "x-shoal-name": "@type" }, "type": {}, "friend": { "$ref": "#/$defs/Pet" } } } } });
+    for given in [
+        json!({ "$pet": { "@type": "a", "friend": { "type_2": "b", "type": "c" } } }),
+        json!({ "pet": { "type_2": "a", "friend": { "@type": "b", "type": "c" } } }),
+        json!({ "pet": { "type_2": "a", "@type": "a", "friend": { "@type": "b", "type": "c" } } }),
+    ] {
+        let meant = json!({ "$pet": { "@type": "a", "friend": { "@type": "b", "type": "c" } } });
+        assert_eq!(restored(schema.clone(), given), meant);
+    }
+    let twice = json!({ "pet": { "friend": { "type_2": "a", "@type": "b" } } });
+    let names = WireNames(schema);
+    let why = names.restored(twice.as_object().unwrap().clone());
+    let why = why.unwrap_err();
+    assert!(why.contains("\"@type\" is given twice"), "{why}");
+}
