@@ -24,11 +24,13 @@ def free_port() -> int:
 class Shoal:
     """`shoal serve --openapi`, for as long as it is entered."""
 
-    def __init__(self, program: str, document: Path, base_url: str, *flags: str) -> None:
+    def __init__(self, program: str, document: Path | None, base_url: str, *flags: str) -> None:
+        """Serves this document, or what the flags say."""
         self.port, self.admin = free_port(), free_port()
         self.log = tempfile.TemporaryFile()
+        served = ["--openapi", str(document), "--base-url", base_url] if document else []
         self.process = subprocess.Popen(
-            [program, "serve", "--openapi", str(document), "--base-url", base_url, "--listen", str(self.port), "--admin", str(self.admin), *flags],
+            [program, "serve", *served, "--listen", str(self.port), "--admin", str(self.admin), *flags],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
         )
         self.id = 0

@@ -6,6 +6,9 @@ use shoal_ports::{ListScope, WorkerLoad};
 use crate::catalog::{Conflict, Degraded};
 use crate::pools::{CircuitState, Member, PoolView, View};
 
+/// Bytes of what a pool leaves out, and of what it lists in less detail.
+const TOLD: usize = 64 * 1024;
+
 /// The dispatcher's state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
@@ -46,6 +49,8 @@ pub struct PoolStatus {
     pub resource_templates: usize,
     /// What could have been a tool and is not, and why.
     pub left_out: Vec<String>,
+    /// Tools whose schemas are listed in less detail than their backend has, and how.
+    pub cut: Vec<String>,
     /// Its workers, those that are ready first.
     pub workers: Vec<WorkerStatus>,
 }
@@ -81,6 +86,7 @@ impl Status {
             let [tools, prompts, resources, resource_templates] = view.catalog.counts(name);
             let ready = pool.ready.iter().map(|member| worker(member, true));
             let waiting = pool.waiting.iter().map(|member| worker(member, false));
+            let (left_out, cut) = told(pool);
             PoolStatus {
                 name: name.to_string(),
                 ready: pool.ready.iter().any(|member| member.is_reachable()),
@@ -92,7 +98,8 @@ impl Status {
                 prompts,
                 resources,
                 resource_templates,
-                left_out: left_out(pool),
+                left_out,
+                cut,
                 workers: ready.chain(waiting).collect(),
             }
         });
@@ -106,14 +113,30 @@ impl Status {
     }
 }
 
-/// What the first worker leaves out that takes calls: the others of its version say the same.
-fn left_out(pool: &PoolView) -> Vec<String> {
-    let Some(member) = pool.ready.first() else {
-        return Vec::new();
-    };
-    let announcement = member.worker.announcement();
-    let catalog = announcement.borrow().catalog.clone();
-    catalog.map_or_else(Vec::new, |catalog| catalog.left_out.clone())
+/// What the first worker that takes calls leaves out of its list, and lists in less detail: the others of its version say the same.
+fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
+    let first = pool.ready.first();
+    let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());
+    catalog.map_or_else(Default::default, |catalog| {
+        (bounded(&catalog.left_out), bounded(&catalog.cut))
+    })
+}
+
+/// As many of them as [`TOLD`] has room for, and how many more there are.
+fn bounded(all: &[String]) -> Vec<String> {
+    let mut bytes = 0;
+    let fit = all.iter().take_while(|one| {
+        bytes += one.len();
+        bytes <= TOLD
+    });
+    let mut told: Vec<String> = fit.cloned().collect();
+    if told.len() < all.len() {
+        told.push(format!(
+            "{} more, which the log of the pool's worker names",
+            all.len() - told.len()
+        ));
+    }
+    told
 }
 
 fn worker(member: &Member, ready: bool) -> WorkerStatus {
@@ -139,4 +162,21 @@ fn worker(member: &Member, ready: bool) -> WorkerStatus {
 fn node_of(member: &Member) -> Option<String> {
     let (pool, node) = member.id.as_str().rsplit_once('@')?;
     (pool == member.pool.as_ref()).then(|| node.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TOLD, bounded};
+
+    #[test]
+    fn what_pools_say_is_bounded() {
+        let few = ["a: why".to_owned(), "b: why".to_owned()];
+        assert_eq!(bounded(&few), few);
+        let many: Vec<String> = (0..1_000).map(|at| format!("{at:0>400}")).collect();
+        let told = bounded(&many);
+        assert_eq!(told[..163], many[..163]);
+        let last = "837 more, which the log of the pool's worker names";
+        assert_eq!((told.len(), told[163].as_str()), (164, last));
+        assert!(told.iter().map(String::len).sum::<usize>() <= TOLD + last.len());
+    }
 }

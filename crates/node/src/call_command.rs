@@ -23,8 +23,10 @@ const MOST_PAGES: usize = 1000;
 /// # Errors
 /// A server that cannot be reached, refuses, or takes longer than it may.
 pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure> {
-    if command.left_out {
-        return left_out(command).await;
+    for (is_wanted, member) in [(command.left_out, "left_out"), (command.cut, "cut")] {
+        if is_wanted {
+            return of_pools(command, member).await;
+        }
     }
     let mut client = connect(&command.server, token, &[]).await?;
     let tools = list(&mut client, &command.server).await;
@@ -39,21 +41,17 @@ pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure
     Ok(print(&text)?)
 }
 
-/// Lists what pools leave out, as the admin port says it.
-async fn left_out(command: &Tools) -> Result<(), Failure> {
+/// Lists what pools leave out, or list in less detail, as the admin port says it.
+async fn of_pools(command: &Tools, member: &str) -> Result<(), Failure> {
     let (_, status) = ask(&command.admin, "/status").await?;
     let pools = status["pools"].as_array().into_iter().flatten();
-    let left_out: Map<String, Value> = pools
-        .filter(|pool| {
-            pool["left_out"]
-                .as_array()
-                .is_some_and(|all| !all.is_empty())
-        })
-        .filter_map(|pool| Some((pool["name"].as_str()?.to_owned(), pool["left_out"].clone())))
+    let told: Map<String, Value> = pools
+        .filter(|pool| pool[member].as_array().is_some_and(|all| !all.is_empty()))
+        .filter_map(|pool| Some((pool["name"].as_str()?.to_owned(), pool[member].clone())))
         .collect();
     let text = match command.output {
-        Output::Json => json(&json!({ "left_out": left_out }))?,
-        Output::Text => listing::left_out(&left_out),
+        Output::Json => json(&json!({ member: told }))?,
+        Output::Text => listing::of_pools(&told),
     };
     Ok(print(&text)?)
 }

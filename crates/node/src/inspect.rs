@@ -136,6 +136,7 @@ fn pool(pool: PoolStatus) -> PoolReport {
         prompts: pool.prompts,
         resources: pool.resources + pool.resource_templates,
         left_out: pool.left_out,
+        cut: pool.cut,
         workers: pool.workers.into_iter().map(worker).collect(),
     }
 }

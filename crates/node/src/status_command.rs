@@ -264,7 +264,24 @@ fn pools(pools: &Value) -> String {
             ]);
         }
     }
-    table.finish()
+    let mut text = table.finish();
+    for pool in pools.as_array().into_iter().flatten() {
+        for (member, what) in [
+            ("left_out", "left out (`shoal tools --left-out`)"),
+            ("cut", "tools listed in less detail (`shoal tools --cut`)"),
+        ] {
+            if let Some(first) = pool[member].as_array().and_then(|all| all.first()) {
+                let name = show(&pool["name"]);
+                text.push_str(&format!("pool {name}: {what}: {}", plain(&show(first))));
+                let more = pool[member].as_array().map_or(0, Vec::len) - 1;
+                text.push_str(match more {
+                    0 => "\n",
+                    _ => ", and others\n",
+                });
+            }
+        }
+    }
+    text
 }
 
 fn state_of(worker: &Value) -> String {
@@ -318,7 +335,7 @@ mod tests {
             "sessions": {"live": 2, "passive": 1, "in_flight": 1, "streams": 4, "taken_over": 0, "handed_over": 0},
             "pools": [{"name": "demo", "workers": [
                 {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
-            ]}],
+            ], "left_out": ["GET /a: why"], "cut": ["b: how", "c: how"]}],
             "conflicts": [{"kind": "resource_template", "name": "a", "kept": "one", "hidden": "two"}]
         }));
         for part in [
@@ -331,6 +348,8 @@ mod tests {
             "store     Redis at h:6379: NOT AVAILABLE: Redis is away: refused",
             "2 live, 1 asleep",
             "demo  demo@w  ready  1        0       64        -",
+            "pool demo: left out (`shoal tools --left-out`): GET /a: why\n",
+            "pool demo: tools listed in less detail (`shoal tools --cut`): b: how, and others\n",
             "conflict: the resource template \"a\" of pool two is hidden by that of pool one; deny it",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");

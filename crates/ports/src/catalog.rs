@@ -34,6 +34,8 @@ pub struct PoolCatalog {
     pub lists: ListScope,
     /// What could have been a tool and is not, and why, one by one.
     pub left_out: Vec<String>,
+    /// Tools whose schemas are listed in less detail than their backend has, and how, one by one.
+    pub cut: Vec<String>,
 }
 
 /// A JSON object that is `{}` where nothing was said.

@@ -62,9 +62,7 @@ pub use meta::{
 pub use method::{Method, Named};
 pub use numbers::is_rounded;
 pub use object::{RawObject, members};
-pub use older_schemas::{
-    rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
-};
+pub use older_schemas::{rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags};
 pub use param_headers::{InvalidParamHeader, ParamHeader, ParamHeaders};
 pub use property_names::{
     free_name, is_legal_name, is_opaque_name, legal_name, may_be_listed_as, name_digest,

@@ -7,6 +7,7 @@
 //! | `base`, `security` | where the service is; credentials |
 //! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
 //! | `inputs`, `schema` | a tool's arguments as one schema; schemas of the document as JSON Schema |
+//! | `size` | how much of a model's context the list of tools takes |
 //! | `text` | what a document says, as text without markup |
 //! | `request`, `style`, `body` | a call's arguments as a request |
 //! | `answer` | an answer as a result |
@@ -52,6 +53,7 @@ mod request;
 mod responses;
 mod schema;
 mod security;
+mod size;
 mod source;
 mod style;
 mod text;

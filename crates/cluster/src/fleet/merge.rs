@@ -253,6 +253,9 @@ fn see_pool(pools: &mut BTreeMap<String, PoolReport<WorkerSeen>>, pool: PoolRepo
     if seen.left_out.is_empty() {
         seen.left_out = pool.left_out;
     }
+    if seen.cut.is_empty() {
+        seen.cut = pool.cut;
+    }
     for worker in pool.workers {
         let at = seen.workers.binary_search_by(|it| it.id.cmp(&worker.id));
         let at = at.unwrap_or_else(|at| {

@@ -129,9 +129,8 @@ impl Checker {
         }
         let corrected = corrected(arguments, &found)?;
         let read = corrected.read().ok()?;
-        let others = |mut errors: Errors<'_, '_>| {
-            Iterator::all(&mut errors, |error| names_unlisted(&error))
-        };
+        let others =
+            |mut errors: Errors<'_, '_>| Iterator::all(&mut errors, |error| names_unlisted(&error));
         let is_valid = self.is_valid(&read, budget) == Some(true)
             || self.errors(&read, budget, others) == Some(true);
         is_valid.then_some(corrected)

@@ -101,6 +101,7 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         lists,
         // For operators.
         left_out: _,
+        cut: _,
     } = one;
     *tools == other.tools
         && *resources == other.resources

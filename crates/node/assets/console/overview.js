@@ -44,6 +44,14 @@ function lossesTold(lost, nodes) {
     return told.join(' ');
 }
 
+/** Rows of what pools leave out or list in less detail. */
+const MOST_NOTES = 50;
+
+function notesOf({ name, left_out, cut }) {
+    const rows = (what, all) => (all ?? []).map((why) => ({ pool: name, what, why }));
+    return [...rows('left out', left_out), ...rows('in less detail', cut)];
+}
+
 export class Overview {
     constructor() {
         this.nodes = new Table([
@@ -78,6 +86,12 @@ export class Overview {
             { name: 'Hidden', cell: (conflict) => conflict.hidden },
         ], { id: 'conflicts', caption: 'Names that two pools claim', key: ({ kind, name, hidden }) => `${kind} ${hidden} ${name}`,
             empty: 'No two pools claim the same name.' });
+        this.notes = new Table([
+            { name: 'Pool', cell: ({ pool }) => pool },
+            { name: 'What', cell: ({ what }) => what },
+            { name: 'Why', cell: ({ why }) => why },
+        ], { id: 'notes', caption: 'Operations that are no tools, and tools listed in less detail', key: ({ pool, what, why }) => `${pool} ${what} ${why}`,
+            empty: 'Every operation is a tool, with its whole schema.' });
         this.plots = [
             new Plot('requests', 'Requests per second', [
                 { name: 'ok', hue: 'good', of: perSecond('ok') },
@@ -100,6 +114,8 @@ export class Overview {
         const figure = (title, name) => h('div', {}, h('dt', {}, title), this.figures[name]);
         this.conflictsPanel = h('div', { class: 'panel', hidden: true },
             h('header', {}, h('h2', {}, 'Names that two pools claim')), this.conflicts.element);
+        this.notesPanel = h('div', { class: 'panel', hidden: true },
+            h('header', {}, h('h2', {}, 'Operations that are no tools, and tools listed in less detail')), this.notes.element);
         this.nodesNote = h('span', { class: 'quiet' });
         this.lost = h('p', { class: 'unseen', role: 'status', hidden: true });
         byId('overview').append(
@@ -111,6 +127,7 @@ export class Overview {
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Nodes'), this.nodesNote), this.nodes.element),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Pools and workers')), this.workers.element),
             this.conflictsPanel,
+            this.notesPanel,
         );
     }
 
@@ -135,6 +152,9 @@ export class Overview {
         this.workers.update(workers);
         this.conflicts.update(conflicts ?? []);
         this.conflictsPanel.hidden = !conflicts?.length;
+        const notes = pools.flatMap(notesOf);
+        this.notes.update(notes.slice(0, MOST_NOTES));
+        this.notesPanel.hidden = notes.length === 0;
         this.lost.hidden = lost.length === 0;
         say(this.lost, lossesTold(lost, nodes));
         const losses = lost.filter(({ until }) => until !== null).map(({ until }) => until);

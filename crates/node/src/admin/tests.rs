@@ -40,6 +40,7 @@ impl Observed for Node {
             resources: 0,
             resource_templates: 0,
             left_out: Vec::new(),
+            cut: Vec::new(),
             workers: vec![worker],
         };
         let status = Status {

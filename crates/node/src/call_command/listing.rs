@@ -18,8 +18,8 @@ pub(super) fn of(tools: &[Value]) -> String {
     tools.iter().map(tool).collect()
 }
 
-/// One line for each that a pool leaves out.
-pub(super) fn left_out(pools: &Map<String, Value>) -> String {
+/// One line for each that a pool leaves out, or lists in less detail.
+pub(super) fn of_pools(pools: &Map<String, Value>) -> String {
     let lines = pools.iter().flat_map(|(pool, all)| {
         let all = all
             .as_array()

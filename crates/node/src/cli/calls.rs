@@ -12,7 +12,10 @@ pub struct Tools {
     /// List what an OpenAPI document has and cannot be a tool, and why, instead. The admin port says it.
     #[arg(long)]
     pub left_out: bool,
-    /// The admin address of any node, for --left-out.
+    /// List the tools whose schemas are shown in less detail than an OpenAPI document has, and how, instead. The admin port says it.
+    #[arg(long, conflicts_with = "left_out")]
+    pub cut: bool,
+    /// The admin address of any node, for --left-out and --cut.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081", value_parser = super::admin_address)]
     pub admin: String,
     /// Which server.

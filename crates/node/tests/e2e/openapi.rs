@@ -227,3 +227,63 @@ async fn flags_choose_operations_and_what_is_left_out_is_listed() {
     );
     std::fs::remove_file(&file).unwrap();
 }
+
+#[tokio::test]
+async fn a_long_list_and_tools_in_less_detail_are_told_with_what_helps() {
+    let (_service, url) = petstore(&[]).await;
+    let file = std::env::temp_dir().join(format!("{}.json", uuid::Uuid::new_v4()));
+    let about = |words: usize| "word ".repeat(words);
+    let mut paths = serde_json::Map::new();
+    for at in 0..101 {
+        let parameter =
+            json!({ "name": "q", "in": "query", "description": about(at), "schema": {} });
+        let operation = json!({ "operationId": format!("op{at}"), "parameters": [parameter] });
+        paths.insert(format!("/{at}"), json!({ "get": operation }));
+    }
+    let document = json!({ "openapi": "3.1.0", "servers": [{ "url": url }], "paths": paths });
+    std::fs::write(&file, document.to_string()).unwrap();
+    let pool = format!(
+        "{{ openapi = {{ document = '{}', schema_bytes = 520 }} }}",
+        file.display()
+    );
+    let server = Server::start_with(&[], &[("SHOAL_POOLS__MANY__BACKEND", &pool)]).await;
+    server
+        .said("choose some with --allow, --tag or --path")
+        .await;
+    server.said("tokens=").await;
+
+    let printed = |arguments: Vec<String>| async move {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = shoal(&arguments).output().await.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let stats = printed(words(&format!("tools --stats --url {}", server.mcp))).await;
+    let lines: Vec<&str> = stats.lines().collect();
+    assert_eq!(lines.len(), 1 + 101 + 1, "{stats}");
+    assert!(lines[102].starts_with("all tools "), "{stats}");
+    let stats = printed(words(&format!(
+        "tools --stats --output json --url {}",
+        server.mcp
+    )))
+    .await;
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    let tools = stats["tools"].as_array().unwrap();
+    let each = tools.iter().map(|tool| tool["tokens"].as_u64().unwrap());
+    assert_eq!(stats["tokens"].as_u64(), Some(each.sum()));
+
+    // Its description alone has 500 characters.
+    let cut = printed(words(&format!("tools --cut --admin {}", server.admin))).await;
+    let last =
+        "many  op100: its inputSchema is listed with short descriptions and without examples";
+    assert_eq!(cut.lines().last(), Some(last), "{cut}");
+    assert!(!cut.contains("op10:"), "{cut}");
+    let status = printed(words(&format!("status --admin {}", server.admin))).await;
+    let told = "pool many: tools listed in less detail (`shoal tools --cut`): op";
+    assert!(status.contains(told), "{status}");
+    let told = server.log();
+    let once = told.matches("choose some with --allow").count();
+    assert_eq!(once, 1, "{told}");
+    std::fs::remove_file(&file).unwrap();
+}

@@ -72,6 +72,8 @@ pub struct PoolReport<W = WorkerReport> {
     pub resources: usize,
     /// What could have been a tool and is not, and why.
     pub left_out: Vec<String>,
+    /// Tools whose schemas are listed in less detail than their backend has, and how.
+    pub cut: Vec<String>,
     /// Its workers.
     pub workers: Vec<W>,
 }

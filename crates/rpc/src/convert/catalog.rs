@@ -69,6 +69,7 @@ fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
         }
         .into(),
         left_out: catalog.left_out.clone(),
+        cut: catalog.cut.clone(),
     }
 }
 
@@ -104,6 +105,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
         ],
         headers: catalog.headers.into_iter().map(Arc::from).collect(),
         left_out: catalog.left_out,
+        cut: catalog.cut,
     })
 }
 

@@ -43,6 +43,7 @@ fn node() -> NodeReport {
         prompts: 5,
         resources: 6,
         left_out: vec!["GET /a: why".to_owned()],
+        cut: vec!["b: how".to_owned()],
         workers: vec![worker],
     };
     let step = Step {

@@ -17,6 +17,7 @@ use super::names::UniqueNames;
 use super::operation::{CompiledOperation, OperationSource};
 use super::schema::Patterns;
 use super::security::Schemes;
+use super::size::ListSize;
 use super::source::DocumentSource;
 
 /// The methods whose operations are tools. Not `TRACE`: its answer would show the credentials of its request.
@@ -39,9 +40,6 @@ const TOO_LONG: &str = "the operations before it took too long to become tools; 
 const NAMED: usize = 5;
 /// Characters of why an operation is left out.
 const REASON: usize = 400;
-/// Tools, and bytes of them, that are more than most models can choose from.
-const MANY: usize = 100;
-const MANY_BYTES: usize = 200_000;
 
 /// A document, compiled.
 pub(super) struct Api {
@@ -50,8 +48,7 @@ pub(super) struct Api {
     pub(super) catalog: PoolCatalog,
     /// What an operator should know: which operations are left out, and why.
     pub(super) detail: Option<String>,
-    /// Each tool whose schemas are not listed whole, and how.
-    pub(super) cut: Vec<String>,
+    pub(super) size: ListSize,
 }
 
 impl Api {
@@ -83,11 +80,10 @@ impl Api {
             left_out: Vec::new(),
             operations: HashMap::new(),
             catalog: catalog(document, config),
-            bytes: 0,
+            size: ListSize::default(),
             found: 0,
             patterns: Patterns::default(),
             output_bytes: output_bytes(paths),
-            cut: Vec::new(),
             began: Instant::now(),
         };
         for (path, item) in paths.into_iter().flatten() {
@@ -120,15 +116,12 @@ struct Compiler<'a> {
     left_out: Vec<String>,
     operations: HashMap<String, CompiledOperation>,
     catalog: PoolCatalog,
-    /// Bytes of the tools.
-    bytes: usize,
+    size: ListSize,
     /// Operations of the document.
     found: usize,
     patterns: Patterns,
     /// Bytes that a tool's `outputSchema` may have.
     output_bytes: usize,
-    /// Tools whose schemas are not listed whole, and how.
-    cut: Vec<String>,
     began: Instant,
 }
 
@@ -163,17 +156,19 @@ impl Compiler<'_> {
             Ok(None) => return,
             Err(why) => return self.leave_out(&format!("{method} {path}"), &why),
         };
-        let bytes = self.bytes + operation.tool.as_bytes().len();
+        let size = self.size.with(&operation);
         let limit = self.config.tools_bytes;
-        if bytes > limit {
+        if size.bytes > limit {
             let why = format!(
                 "the tools have more than {limit} bytes together; choose some with tools.allow, tags or paths, or raise tools_bytes"
             );
             return self.leave_out(&format!("{method} {path}"), &why);
         }
-        self.bytes = bytes;
+        self.size = size;
         let cut = operation.cut.iter();
-        self.cut.extend(cut.map(|cut| format!("{name}: {cut}")));
+        self.catalog
+            .cut
+            .extend(cut.map(|cut| format!("{name}: {cut}")));
         self.catalog.tools.push(operation.tool.clone());
         self.operations.insert(name, operation);
     }
@@ -196,7 +191,7 @@ impl Compiler<'_> {
                 ),
             });
         }
-        for tool in &self.cut {
+        for tool in &self.catalog.cut {
             tracing::info!(target: "shoal::openapi", tool, "a schema is too large to be listed whole");
         }
         for operation in &self.left_out {
@@ -204,16 +199,6 @@ impl Compiler<'_> {
         }
         if let Some(operations) = some_of(&self.unauthorized) {
             tracing::warn!(target: "shoal::openapi", operations, "called without the credentials that the document asks for; set security");
-        }
-        let (tools, bytes) = (self.operations.len(), self.bytes);
-        if tools > MANY || bytes > MANY_BYTES {
-            tracing::warn!(
-                target: "shoal::openapi",
-                tools,
-                bytes,
-                "the list of tools is longer than most models can use; choose some with --allow, --tag or --path, or \
-                 with tools.allow, tags or paths"
-            );
         }
         self.catalog.left_out = std::mem::take(&mut self.left_out);
         let detail = some_of(&self.catalog.left_out).map(|some| {
@@ -224,7 +209,7 @@ impl Compiler<'_> {
             operations: self.operations,
             catalog: self.catalog,
             detail,
-            cut: self.cut,
+            size: self.size,
         })
     }
 

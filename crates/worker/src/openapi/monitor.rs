@@ -15,6 +15,7 @@ use super::api::Api;
 use super::choice::ToolChoice;
 use super::config::{BASE, OpenApiConfig};
 use super::loader::{Loader, ReadFile, apart};
+use super::size::ListSize;
 use super::source::{DocumentSource, Unread};
 use crate::BackendState;
 use crate::http_client::{
@@ -34,6 +35,8 @@ pub(super) struct OpenApiService {
     others: HttpClient,
     /// Where it is, if the operator says so.
     base: Option<Url>,
+    /// Whether it is the first of several equal services: these have the same tools.
+    is_first: bool,
     api: RwLock<Option<Arc<Api>>>,
 }
 
@@ -45,7 +48,9 @@ impl OpenApiService {
         base: Option<&str>,
         outbound: &Outbound,
     ) -> Result<Self, String> {
-        let others = EqualServers::of(config.bases()?.len());
+        let bases = config.bases()?;
+        let is_first = bases.first().is_none_or(|first| *first == base);
+        let others = EqualServers::of(bases.len());
         let source = DocumentSource::of(&config.document)?;
         let base = base.map(|base| check_url(base, BASE)).transpose()?;
         let named = match &source {
@@ -60,6 +65,7 @@ impl OpenApiService {
             others: HttpClient::new(config.without_credentials().client(), outbound, theirs)?,
             source,
             base,
+            is_first,
             reachability: others.at(0),
             closing: CancellationToken::new(),
             restarts: AtomicU64::new(0),
@@ -118,6 +124,8 @@ pub(super) struct Monitor {
     publish: watch::Sender<BackendState>,
     /// The files of the document that is in use.
     files: Vec<ReadFile>,
+    /// The size of the list that was last told.
+    told: Option<ListSize>,
     /// How often the tools have changed.
     generation: u64,
     was_away: bool,
@@ -130,6 +138,7 @@ impl Monitor {
             service,
             publish,
             files: Vec::new(),
+            told: None,
             generation: 0,
             was_away: false,
         }
@@ -198,6 +207,11 @@ impl Monitor {
                     let differs = |known: Arc<Api>| known.catalog.tools != api.catalog.tools;
                     self.generation += u64::from(known.is_some_and(differs));
                     self.files = files;
+                    if std::mem::replace(&mut self.told, Some(api.size)) != Some(api.size)
+                        && self.service.is_first
+                    {
+                        api.size.tell();
+                    }
                     let api = Arc::new(api);
                     *self.service.api.write() = Some(api.clone());
                     api

@@ -39,7 +39,7 @@ impl DocumentPreview {
         Ok(Self {
             tools: api.catalog.tools,
             left_out: api.catalog.left_out,
-            cut: api.cut,
+            cut: api.catalog.cut,
         })
     }
 }

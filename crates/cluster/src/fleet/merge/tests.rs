@@ -44,6 +44,7 @@ fn report(at: u64, running: usize) -> NodeReport {
         prompts: 0,
         resources: 0,
         left_out: Vec::new(),
+        cut: Vec::new(),
         workers: vec![worker],
     };
     let outcomes = Outcomes {

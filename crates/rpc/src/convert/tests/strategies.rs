@@ -383,6 +383,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
     let headers = (
         collection::vec(text().prop_map(Arc::from), 0..3),
         collection::vec(text(), 0..3),
+        collection::vec(text(), 0..3),
     );
     (said, list(), list(), list(), list(), numbers, headers).prop_map(
         |(
@@ -392,7 +393,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
             templates,
             prompts,
             (ages, ttl_ms, lists),
-            (headers, left_out),
+            (headers, left_out, cut),
         )| {
             PoolCatalog {
                 server_info,
@@ -407,6 +408,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
                 headers,
                 lists,
                 left_out,
+                cut,
             }
         },
     )

@@ -20,14 +20,23 @@ fn query(names: &[&str]) -> Value {
 fn a_parameter_may_be_given_under_the_services_name() {
     let inputs = inputs(query(&["$top", "filter[x]", "top_2"]), Value::Null);
     for (arguments, expected) in [
-        (json!({ "$top": 1, "filter[x]": 2 }), json!({ "top": 1, "filter_x": 2 })),
-        (json!({ "top": 1, "filter_x": 2 }), json!({ "top": 1, "filter_x": 2 })),
+        (
+            json!({ "$top": 1, "filter[x]": 2 }),
+            json!({ "top": 1, "filter_x": 2 }),
+        ),
+        (
+            json!({ "top": 1, "filter_x": 2 }),
+            json!({ "top": 1, "filter_x": 2 }),
+        ),
         (json!({ "top": 1, "$top": 1 }), json!({ "top": 1 })),
         (json!({ "$top": [1], "top": [1] }), json!({ "top": [1] })),
     ] {
         assert_eq!(given(&inputs, arguments), Ok(expected));
     }
-    for twice in [json!({ "top": 1, "$top": 2 }), json!({ "$top": 2, "top": 1 })] {
+    for twice in [
+        json!({ "top": 1, "$top": 2 }),
+        json!({ "$top": 2, "top": 1 }),
+    ] {
         let why = given(&inputs, twice).unwrap_err();
         assert!(why.contains("\"top\" is given twice"), "{why}");
     }
@@ -65,7 +74,10 @@ fn an_argument_that_the_tool_does_not_have_is_refused_where_the_schema_is_closed
     );
     let none = inputs(json!([]), Value::Null);
     let why = given(&none, json!({ "nope": 2 })).unwrap_err();
-    assert!(why.ends_with("no argument \"nope\"; it takes none"), "{why}");
+    assert!(
+        why.ends_with("no argument \"nope\"; it takes none"),
+        "{why}"
+    );
     // Another body takes what it gets.
     let open = json!({ "type": "object", "properties": { "b": {} } });
     let sent = json!({ "q": 1, "nope": 2 });
