@@ -33,6 +33,8 @@ BATCH = 20
 LARGEST = 400_000
 # OpenAPI ignores parameters of these names (Parameter Object, `name`); the rest HTTP itself needs.
 HEADERS = ("accept", "authorization", "content-type", "cookie", "host", "content-length", "user-agent", "connection")
+# Differences of one kind that are printed.
+SHOWN = 8
 PLAIN_ID = re.compile("^[A-Za-z][A-Za-z0-9_-]{0,49}$")
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 
@@ -174,14 +176,17 @@ class Beside:
             return None
         try:
             other.call(operation.id, shaped(other.tools[operation.id], operation, given, body))
-        except Exception as error:  # noqa: BLE001
-            theirs = [f"refused: {type(error).__name__}"]
-            recorder.take()
-        else:
-            theirs = differences(recorder.take(), wanted)
+            refused = None
+        except Exception as error:  # noqa: BLE001 - of the answer, where there was a request
+            refused = f"refused: {type(error).__name__}"
+        theirs = recorder.take()
+        theirs = [refused] if refused and theirs is None else differences(theirs, wanted)
         self.count["the same" if not theirs else "FastMCP differs from the specification"] += 1
         for difference in theirs:
-            self.reasons[difference.partition(":")[0]] += 1
+            reason = difference.partition(":")[0]
+            self.reasons[reason] += 1
+            if self.reasons[reason] <= SHOWN:
+                print(f"  FastMCP: {name} {json.dumps(made)[:200]}: {difference[:300]}", flush=True)
         return None
 
     def wrong(self, why: str) -> None:

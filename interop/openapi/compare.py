@@ -116,12 +116,17 @@ def differences(request: Request | None, wanted: Expected) -> list[str]:
 
 def shaped(tool: dict, operation: Operation, given: dict, body: object) -> dict:
     """Arguments as a tool names them."""
-    made = {name: value for (_, name), value in given.items()}
     properties = tool["inputSchema"].get("properties", {})
-    if body is not None:
-        is_spread = isinstance(body, dict) and not ("body" in properties and "body" not in body)
-        made |= body if is_spread else {"body": body}
-    return {listed(properties, name): value for name, value in made.items()}
+    placed = {(place, name): f"{name}__{place}" for place, name in given}
+    # FastMCP says the place of a parameter whose name a property of the body has too.
+    made = {placed[key] if placed[key] in properties else listed(properties, key[1]): value for key, value in given.items()}
+    if body is None:
+        return made
+    named = operation.body.schema.get("properties") or body
+    is_whole = "body" in properties and ("body" not in named or not all(listed(properties, name) in properties for name in named))
+    if is_whole or not isinstance(body, dict):
+        return made | {"body": body}
+    return made | {listed(properties, name): value for name, value in body.items()}
 
 
 def listed(properties: dict, name: str) -> str:

@@ -50,7 +50,12 @@ def of_path(rng: random.Random, operation: Operation, name: str, schema: dict) -
 def arguments(rng: random.Random, operation: Operation) -> tuple[dict, object]:
     """Values by (place, name), and the body; None for no body."""
     given = {}
+    fixed = operation.path.partition("#")[0].partition("?")[2]
+    fixed = {pair.partition("=")[0] for pair in fixed.split("&") if "{" not in pair}
     for parameter in operation.parameters:
+        # What the path says is no argument.
+        if parameter.location == "query" and parameter.name in fixed:
+            continue
         if not parameter.required and rng.random() < 0.3:
             continue
         words = PLAIN if parameter.location in ("header", "cookie") and not parameter.content else WORDS

@@ -196,7 +196,7 @@ fn a_large_output_schema_is_listed_in_less_detail_and_never_costs_the_tool() {
         assert_eq!(tool.get("outputSchema").is_some(), is_listed);
         assert_eq!(api.operations["get_a"].output.is_some(), is_listed);
         assert!(tool["outputSchema"].to_string().len() <= config.schema_bytes);
-        assert_eq!(api.cut.first().map(String::as_str), told);
+        assert_eq!(api.catalog.cut.first().map(String::as_str), told);
         assert_eq!(api.detail, None);
     }
 }

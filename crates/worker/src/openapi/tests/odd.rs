@@ -58,6 +58,48 @@ async fn arguments_have_names_that_clients_take_and_arrive_under_the_services_ow
 }
 
 #[tokio::test]
+async fn the_services_own_names_are_taken_and_what_nobody_knows_is_refused() {
+    let (_service, running) = started().await;
+    let own = json!({
+        "include[]": ["a"], "StartTime<": "now", "$filter": "x", "data[id]": "1",
+        "who": { "@type": "dog", "friends": [{ "@type": "cat", "type": "pet" }] },
+    });
+    let got = result(
+        running
+            .call(&Client::named("a"), "post_echo", own.clone())
+            .await,
+    );
+    let got: Value = serde_json::from_str(got["content"][0]["text"].as_str().unwrap()).unwrap();
+    let query = json!([["include[]", "a"], ["StartTime<", "now"], ["$filter", "x"]]);
+    assert_eq!(got["query"], query);
+    assert_eq!(got["body"], json!({ "data[id]": "1", "who": own["who"] }));
+    for (tool, arguments, why) in [
+        (
+            "post_echo",
+            json!({ "include": ["a"], "include[]": ["b"] }),
+            "\"include\" is given twice",
+        ),
+        (
+            "post_echo",
+            json!({ "who": { "friends": [{ "type_2": "a", "@type": "b" }] } }),
+            "\"@type\" is given twice",
+        ),
+        (
+            "lies",
+            json!({ "answer": "{}", "$answer": "{}" }),
+            "no argument \"$answer\"; it takes \"answer\"",
+        ),
+    ] {
+        let got = result(running.call(&Client::named("a"), tool, arguments).await);
+        assert_eq!(got["isError"], true, "{got}");
+        assert!(
+            got["content"][0]["text"].as_str().unwrap().contains(why),
+            "{got}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_breaks_its_schema_is_not_lost() {
     let (_service, running) = started().await;
     let schema = tool(&running, "lies").await["outputSchema"].clone();
