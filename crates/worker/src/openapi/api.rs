@@ -38,8 +38,9 @@ const CONVERSION: Duration = Duration::from_secs(60);
 const TOO_LONG: &str = "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
 /// Operations that a message names.
 const NAMED: usize = 5;
-/// Characters of why an operation is left out.
+/// Characters of what is said of an operation that is left out, and of its method and path.
 const REASON: usize = 400;
+const OPERATION: usize = 200;
 
 /// A document, compiled.
 pub(super) struct Api {
@@ -174,6 +175,7 @@ impl Compiler<'_> {
     }
 
     fn leave_out(&mut self, operation: &str, why: &str) {
+        let operation = beginning(operation, OPERATION);
         self.left_out
             .push(beginning(&format!("{operation}: {why}"), REASON));
     }

@@ -274,10 +274,15 @@ impl InputsBuilder<'_> {
         let plain =
             |keyword: &String| FLAT.contains(&keyword.as_str()) || keyword.starts_with("x-");
         // If the body may be missing, what it requires is not required of the tool.
-        let requires = members.get("required").and_then(Value::as_array);
-        let requires = requires.is_some_and(|names| !names.is_empty());
+        let required_names = members.get("required").and_then(Value::as_array);
+        let requires = required_names.is_some_and(|names| !names.is_empty());
         let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
-        let free = aliases(&keys).iter().all(|name| self.names.is_free(name));
+        // A body may also require what it does not describe.
+        let required_names = required_names.into_iter().flatten();
+        let free = aliases(&keys).iter().all(|name| self.names.is_free(name))
+            && required_names
+                .filter_map(Value::as_str)
+                .all(|name| self.names.is_free(name));
         // A property may be of any name, that of a parameter too.
         let open = members
             .get("additionalProperties")

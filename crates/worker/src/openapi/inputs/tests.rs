@@ -47,6 +47,13 @@ fn a_body_that_would_collide_or_is_no_plain_object_is_an_argument() {
     for (parameters, body) in [
         (id.clone(), json_body(true, object(json!({ "id": {} })))),
         (
+            id.clone(),
+            json_body(
+                true,
+                json!({ "type": "object", "properties": { "a": {} }, "required": ["id"] }),
+            ),
+        ),
+        (
             json!([]),
             json_body(true, json!({ "type": "array", "items": {} })),
         ),
