@@ -1,6 +1,7 @@
 //! A node: its parts, built in order and wired together.
 
 mod gauges;
+mod peer_check;
 mod watch;
 
 use std::net::SocketAddr;
@@ -89,7 +90,14 @@ impl Node {
             }
             false => None,
         };
-        let watch = Watch::new(&settings, id.clone(), dispatch, membership, &storage);
+        let watch = Watch::new(
+            &settings,
+            id.clone(),
+            dispatch,
+            membership,
+            &storage,
+            &links,
+        );
         let watch = Arc::new(watch);
         let configuration = Arc::new(ConfigurationState::new());
         watch.see_configuration(&configuration, &pools);

@@ -33,5 +33,8 @@ pub use link::clocks::clock_skew;
 pub use presence::PresencePorts;
 pub use serve::{GatewayLinks, Gateways, serve_gateway};
 pub use server::{ClusterServer, ServeError};
-pub use tls::{ListenerFiles, ListenerTls, Tls, TlsError, TlsFiles, Validity, check_name};
+pub use tls::{
+    Distrusted, ListenerFiles, ListenerTls, PeerTrust, Tls, TlsError, TlsFiles, Validity,
+    check_name,
+};
 pub use worker::{RemoteWorker, WorkerLinks, serve_workers};

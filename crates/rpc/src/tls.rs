@@ -13,6 +13,8 @@
 //! | `standing` | what a peer's certificate lets it do |
 //! | `accept` | the listener's side |
 //! | `connect` | the dialer's side |
+//! | `proving` | a dialled connection, until its peer has accepted the dialer's certificate |
+//! | `trust` | with whom TLS could be agreed on |
 //! | `stream` | an accepted connection, with TLS or without |
 //! | `error` | what is wrong with files and peers, in words |
 
@@ -23,9 +25,11 @@ mod error;
 mod listener;
 mod material;
 mod named;
+mod proving;
 mod renewal;
 mod standing;
 mod stream;
+mod trust;
 mod validity;
 
 use std::fmt;
@@ -45,6 +49,8 @@ use material::Material;
 use renewal::{Renewed, Source};
 pub(crate) use standing::Standing;
 pub(crate) use stream::peer_address;
+use trust::Trust;
+pub use trust::{Distrusted, PeerTrust};
 pub use validity::Validity;
 
 /// Where a process finds its certificate, and what it asks of its peers' ones.
@@ -71,6 +77,7 @@ pub struct TlsFiles {
 #[derive(Clone)]
 pub struct Tls {
     shared: Arc<Renewed<Link>>,
+    trust: Arc<Trust>,
 }
 
 /// What links need.
@@ -109,7 +116,8 @@ impl Tls {
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let name = server_name(&files.name)?;
         let shared = Renewed::open(Link { files, name })?;
-        Ok(Self { shared })
+        let trust = Arc::default();
+        Ok(Self { shared, trust })
     }
 
     /// Reads the files again `every` so often, for connections that are made from then on, until the last
@@ -124,6 +132,20 @@ impl Tls {
     /// When the certificate in use is valid.
     pub fn validity(&self) -> Validity {
         self.material().validity
+    }
+
+    /// What the last dials of the peers at `addresses` (`host:port`) have shown, and open connections.
+    pub fn trust_of<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
+        self.trust.with_peers(addresses)
+    }
+
+    /// Whether a connection is open on which both sides have accepted the other's certificate.
+    pub fn has_connections(&self) -> bool {
+        self.trust.has_open()
+    }
+
+    fn trust(&self) -> &Arc<Trust> {
+        &self.trust
     }
 
     fn material(&self) -> Arc<Material> {

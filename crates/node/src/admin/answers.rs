@@ -21,6 +21,9 @@ pub struct Readiness {
     notes: Vec<String>,
     /// Whether the store serves the node; `null` for a process that starts.
     store: Option<StoreHealth>,
+    /// Whether one of the reasons counts for a node that has served too.
+    #[serde(skip)]
+    refused: bool,
 }
 
 impl Readiness {
@@ -43,6 +46,7 @@ impl Readiness {
             conflicts: status.conflicts,
             notes: Vec::new(),
             store: None,
+            refused: false,
         }
     }
 
@@ -54,6 +58,7 @@ impl Readiness {
             conflicts: Vec::new(),
             notes: Vec::new(),
             store: None,
+            refused: false,
         }
     }
 
@@ -63,6 +68,12 @@ impl Readiness {
         if self.status == "ready" {
             self.status = "not ready";
         }
+    }
+
+    /// Something that keeps the node from traffic, whether or not it has served before.
+    pub fn refuse(&mut self, reason: String) {
+        self.wait_for(&reason);
+        self.refused = true;
     }
 
     /// Something that operators should know although the node serves.
@@ -76,8 +87,11 @@ impl Readiness {
         self.store = Some(health);
     }
 
-    /// Ready in spite of its reasons, which become notes.
+    /// Ready in spite of its reasons, which become notes, unless one counts all the same.
     pub fn all_the_same(mut self) -> Self {
+        if self.refused {
+            return self;
+        }
         self.notes.append(&mut self.reasons);
         self.status = "ready";
         self

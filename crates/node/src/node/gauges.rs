@@ -46,11 +46,15 @@ pub(super) fn observe(
                 }
             })
     });
+    let seen = Arc::downgrade(watch);
+    let distrusted = metrics()
+        .tls
+        .observe_distrusted(move || seen.upgrade()?.distrusted());
     let skew = nodes.observe_clock_skew(shoal_rpc::clock_skew);
     let seen = Arc::downgrade(configuration);
     let taken = move || seen.upgrade().map(|known| known.taken_at());
     let configuration = metrics().configuration.observe_last_success(taken);
-    [ready, roles, skew, configuration]
+    [ready, roles, skew, distrusted, configuration]
         .into_iter()
         .chain(certificate.into_iter().flatten())
         .chain(storage.observe())

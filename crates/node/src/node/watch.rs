@@ -9,11 +9,13 @@ use shoal_cluster::{History, WorkerJoins};
 use shoal_dispatch::{Dispatch, Status};
 use shoal_edge::{Load, Quotas, Recorder};
 use shoal_ports::{NodeId, NodeInfo, NodeReport};
+use shoal_rpc::LinkConfig;
 use shoal_session::SessionsStatus;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Membership;
+use super::peer_check::{PeerCheck, Verdict};
 use crate::admin::{EdgeReport, Observed, Readiness, StatusReport, StoreHealth};
 use crate::config::{Role, Settings};
 use crate::pools::Pools;
@@ -41,6 +43,8 @@ pub(crate) struct Watch {
     oauth: OnceLock<Weak<OAuth>>,
     configuration: OnceLock<(Weak<ConfigurationState>, Pools)>,
     storage: Storage,
+    /// Where processes speak TLS to one another.
+    peers: Option<Arc<PeerCheck>>,
     node: NodeId,
     started: Instant,
 }
@@ -52,7 +56,14 @@ impl Watch {
         dispatch: Dispatch,
         membership: Option<Membership>,
         storage: &Storage,
+        links: &LinkConfig,
     ) -> Self {
+        let shared = membership.as_ref().filter(|membership| !membership.alone);
+        let members = shared.map(|membership| membership.members.clone());
+        let peers = PeerCheck::new(links, members).map(Arc::new);
+        if let Some(peers) = &peers {
+            tokio::spawn(PeerCheck::follow(Arc::downgrade(peers)));
+        }
         Self {
             load: Load::default(),
             recorder: Recorder::default(),
@@ -68,6 +79,7 @@ impl Watch {
             oauth: OnceLock::new(),
             configuration: OnceLock::new(),
             storage: storage.clone(),
+            peers,
             node,
             started: Instant::now(),
         }
@@ -77,6 +89,9 @@ impl Watch {
     pub(super) fn see_joins(&self, joins: &Arc<WorkerJoins>) {
         // A node has them once.
         let _ = self.joins.set(Arc::downgrade(joins));
+        if let Some(peers) = &self.peers {
+            peers.see_joins(Arc::downgrade(joins));
+        }
     }
 
     /// What is known of the configuration, and the pools that follow it.
@@ -186,7 +201,26 @@ impl Watch {
         if let Some(away) = self.quotas.trouble() {
             wants.note(away);
         }
+        self.see_peers(&mut wants);
         wants
+    }
+
+    /// Whether TLS keeps the node from all others. That counts for one that has served too: the others do its part.
+    fn see_peers(&self, wants: &mut Readiness) {
+        let Some(peers) = &self.peers else {
+            return;
+        };
+        match peers.verdict(self.served.load(Ordering::Relaxed)) {
+            Verdict::Good => {}
+            Verdict::Unasked => wants.wait_for("the other nodes have not been dialled yet"),
+            Verdict::Some(why) => wants.note(why),
+            Verdict::CutOff(why) => wants.refuse(why),
+        }
+    }
+
+    /// With how many peers TLS cannot be agreed on; `None` without TLS between processes.
+    pub(super) fn distrusted(&self) -> Option<u64> {
+        Some(self.peers.as_ref()?.distrusted())
     }
 
     /// Whether the store serves this node. Asks nobody: the node's own steps and heartbeats tell.
@@ -240,17 +274,18 @@ impl Observed for Watch {
     /// who takes sessions; its workers are linked to the nodes. So no rollout takes an old process away
     /// before the new one can stand in. What others lose later does not count against an edge or a session
     /// node: all of them would leave their balancer at once, and clients would meet a closed door instead
-    /// of an answer that says what is wrong.
+    /// of an answer that says what is wrong. A node that no other trusts any more is not ready all the same.
     fn readiness(&self) -> Readiness {
         let wants = self.wants();
         let leaving = self.leaving.load(Ordering::Relaxed);
-        if leaving || self.shared_membership().is_none() || self.roles.contains(&Role::Worker) {
+        if leaving || self.shared_membership().is_none() {
             return wants;
         }
         if wants.is_ready() {
             self.served.store(true, Ordering::Relaxed);
         }
-        match self.served.load(Ordering::Relaxed) {
+        let served = self.served.load(Ordering::Relaxed);
+        match served && !self.roles.contains(&Role::Worker) {
             true => wants.all_the_same(),
             false => wants,
         }

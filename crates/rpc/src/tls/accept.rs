@@ -99,7 +99,8 @@ async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepte
             let shown = stream.get_ref().1.peer_certificates()?.first()?;
             let standing = Standing::of(shown, &tls.shared.source.name).ok()?;
             count(HandshakeOutcome::Agreed);
-            Some(Accepted::secured(stream, standing, peer))
+            let open = tls.trust().opened();
+            Some(Accepted::secured(stream, standing, peer, open))
         }
         Err((error, stream)) => {
             refuse(&error, peer);

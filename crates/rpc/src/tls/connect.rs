@@ -6,14 +6,14 @@ use std::sync::Arc;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
 use super::Tls;
 use super::error::{cause, refusal};
+use super::proving::Proving;
 
 /// A connection to a peer, without TLS only where that is allowed.
-pub(crate) type Dialled = TokioIo<Either<Box<TlsStream<TcpStream>>, TcpStream>>;
+pub(crate) type Dialled = TokioIo<Either<Box<Proving>, TcpStream>>;
 
 /// Why a peer could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -32,17 +32,32 @@ pub(crate) enum Unreached {
 /// In words: nobody is there, or not whom it should be.
 pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
     let connector = TlsConnector::from(Arc::clone(&tls.material().client));
-    let stream = reach(address).await?;
+    let trust = tls.trust();
+    let stream = match reach(address).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            trust.unknown(address);
+            return Err(error.into());
+        }
+    };
     let handshake = connector.connect(tls.shared.source.name.clone(), stream);
     match handshake.await {
-        Ok(stream) => Ok(TokioIo::new(Either::Left(Box::new(stream)))),
+        Ok(stream) => {
+            let proving = Proving::new(stream, address, Arc::clone(trust));
+            Ok(TokioIo::new(Either::Left(Box::new(proving))))
+        }
         Err(error) if tls.files().allow_plaintext && !knows_tls(&error) => {
+            trust.unknown(address);
             Ok(TokioIo::new(Either::Right(reach(address).await?)))
         }
-        Err(error) => Err(Unreached::Peer(format!(
-            "no TLS with {address}: {}",
-            refusal(&error)
-        ))),
+        Err(error) => {
+            let why = refusal(&error);
+            match cause(&error) {
+                Some(_) => trust.refused(address, &why),
+                None => trust.unknown(address),
+            }
+            Err(Unreached::Peer(format!("no TLS with {address}: {why}")))
+        }
     }
 }
 

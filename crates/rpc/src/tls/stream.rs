@@ -13,10 +13,12 @@ use tonic::Request;
 use tonic::transport::server::Connected;
 
 use super::Standing;
+use super::trust::OpenConnection;
 
 pub(crate) struct Accepted {
     stream: Either<Box<TlsStream<TcpStream>>, TcpStream>,
     info: ConnectInfo,
+    _open: Option<OpenConnection>,
 }
 
 /// What the requests of a connection can look up.
@@ -37,17 +39,27 @@ impl Accepted {
         stream: TlsStream<TcpStream>,
         standing: Standing,
         address: SocketAddr,
+        open: OpenConnection,
     ) -> Self {
         let stream = Either::Left(Box::new(stream));
         let info = ConnectInfo { standing, address };
-        Self { stream, info }
+        let open = Some(open);
+        Self {
+            stream,
+            info,
+            _open: open,
+        }
     }
 
     pub(super) fn plain(stream: TcpStream, address: SocketAddr) -> Self {
         let stream = Either::Right(stream);
         let standing = Standing::Full;
         let info = ConnectInfo { standing, address };
-        Self { stream, info }
+        Self {
+            stream,
+            info,
+            _open: None,
+        }
     }
 }
 

@@ -14,6 +14,10 @@ area! {
             "When the certificate that this process shows expires, since the epoch; only where there is TLS.";
         lifetime: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.lifetime", "s", "How long that certificate is valid in all.";
+        /// With how many other processes TLS cannot be agreed on; `None` without TLS between processes.
+        pub observe_distrusted: Gauge(Option<u64>) []
+            = "shoal.tls.distrusted", "{peer}",
+            "Other processes that this one dials and cannot agree on TLS with; only where there is TLS between processes.";
         /// Somebody came to agree on TLS.
         pub handshake: Counter [port: TlsPort, outcome: HandshakeOutcome]
             = "shoal.tls.handshakes", "{handshake}", "TLS handshakes of those who connected, by how they ended.";

@@ -8,6 +8,7 @@
 mod client;
 mod clocks;
 mod console;
+mod distrust;
 mod drain;
 mod edge;
 mod evidence;

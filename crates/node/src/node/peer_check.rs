@@ -1,0 +1,162 @@
+//! Whether TLS lets this process speak to any other.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, Weak};
+use std::time::Duration;
+
+use futures::future::join_all;
+use rand::seq::SliceRandom as _;
+use shoal_cluster::{Members, WorkerJoins};
+use shoal_ports::NodeInfo;
+use shoal_rpc::{Distrusted, LinkConfig, PeerTrust, Tls, look_for};
+use tokio::time::sleep;
+
+/// Peers that are dialled at the same time. One that agrees is enough.
+const AT_ONCE: usize = 4;
+/// How often peers are dialled while none agrees, and otherwise.
+const ROUNDS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(15)];
+/// Peers that are named in a reason.
+const NAMED: usize = 3;
+
+/// Knows with which peers TLS can be agreed on. Whom this process refuses as a listener does not count: anybody who
+/// reaches the port could make it unready.
+pub(super) struct PeerCheck {
+    tls: Tls,
+    links: LinkConfig,
+    /// Of a node that shares its store.
+    members: Option<Members>,
+    joins: OnceLock<Weak<WorkerJoins>>,
+    /// Whether those that were there at the start have been dialled.
+    asked: AtomicBool,
+}
+
+/// What TLS keeps a process from.
+pub(super) enum Verdict {
+    /// Nothing, as far as is known.
+    Good,
+    /// Peers that were there before have not been dialled.
+    Unasked,
+    /// It speaks to some peers, or to none that ever trusted it, and not to these.
+    Some(String),
+    /// It speaks to no peer.
+    CutOff(String),
+}
+
+impl PeerCheck {
+    /// `None` without TLS between processes.
+    pub(super) fn new(links: &LinkConfig, members: Option<Members>) -> Option<Self> {
+        Some(Self {
+            tls: links.tls.clone()?,
+            links: links.clone(),
+            // A process without members has none to ask: its workers dial.
+            asked: AtomicBool::new(members.is_none()),
+            members,
+            joins: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn see_joins(&self, joins: Weak<WorkerJoins>) {
+        // A node has them once.
+        let _ = self.joins.set(joins);
+    }
+
+    /// Dials peers now and then, until the check is dropped.
+    pub(super) async fn follow(check: Weak<Self>) {
+        loop {
+            let Some(this) = check.upgrade() else {
+                return;
+            };
+            this.dial_some().await;
+            this.asked.store(true, Ordering::Relaxed);
+            let [soon, later] = ROUNDS;
+            let pause = match this.trust().is_cut_off() {
+                true => soon,
+                false => later,
+            };
+            drop(this);
+            sleep(pause).await;
+        }
+    }
+
+    async fn dial_some(&self) {
+        // Links are better evidence than any dial.
+        if self.tls.has_connections() {
+            return;
+        }
+        let Some(members) = &self.members else {
+            return;
+        };
+        let mut others = others(members);
+        others.shuffle(&mut rand::rng());
+        let dials = others
+            .iter()
+            .take(AT_ONCE)
+            .map(|node| look_for(members.me(), &node.id, &node.address, &self.links));
+        join_all(dials).await;
+    }
+
+    fn trust(&self) -> PeerTrust {
+        let mut peers: BTreeSet<String> = BTreeSet::new();
+        if let Some(members) = &self.members {
+            peers.extend(others(members).into_iter().map(|node| node.address));
+        }
+        if let Some(joins) = self.joins.get().and_then(Weak::upgrade) {
+            let links = joins.status().into_iter().flatten();
+            peers.extend(links.map(|link| link.address));
+        }
+        self.tls.trust_of(peers.iter().map(String::as_str))
+    }
+
+    /// With how many peers TLS cannot be agreed on.
+    pub(super) fn distrusted(&self) -> u64 {
+        let count = self.trust().distrusted.len();
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+
+    /// What TLS keeps the process from, which `has_served` or not. One that has served is not cut off by a single peer that
+    /// never trusted it: that one may be wrong.
+    pub(super) fn verdict(&self, has_served: bool) -> Verdict {
+        let trust = self.trust();
+        let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);
+        if trust.is_cut_off() && (!has_served || outvoted) {
+            let why = told(&trust.distrusted);
+            return Verdict::CutOff(format!(
+                "TLS keeps this process from every other: {why}. Compare cluster.tls.certificate, authority and name here with \
+                 theirs, and look for \"certificate\" in the log"
+            ));
+        }
+        if !trust.distrusted.is_empty() {
+            let why = told(&trust.distrusted);
+            return Verdict::Some(format!("no TLS with other processes: {why}"));
+        }
+        match self.asked.load(Ordering::Relaxed) {
+            true => Verdict::Good,
+            false => Verdict::Unasked,
+        }
+    }
+}
+
+/// The other nodes that are there.
+fn others(members: &Members) -> Vec<NodeInfo> {
+    let view = members.view();
+    let is_other = |info: &&NodeInfo| info.id != *members.me() && !info.address.is_empty();
+    let present = view.nodes().filter(|node| node.is_present());
+    present
+        .map(|node| node.info())
+        .filter(is_other)
+        .cloned()
+        .collect()
+}
+
+/// Each with what TLS said, as many as a person reads.
+fn told(peers: &[Distrusted]) -> String {
+    let named = peers.iter().take(NAMED);
+    let mut told: Vec<String> = named
+        .map(|peer| format!("{}: {}", peer.address, peer.why))
+        .collect();
+    if let Some(more @ 1..) = peers.len().checked_sub(NAMED) {
+        told.push(format!("and {more} more"));
+    }
+    told.join("; ")
+}

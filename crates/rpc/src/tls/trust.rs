@@ -1,0 +1,189 @@
+//! With whom this process could agree on TLS lately.
+//!
+//! A listener learns nothing here of those whom it refuses: anybody who reaches the port could be one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// Addresses that are remembered. The one that was dialled longest ago is forgotten for another.
+const MOST: usize = 1024;
+/// Characters of what TLS said that are kept.
+const LONGEST_REASON: usize = 256;
+
+/// What dials have shown of peers, and how many connections with certificates are open.
+#[derive(Default)]
+pub(super) struct Trust {
+    open: AtomicUsize,
+    peers: Mutex<HashMap<String, Dialled>>,
+}
+
+/// What the dials of an address have shown.
+struct Dialled {
+    at: Instant,
+    /// Whether TLS was agreed on at any time.
+    trusted: bool,
+    /// What TLS said at the last dial, if it said no.
+    refused: Option<String>,
+}
+
+/// Counts a connection on which both sides have accepted the other's certificate.
+pub(crate) struct OpenConnection(Arc<Trust>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A peer with which TLS cannot be agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distrusted {
+    /// The address that was dialled.
+    pub address: String,
+    /// What TLS said, in words.
+    pub why: String,
+    /// Whether it was agreed on before.
+    pub lost: bool,
+}
+
+/// How this process stands with its peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerTrust {
+    /// Those with which TLS cannot be agreed on.
+    pub distrusted: Vec<Distrusted>,
+    /// Whether the last dial of a peer succeeded, or a connection with certificates is open.
+    pub trusted: bool,
+}
+
+impl PeerTrust {
+    /// Whether there are peers, and TLS keeps this process from each that could be asked.
+    pub fn is_cut_off(&self) -> bool {
+        !self.trusted && !self.distrusted.is_empty()
+    }
+}
+
+impl Trust {
+    pub(super) fn opened(self: &Arc<Self>) -> OpenConnection {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(Arc::clone(self))
+    }
+
+    /// Whether a connection with certificates is open.
+    pub(super) fn has_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
+    }
+
+    /// Both sides have accepted the other's certificate.
+    pub(super) fn agreed(&self, address: &str) {
+        self.note(address, |dialled| {
+            dialled.trusted = true;
+            dialled.refused = None;
+        });
+    }
+
+    /// One side has refused the other's certificate.
+    pub(super) fn refused(&self, address: &str, why: &str) {
+        // A certificate may carry any number of names.
+        let why: String = why.chars().take(LONGEST_REASON).collect();
+        self.note(address, |dialled| dialled.refused = Some(why));
+    }
+
+    /// Nobody was there to ask.
+    pub(super) fn unknown(&self, address: &str) {
+        if let Some(dialled) = self.peers.lock().get_mut(address) {
+            dialled.refused = None;
+        }
+    }
+
+    fn note(&self, address: &str, change: impl FnOnce(&mut Dialled)) {
+        let mut peers = self.peers.lock();
+        if peers.len() >= MOST && !peers.contains_key(address) {
+            let oldest = peers.iter().min_by_key(|(_, dialled)| dialled.at);
+            if let Some(oldest) = oldest.map(|(address, _)| address.clone()) {
+                peers.remove(&oldest);
+            }
+        }
+        let dialled = peers.entry(address.to_owned()).or_insert(Dialled {
+            at: Instant::now(),
+            trusted: false,
+            refused: None,
+        });
+        dialled.at = Instant::now();
+        change(dialled);
+    }
+
+    /// How this process stands with the peers at `addresses`.
+    pub(super) fn with_peers<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
+        let peers = self.peers.lock();
+        let mut found = PeerTrust {
+            trusted: self.has_open(),
+            ..PeerTrust::default()
+        };
+        for address in addresses {
+            let Some(dialled) = peers.get(address) else {
+                continue;
+            };
+            match &dialled.refused {
+                Some(why) => found.distrusted.push(Distrusted {
+                    address: address.to_owned(),
+                    why: why.clone(),
+                    lost: dialled.trusted,
+                }),
+                None => found.trusted |= dialled.trusted,
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{MOST, Trust};
+
+    #[test]
+    fn only_a_process_that_nobody_trusts_is_cut_off() {
+        let trust = Arc::new(Trust::default());
+        let cut_off = |peers: &[&str]| trust.with_peers(peers.iter().copied()).is_cut_off();
+        assert!(!cut_off(&[]), "it is alone");
+        assert!(!cut_off(&["a"]), "nobody has been asked");
+        trust.unknown("a");
+        assert!(!cut_off(&["a"]), "nobody was there");
+        trust.refused("a", "no");
+        assert!(cut_off(&["a"]));
+        assert!(!cut_off(&["b"]), "that peer is gone");
+        trust.agreed("b");
+        assert!(!cut_off(&["a", "b"]), "one is enough");
+        let open = trust.opened();
+        assert!(!cut_off(&["a"]), "somebody came in");
+        drop(open);
+        assert!(cut_off(&["a"]));
+        trust.unknown("a");
+        assert!(!cut_off(&["a"]), "whoever refused is there no more");
+    }
+
+    #[test]
+    fn a_peer_that_trusted_once_is_told_from_one_that_never_did() {
+        let trust = Trust::default();
+        trust.agreed("a");
+        trust.refused("a", "expired");
+        trust.refused("b", "another authority");
+        let found = trust.with_peers(["a", "b"].into_iter());
+        let lost: Vec<bool> = found.distrusted.iter().map(|peer| peer.lost).collect();
+        assert_eq!(lost, [true, false]);
+    }
+
+    #[test]
+    fn addresses_that_come_and_go_take_bounded_room() {
+        let trust = Trust::default();
+        for peer in 0..2 * MOST {
+            trust.agreed(&peer.to_string());
+        }
+        assert_eq!(trust.peers.lock().len(), MOST);
+    }
+}
