@@ -56,6 +56,8 @@ BAD = [
     (["ingress.enabled=true"], ["ingress.hosts"]),
     (["httpRoute.enabled=true"], ["httpRoute.parentRefs"]),
     (["edge.autoscaling.enabled=true", "edge.autoscaling.cpu=0"], ["autoscaling.streams"]),
+    (["pools.demo.autoscaling.enabled=true", "pools.demo.autoscaling.minReplicas=0", "pools.demo.autoscaling.by=keda"], ["demo", "scale_to_zero"]),
+    (["edge.autoscaling.enabled=true", "edge.autoscaling.minReplicas=0", "edge.autoscaling.by=keda"], ["edge", "scale_to_zero"]),
     (["edge.autoscaling.enabled=true", "edge.autoscaling.minReplicas=11"], ["edge", "minReplicas (11)", "maxReplicas (10)"]),
     (["edge.autoscaling.by=magic"], ["by", "keda"]),
     (["edge.replica=3"], ["replica"]),

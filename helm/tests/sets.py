@@ -75,6 +75,9 @@ SETS = {
         "tls": {"secret": {"name": "redis-tls"}},
         "sentinel": {"user": "watcher", "passwordSecret": {"name": "redis", "key": "sentinel"}, "tls": True},
     }},
+    "a pool at zero": {"pools": {"demo": {
+        "settings": {"scale_to_zero": {"wait": "2m"}}, "autoscaling": {"enabled": True, "by": "keda", "minReplicas": 0},
+    }}},
     "tokens of a Secret": {"auth": {"tokensSecret": {"name": "tokens", "key": "list"}}, "config": {"auth": {"allow_anonymous": False}}},
     "tokens and rules": {"config": {
         "auth": {"allow_anonymous": False, "mode": "tokens", "tokens": [{"name": "alice", "sha256": "ab" * 32}]},

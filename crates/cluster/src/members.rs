@@ -199,6 +199,14 @@ impl Members {
         });
     }
 
+    /// Runs something for as long as this node is a member.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.shared.stop.clone();
+        (self.shared.tasks).spawn(async move {
+            stop.run_until_cancelled(work).await;
+        });
+    }
+
     /// What a node that owns sessions has to know of itself and the others. Does not keep this node among the nodes.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))

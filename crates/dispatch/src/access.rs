@@ -64,7 +64,8 @@ type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 impl Access {
     /// What the rules in force let a caller use. Without rules it costs nothing to know that that is everything.
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
-        let Some(policy) = config.policies.as_ref().map(|it| it.current()) else {
+        let policy = config.policies.as_ref().map(|it| it.current());
+        let Some(policy) = policy.filter(|policy| !policy.is_open()) else {
             return Self(None);
         };
         let subject = policy.subject(&subject_of(caller));

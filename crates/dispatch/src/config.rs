@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_policy::RulesInForce;
-use shoal_ports::settings;
+use shoal_ports::{Period, settings};
 
 use crate::catalog::{MethodRules, PromptRules, ResourceRules, ToolRules};
 
@@ -72,6 +72,8 @@ settings! {
         pub max_parked_per_principal: usize = 1_000,
         /// Who may use what; without any, everybody may use everything.
         pub policies: Option<Arc<RulesInForce>> = None,
+        /// Whether pools are offered that are not named in `pools`. Those that are not are known, and take no calls.
+        pub unnamed_pools: bool = true,
         /// Settings of single pools, by name, to begin with. A pool that is not named here has the defaults.
         pub pools: BTreeMap<String, PoolConfig> = BTreeMap::new(),
     }
@@ -108,6 +110,22 @@ settings! {
         /// How long what the pool offers stays listed after its last worker has gone; its calls are
         /// refused as safe to send again meanwhile.
         pub linger: Duration = Duration::from_secs(60),
+        /// Set for a pool that may have no worker for as long as nobody calls it.
+        pub scale_to_zero: Option<ScaleToZero> = None,
+    }
+}
+
+settings! {
+    /// A pool that may have no worker while nobody calls it. What it offers stays listed, and calls wait for a worker.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct ScaleToZero {
+        /// How long a call waits for a worker, within its own deadline, before it is refused as safe to send again.
+        pub wait: Period = Period::seconds(60),
+        /// Calls that wait for a worker of the pool at one node. More are refused at once.
+        pub calls: usize = 1000,
+        /// The same of one principal.
+        pub calls_per_principal: usize = 100,
     }
 }
 
@@ -200,6 +218,8 @@ pub(crate) struct PoolSettings {
     /// Those of them that are not named any more. They stay for as long as the pool is offered: what its rules hide must not
     /// appear because its workers learn later that it is no more.
     left: BTreeSet<String>,
+    /// Whether pools that are not named take no calls.
+    only_named: bool,
 }
 
 /// The settings of pools that the configuration does not name.
@@ -212,9 +232,10 @@ impl Config {
 }
 
 impl PoolSettings {
-    pub(crate) fn new(pools: BTreeMap<String, PoolConfig>) -> Self {
+    pub(crate) fn new(pools: BTreeMap<String, PoolConfig>, only_named: bool) -> Self {
         let mut settings = Self {
             pools,
+            only_named,
             ..Self::default()
         };
         settings.note();
@@ -229,6 +250,23 @@ impl PoolSettings {
     /// Whether any pool coerces arguments.
     pub(crate) fn coerces(&self) -> bool {
         self.coerces
+    }
+
+    /// Whether a pool takes calls.
+    pub(crate) fn admits(&self, name: &str) -> bool {
+        !self.only_named || self.pools.contains_key(name)
+    }
+
+    /// How calls of a pool wait for a worker, if it may have none: unless it is not named any more, and only ends.
+    pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
+        let settings = self.pools.get(name)?;
+        (settings.scale_to_zero.as_ref()).filter(|_| !self.left.contains(name))
+    }
+
+    /// The pools that may have no worker.
+    pub(crate) fn scaled(&self) -> impl Iterator<Item = &String> {
+        let names = self.pools.keys();
+        names.filter(|name| self.scale_to_zero(name).is_some())
     }
 
     /// The settings of a pool.

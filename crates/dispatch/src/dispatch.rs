@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shoal_ports::{
-    CallId, CallReport, Listing, SessionId, ToolDetail, ToolReport, Worker, WorkerId, WorkerSet,
+    CallId, CallReport, Listing, PoolCatalog, SessionId, ToolDetail, ToolReport, Worker, WorkerId,
+    WorkerSet,
 };
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use crate::catalog::{Conflict, contested};
 use crate::config::{Config, PoolConfig};
@@ -98,6 +100,26 @@ impl Dispatch {
         self.shared.expect(pools);
     }
 
+    /// Lists what pools offered when they had a worker last, where they may have none and are not known yet.
+    pub fn recall(&self, pools: Vec<(String, Arc<PoolCatalog>)>) {
+        self.shared.recall(pools);
+    }
+
+    /// What the pools offer that may have no worker, to be remembered for nodes that start.
+    pub fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
+        self.shared.to_remember()
+    }
+
+    /// The pools that may have no worker, and of which nothing is known.
+    pub fn unknown_scaled_pools(&self) -> Vec<String> {
+        self.shared.unknown_scaled_pools()
+    }
+
+    /// Wakes when the pools or their workers have changed.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.shared.changes()
+    }
+
     /// Goes by what the nodes have agreed on: which pool keeps a name that several offer, by the keys of
     /// [`contested`](Self::contested).
     pub fn agree(&self, names: &BTreeMap<String, String>) {
@@ -169,7 +191,12 @@ impl Dispatch {
         let Shared {
             lot, subscriptions, ..
         } = &*self.shared;
-        Status::of(&self.shared.view(), lot.len(), subscriptions.len())
+        Status::of(
+            &self.shared.view(),
+            lot.len(),
+            subscriptions.len(),
+            &self.shared.awaiting,
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use crate::shared::Shared;
 
 /// Keeps the readings up; they read nothing once the dispatcher is gone.
 pub(crate) struct Gauges {
-    _registrations: [Registration; 5],
+    _registrations: [Registration; 6],
 }
 
 impl Gauges {
@@ -19,10 +19,12 @@ impl Gauges {
     pub(crate) fn register(shared: &Weak<Shared>) -> Self {
         let (pools, catalog) = (&metrics().pools, &metrics().catalog);
         let of = || shared.clone();
-        let [running, workers, circuits, entries, conflicts] = [of(), of(), of(), of(), of()];
+        let [running, awaiting, workers, circuits, entries, conflicts] =
+            std::array::from_fn(|_| of());
         Self {
             _registrations: [
                 pools.observe_in_flight(move |report| in_flight(&running, report)),
+                pools.observe_awaiting(move |report| await_workers(&awaiting, report)),
                 pools.observe_workers(move |report| {
                     count(&workers, state_of, report);
                 }),
@@ -53,6 +55,16 @@ fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     }
     for (pool, calls) in pools {
         report(pool, calls);
+    }
+}
+
+/// Calls by the pool whose worker they wait for.
+fn await_workers(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    for pool in shared.view().pools.keys() {
+        report(pool, shared.awaiting.of(pool) as u64);
     }
 }
 

@@ -22,6 +22,7 @@
 mod access;
 mod approval;
 mod audit;
+mod awaiting;
 mod bridge;
 mod catalog;
 mod checking;
@@ -56,7 +57,8 @@ pub use catalog::{
     Conflict, Degraded, ItemKind, MethodRules, PromptRules, ResourceRules, ToolHints, ToolRules,
 };
 pub use config::{
-    Affinity, ArgumentPolicy, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo,
+    Affinity, ArgumentPolicy, CacheScope, Config, DurabilityPolicy, PoolConfig, ScaleToZero,
+    ServerInfo,
 };
 pub use dispatch::Dispatch;
 pub use pools::CircuitState;

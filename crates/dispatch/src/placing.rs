@@ -4,6 +4,7 @@ use shoal_ports::{Binding, Call, CallFailure, CallOutcome, CallPlan, Route, Work
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::{Instant, timeout_at};
 
+use crate::awaiting::nobody_came;
 use crate::dispatch::Dispatch;
 use crate::plan::{Found, shed, tell_allowed};
 use crate::pools::{AffinityKey, View, Wanted};
@@ -19,24 +20,45 @@ impl Dispatch {
         self.place(&view, &plan.call, route, tried).ok()
     }
 
-    /// Waits for a worker, for as long as one that is away is waited for. Whoever polls this owns all of it.
+    /// Waits for a worker, for as long as one that is away is waited for, or one of a pool that may have none. Whoever polls
+    /// this owns all of it.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,
         routed: Routed,
     ) -> Result<Found, CallOutcome> {
-        let patience = self.shared.config.reconnect_wait();
-        let until = (Instant::now() + patience).min(call.deadline);
+        let began = Instant::now();
+        let pool = &routed.route.pool;
+        let view = self.shared.view();
+        let scale = view.settings.scale_to_zero(pool);
+        let mut patience = self.shared.config.reconnect_wait();
+        let refuse = |failure, reason| {
+            tell_allowed(call, routed.route.rule.clone());
+            shed(pool, failure, reason)
+        };
+        let _awaiting = match scale {
+            Some(scale) => {
+                patience = patience.max(scale.wait.get());
+                let entered = self
+                    .shared
+                    .awaiting
+                    .enter(pool, &call.caller.principal, scale);
+                Some(entered.map_err(|failure| refuse(failure, ShedReason::QueueFull))?)
+            }
+            None => None,
+        };
+        let until = (began + patience).min(call.deadline);
         let mut changes = self.shared.changes();
         loop {
             let placed = self.place(&self.shared.view(), call, &routed.route, &[]);
             match placed {
                 Ok(worker) => return Ok(Found::of(routed, Some(worker))),
                 Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
-                Err((failure, reason)) => {
-                    tell_allowed(call, routed.route.rule);
-                    return Err(shed(&routed.route.pool, failure, reason));
+                Err((_, ShedReason::NoWorker)) if scale.is_some() => {
+                    let failure = nobody_came(pool, began.elapsed());
+                    return Err(refuse(failure, ShedReason::NoWorker));
                 }
+                Err((failure, reason)) => return Err(refuse(failure, reason)),
             }
             // Either way it is looked at again.
             let _ = timeout_at(until, changes.changed()).await;

@@ -194,8 +194,11 @@ impl Dispatch {
             Some(_) => None,
             None => match self.place(view, call, &routed.route, &[]) {
                 Ok(worker) => Some(worker),
-                // Whoever journals nothing is refused at once.
-                Err((_, ShedReason::NoWorker)) if is_journaled(call, routed.durability) => {
+                // Whoever journals nothing is refused at once, unless the pool may have no worker.
+                Err((_, ShedReason::NoWorker))
+                    if is_journaled(call, routed.durability)
+                        || view.settings.scale_to_zero(&routed.route.pool).is_some() =>
+                {
                     return Finding::Worker(routed);
                 }
                 Err((failure, reason)) => {

@@ -70,6 +70,8 @@ pub(crate) struct PoolView {
     pub(crate) announced: bool,
     /// Whether all its workers have said that it is not to be there any more, and only end what they run.
     pub(crate) removed: bool,
+    /// Whether it takes no calls since the configuration does not name it.
+    pub(crate) unnamed: bool,
 }
 
 /// A worker of a pool.
@@ -332,7 +334,7 @@ impl View {
 impl PoolView {
     /// Whether there is nothing more to learn of it.
     fn is_settled(&self) -> bool {
-        self.announced || self.removed
+        self.announced || self.removed || self.unnamed
     }
 
     fn starts(&self) -> bool {

@@ -382,7 +382,7 @@ mod tests {
             let pools = BTreeMap::from([("a".to_owned(), pool.clone())]);
             let OfferedTool { pool, tool } = tool;
             let safe = tool.hints.safe_to_repeat();
-            durability_of(&PoolSettings::new(pools), pool, &tool.name, safe)
+            durability_of(&PoolSettings::new(pools, false), pool, &tool.name, safe)
         };
         let (plain, safe) = (tool("t", false), tool("t", true));
         assert_eq!(of(&PoolConfig::default(), &plain), Journaled);

@@ -5,11 +5,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use shoal_ports::{Announcement, OwnLists, ResourceUpdated, ServerFacts, Worker, WorkerId};
+use shoal_ports::{
+    Announcement, OwnLists, PoolCatalog, ResourceUpdated, ServerFacts, Worker, WorkerId,
+};
 use shoal_protocol::{KeyRing, RawJson};
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
+use crate::awaiting::Awaiting;
 use crate::bridge::ParkingLot;
 use crate::catalog::{AgreedNames, Audience, Catalog, Keepers};
 use crate::checking::Checking;
@@ -43,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) own: OwnViews,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) awaiting: Awaiting,
     view: RwLock<Arc<View>>,
     /// Tells whoever waits for a worker that the view has changed.
     changes: watch::Sender<()>,
@@ -54,7 +58,10 @@ impl Shared {
     /// Without workers. It is made within the `Arc` that `own` will point to.
     pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
         // They change, unlike the rest.
-        let settings = Arc::new(PoolSettings::new(std::mem::take(&mut config.pools)));
+        let settings = Arc::new(PoolSettings::new(
+            std::mem::take(&mut config.pools),
+            !config.unnamed_pools,
+        ));
         let (nobodys, everybody) = (Keepers::default(), Audience::Everybody);
         let catalog = Catalog::merge(&[], &config, &settings, nobodys, everybody);
         let catalog = Arc::new(catalog);
@@ -80,6 +87,7 @@ impl Shared {
             facts: watch::Sender::new(facts),
             subscriptions: Subscriptions::default(),
             in_flight: Arc::default(),
+            awaiting: Awaiting::default(),
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
             registry: Mutex::new(Registry::new(settings, picture)),
@@ -138,6 +146,28 @@ impl Shared {
         if registry.agree(names) {
             self.refresh(&mut registry);
         }
+    }
+
+    /// Lists what pools offered that may have no worker.
+    pub(crate) fn recall(&self, pools: Vec<(String, Arc<PoolCatalog>)>) {
+        let mut registry = self.registry.lock();
+        let mut is_news = false;
+        for (pool, catalog) in pools {
+            is_news |= registry.recall(&pool, catalog);
+        }
+        if is_news {
+            self.refresh(&mut registry);
+        }
+    }
+
+    /// The pools that may have no worker, and of which nothing is known.
+    pub(crate) fn unknown_scaled_pools(&self) -> Vec<String> {
+        self.registry.lock().unknown_scaled()
+    }
+
+    /// What there is to remember of pools that may have no worker.
+    pub(crate) fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
+        self.registry.lock().to_remember()
     }
 
     /// Goes by other settings of these pools; none where a pool is not named any more.

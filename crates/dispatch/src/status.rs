@@ -3,6 +3,7 @@
 use serde::Serialize;
 use shoal_ports::{ListScope, WorkerLoad};
 
+use crate::awaiting::Awaiting;
 use crate::catalog::{Conflict, Degraded};
 use crate::pools::{CircuitState, Member, PoolView, View};
 
@@ -35,6 +36,10 @@ pub struct PoolStatus {
     pub lingering: bool,
     /// Whether it was removed from the configuration of its workers, which end their last calls.
     pub removed: bool,
+    /// Whether it takes no calls because this node's configuration does not name it.
+    pub unnamed: bool,
+    /// Calls that wait for it to have a worker.
+    pub awaiting: usize,
     /// Whose its lists are: what it serves here counts those of all callers.
     pub lists: ListScope,
     /// Callers whose sessions or processes have changed their lists.
@@ -81,7 +86,12 @@ pub struct WorkerStatus {
 }
 
 impl Status {
-    pub(crate) fn of(view: &View, parked: usize, subscriptions: usize) -> Self {
+    pub(crate) fn of(
+        view: &View,
+        parked: usize,
+        subscriptions: usize,
+        awaiting: &Awaiting,
+    ) -> Self {
         let pools = view.pools.iter().map(|(name, pool)| {
             let [tools, prompts, resources, resource_templates] = view.catalog.counts(name);
             let ready = pool.ready.iter().map(|member| worker(member, true));
@@ -92,6 +102,8 @@ impl Status {
                 ready: pool.ready.iter().any(|member| member.is_reachable()),
                 lingering: pool.ready.is_empty() && pool.waiting.is_empty(),
                 removed: pool.removed,
+                unnamed: pool.unnamed,
+                awaiting: awaiting.of(name),
                 lists: view.own.scope(name),
                 own_lists: view.own.owners_in(name),
                 tools,

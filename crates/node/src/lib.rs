@@ -9,14 +9,14 @@
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`], `narrator.rs` | settings to a serving node, and to its end; what is told of that |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
-//! | `pools.rs`, [`reload`] | the pools of this process, and reading the configuration again |
+//! | `pools.rs`, `scaled_pools.rs`, [`reload`] | the pools of this process, what those offer that have no worker, and reading the configuration again |
 //! | [`cluster`] | the other processes |
 //! | [`http`], [`admin`], `certificates.rs` | the sockets: clients, operators; their TLS |
 //! | `policies.rs`, [`policy_command`] | the rules that say who may use what, and their tests |
 //! | `descriptors.rs` | how many of them there can be |
 //! | `inspect.rs` | this node as the operators' console sees it |
 //! | [`stdio`] | a client on the standard streams |
-//! | `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
+//! | `signals.rs`, `service_manager.rs`, `shutdown.rs`, [`exit`] | staying alive, telling who supervises that, and ending in order |
 
 pub mod admin;
 pub mod call_command;
@@ -44,7 +44,9 @@ mod print;
 pub mod program;
 pub mod reload;
 mod roles;
+mod scaled_pools;
 pub mod serve;
+mod service_manager;
 pub mod shell;
 mod shutdown;
 mod signals;

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::{Edge, EdgeService};
+use shoal_policy::RulesInForce;
 use shoal_ports::{Authenticator, ClusterBus, Inspector, NodeId, SessionGateway, StoreError};
 use shoal_rpc::Tls;
 use shoal_session::Sessions;
@@ -28,6 +29,7 @@ use crate::pools::Pools;
 use crate::program::PoolHandler;
 use crate::reload::ConfigurationState;
 use crate::roles;
+use crate::scaled_pools::ScaledPools;
 use crate::starting::Starting;
 use crate::storage::{self, Storage};
 
@@ -47,6 +49,8 @@ pub struct Node {
     pub(crate) joins: Option<Arc<WorkerJoins>>,
     bus: Arc<dyn ClusterBus>,
     _counted: Vec<Registration>,
+    /// The policy rules, where clients are served.
+    pub(crate) rules: Option<Arc<RulesInForce>>,
     _rereading: Option<AbortOnDropHandle<()>>,
 }
 
@@ -78,6 +82,7 @@ impl Node {
         let links = cluster::link_config(&settings, tls);
         let storage = Storage::open(&settings, starting).await?;
         let policies = policies::open(&settings)?;
+        let rules = policies.rules.clone();
         let dispatch = roles::dispatch(&settings, policies.rules.clone())?;
         let rereading = policies.reread(&settings, &dispatch);
         let pools = Pools::start(&settings, &id, dispatch.clone(), handler).await?;
@@ -126,6 +131,7 @@ impl Node {
             configuration,
             watch,
             _counted: counted,
+            rules,
             _rereading: rereading,
             fleet,
             listener,
@@ -210,6 +216,8 @@ async fn join(
                 waiting.expect(&elsewhere.known);
             },
         );
+        let scaled = ScaledPools::recall(store.membership.clone(), dispatch.clone()).await;
+        members.spawn(scaled.follow());
         let opening = cluster::open_when_ready(members.clone(), dispatch.clone());
         tokio::spawn(opening);
     }

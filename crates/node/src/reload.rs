@@ -5,7 +5,9 @@ mod state;
 
 use std::sync::Arc;
 
+use shoal_dispatch::Dispatch;
 use shoal_edge::Quotas;
+use shoal_policy::RulesInForce;
 use shoal_ports::read_file;
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio_util::task::AbortOnDropHandle;
@@ -18,6 +20,7 @@ use crate::config::changes::at_next_start;
 use crate::config::{LONGEST_FILE, Loaded, QuotaConfig, Reload, Role};
 use crate::given;
 use crate::pools::Pools;
+use crate::service_manager::ServiceManager;
 use crate::signals::HangUps;
 
 /// Has the configuration read again when that is asked for: one time after the other, each to its end.
@@ -31,6 +34,9 @@ pub(crate) struct Reloads {
     state: Arc<ConfigurationState>,
     /// Those of an edge, and what they are.
     quotas: Option<(Quotas, Vec<QuotaConfig>)>,
+    /// The policy rules, whose file may have come with the configuration's.
+    rules: Option<(Arc<RulesInForce>, Dispatch)>,
+    manager: Option<ServiceManager>,
     /// Why the file was refused last, and what it said.
     refused: Option<(String, Option<Vec<u8>>)>,
 }
@@ -57,6 +63,8 @@ impl Reloads {
             pools,
             state,
             quotas: None,
+            rules: None,
+            manager: None,
             refused: None,
         }
     }
@@ -66,6 +74,22 @@ impl Reloads {
         let settings = &self.started.settings;
         let edge = settings.node.is(Role::Edge);
         self.quotas = edge.then(|| (quotas.clone(), settings.quotas.clone()));
+        self
+    }
+
+    /// The policy rules are read again before the pools that they are for.
+    pub(crate) fn with_rules(
+        mut self,
+        rules: Option<Arc<RulesInForce>>,
+        dispatch: &Dispatch,
+    ) -> Self {
+        self.rules = rules.map(|rules| (rules, dispatch.clone()));
+        self
+    }
+
+    /// Tells the service manager of reloads.
+    pub(crate) fn telling(mut self, manager: ServiceManager) -> Self {
+        self.manager = Some(manager);
         self
     }
 
@@ -85,7 +109,13 @@ impl Reloads {
                     () = hang_ups.next() => "SIGHUP",
                     () = changed => "the file has changed",
                 };
+                if let Some(manager) = &self.manager {
+                    manager.reloading().await;
+                }
                 self.reload(why).await;
+                if let Some(manager) = &self.manager {
+                    manager.reloaded().await;
+                }
             }
         }))
     }
@@ -124,18 +154,44 @@ impl Reloads {
             .reader
             .load_again()
             .map_err(|failure| failure.to_string())?;
+        // A pool takes no call before what was written with it is in force.
+        self.reread_rules().await?;
+        let before = self.quotas.as_ref().map(|(_, known)| known.clone());
+        let quotas = self.take_quotas(&next.settings.quotas);
         let applied = self
             .pools
             .apply(&next.settings.pools, self.how.sessions.get());
-        let pools = applied.await.map_err(|error| format!("{error:#}"))?;
+        let pools = match applied.await {
+            Ok(pools) => pools,
+            Err(error) => {
+                if let Some(before) = before {
+                    self.take_quotas(&before);
+                }
+                return Err(format!("{error:#}"));
+            }
+        };
         if !pools.is_empty() && self.started.settings.node.is(Role::Worker) {
             given::tell_withheld(&next.settings);
         }
         Ok(Taken {
             pools,
-            quotas: self.take_quotas(&next.settings.quotas),
+            quotas,
             at_next_start: at_next_start(&self.started, &next),
         })
+    }
+
+    /// Reads the policy rules again.
+    async fn reread_rules(&self) -> Result<(), String> {
+        let Some((rules, dispatch)) = &self.rules else {
+            return Ok(());
+        };
+        let rules = Arc::clone(rules);
+        let read = tokio::task::spawn_blocking(move || rules.try_reread()).await;
+        let read = read.map_err(|error| error.to_string())?;
+        if read.map_err(|error| format!("policy.file: {error}"))? {
+            dispatch.rules_changed();
+        }
+        Ok(())
     }
 
     /// Whether the quotas are others now.

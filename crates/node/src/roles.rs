@@ -17,7 +17,7 @@ use shoal_worker::{
     ToolChoice,
 };
 
-use crate::config::{self, AuthMode, Pool, Settings};
+use crate::config::{self, AuthMode, Pool, Role, Settings};
 use crate::program::PoolHandler;
 
 /// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
@@ -52,6 +52,7 @@ pub(crate) fn dispatch(
             true => TOOLS_WITHIN,
             false => Duration::ZERO,
         },
+        unnamed_pools: catalog.unnamed_pools || settings.node.is(Role::Worker),
         validate_arguments: catalog.validate_arguments,
         validation_steps: catalog.validation_steps,
         start_attempts: calls.attempts,

@@ -10,7 +10,7 @@ use axum::Router;
 use shoal_edge::EdgeService;
 use shoal_ports::NodeId;
 
-use crate::admin::{Console, Front, OperatorCalls, OperatorEdge};
+use crate::admin::{Console, Front, Observed as _, OperatorCalls, OperatorEdge, Readiness};
 use crate::certificates::Certificates;
 use crate::cli::{Pools, Serve};
 use crate::config::{AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings};
@@ -21,6 +21,7 @@ use crate::node::Node;
 use crate::program::{PoolHandler, Program};
 use crate::reload::{ConfigReader, Reloads};
 use crate::roles;
+use crate::service_manager::ServiceManager;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
@@ -81,6 +82,7 @@ pub async fn run(
     let hang_ups = HangUps::take().context("cannot listen to signals")?;
     let settings = loaded.settings.clone();
     let narrator = Narrator::new(&settings);
+    let manager = ServiceManager::of_process();
     narrator.starting(&loaded, &serve.pools);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -126,6 +128,7 @@ pub async fn run(
     let building = Node::build(settings, id, others, certificates.links, &starting, handler);
     let node = tokio::select! {
         node = building => node?,
+        () = manager.follow(|| Readiness::not_yet(starting.why())) => unreachable!("it never ends"),
         signal = signals.next() => {
             tracing::info!(signal, why = starting.why(), "ended before it could serve");
             return Ok(());
@@ -177,7 +180,9 @@ pub async fn run(
     };
     let configuration = Arc::clone(&node.configuration);
     let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration)
-        .with_quotas(&node.watch.quotas);
+        .with_quotas(&node.watch.quotas)
+        .with_rules(node.rules.clone(), &node.watch.dispatch)
+        .telling(manager.clone());
     let reloading = reloads.run(hang_ups);
     announce(&addresses, &narrator)?;
 
@@ -189,6 +194,7 @@ pub async fn run(
     let ended = tokio::select! {
         signal = signals.next() => {
             narrator.stopping(signal);
+            manager.stopping(signal).await;
             Ok(())
         }
         mut failure = given::cannot_start(&serve.pools, node.pools.workers()) => {
@@ -196,11 +202,12 @@ pub async fn run(
             Err(failure)
         }
         () = telling => Ok(()),
+        () = manager.follow(|| node.watch.readiness()) => Ok(()),
     };
     drop(reloading);
     signals.next_one_exits();
     let began = Instant::now();
-    shut_down(node, sockets).await;
+    manager.living(shut_down(node, sockets)).await;
     narrator.stopped(began.elapsed());
     ended
 }

@@ -57,6 +57,8 @@ mod remote;
 mod serve;
 #[path = "e2e/server_tasks.rs"]
 mod server_tasks;
+#[path = "e2e/service_manager.rs"]
+mod service_manager;
 #[path = "e2e/shutdown.rs"]
 mod shutdown;
 #[path = "e2e/sse_bytes.rs"]

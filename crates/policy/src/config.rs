@@ -15,8 +15,8 @@ settings! {
     pub struct PolicyConfig {
         /// The rules, in any order: one that denies wins over the others, and one that asks over those that allow.
         pub rules: Vec<Rule> = Vec::new(),
-        /// A TOML file with more `[[rules]]`. It is read again when it changes; one that cannot be used is reported, and the
-        /// rules before it stay. All edges and session nodes must have the same.
+        /// A TOML file with more `[[rules]]`, or with `rules = []` for none. It is read again when it changes; one that cannot be used is
+        /// reported, and the rules before it stay. All edges and session nodes must have the same.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
         /// How often to look whether the file has changed.

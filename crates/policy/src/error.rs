@@ -37,9 +37,7 @@ pub enum PolicyError {
         error: io::Error,
     },
     /// The file has no rule.
-    #[error(
-        "{path}: it has no rule. If everybody may use everything, write a rule with effect = \"allow\" and nothing else"
-    )]
+    #[error("{path}: it has no rule. If everybody may use everything, write rules = []")]
     NoRule {
         /// The file.
         path: PathBuf,

@@ -108,6 +108,11 @@ impl Policy {
         })
     }
 
+    /// Whether there is no rule, so that everybody may use everything.
+    pub fn is_open(&self) -> bool {
+        self.rules.is_empty()
+    }
+
     /// Whether some rule looks at the client.
     pub fn reads_client(&self) -> bool {
         self.reads.client

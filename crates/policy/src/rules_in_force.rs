@@ -46,7 +46,7 @@ impl RulesInForce {
         }))
     }
 
-    /// The rules in force, of which there is always one.
+    /// The rules in force. There may be none if the file says so (`rules = []`).
     pub fn current(&self) -> Arc<Policy> {
         self.current.read().clone()
     }
@@ -59,29 +59,34 @@ impl RulesInForce {
     /// Reads the file again; whether other rules are in force now. It blocks. What cannot be used is logged, and the rules stay
     /// as they are.
     pub fn reread(&self) -> bool {
+        self.try_reread().unwrap_or_default()
+    }
+
+    /// The same, and says why what cannot be used cannot be.
+    ///
+    /// # Errors
+    /// Rules that cannot be used.
+    pub fn try_reread(&self) -> Result<bool, PolicyError> {
         let Some(file) = &self.file else {
-            return false;
+            return Ok(false);
         };
-        match read(&self.configured, file) {
-            Ok(policy) => {
-                if policy.fingerprint() == self.current().fingerprint() {
-                    return false;
-                }
-                metrics().policy.reloaded(ReloadOutcome::Changed);
-                tracing::info!(file = %file.display(), "other policy rules are in force");
-                *self.current.write() = Arc::new(policy);
-                self.changed.send_replace(());
-                true
-            }
-            Err(error) => {
-                metrics().policy.reloaded(ReloadOutcome::Refused);
-                tracing::error!(
-                    file = %file.display(), %error,
-                    "the policy rules cannot be used; those that were read before stay in force"
-                );
-                false
-            }
+        let policy = read(&self.configured, file).inspect_err(|error| {
+            metrics().policy.reloaded(ReloadOutcome::Refused);
+            tracing::error!(
+                file = %file.display(), %error,
+                "the policy rules cannot be used; those that were read before stay in force"
+            );
+        })?;
+        let mut current = self.current.write();
+        if policy.fingerprint() == current.fingerprint() {
+            return Ok(false);
         }
+        *current = Arc::new(policy);
+        drop(current);
+        metrics().policy.reloaded(ReloadOutcome::Changed);
+        tracing::info!(file = %file.display(), "other policy rules are in force");
+        self.changed.send_replace(());
+        Ok(true)
     }
 }
 
@@ -101,14 +106,19 @@ fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, Polic
         path: path.to_owned(),
         reason: error.to_string().trim_end().to_owned(),
     })?;
-    if file.rules.is_empty() {
-        // A file that was cut off, or not written yet, must not open everything.
+    // A file that was cut off, or not written yet, must not open everything. One that says `rules = []` means it.
+    if file.rules.is_empty() && !names_rules(text) {
         return Err(PolicyError::NoRule {
             path: path.to_owned(),
         });
     }
     let all: Vec<Rule> = configured.iter().chain(&file.rules).cloned().collect();
     Ok(Policy::compile(&all)?)
+}
+
+/// Whether a file says how many rules there are, which may be none.
+fn names_rules(text: &str) -> bool {
+    toml::from_str::<toml::Table>(text).is_ok_and(|file| file.contains_key("rules"))
 }
 
 #[cfg(test)]

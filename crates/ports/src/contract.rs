@@ -53,6 +53,7 @@ where
     journal::repeated_ends(&store().await).await;
     membership::coming_and_going(&store().await).await;
     membership::remembered_pools(&store().await).await;
+    membership::remembered_catalogs(&store().await).await;
     membership::settled_names(&store().await).await;
     cluster_bus::delivery(&store().await).await;
 }

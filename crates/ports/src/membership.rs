@@ -26,6 +26,18 @@ pub trait Membership: Send + Sync + 'static {
     /// The pools that are remembered.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
+    /// Remembers for `life` what a pool offers, in place of what was remembered of it before: for a node that starts while the
+    /// pool has no worker.
+    async fn remember_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// What is remembered of a pool.
+    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// Agrees with the other nodes on which pool keeps each contested name. `contested` are all of them, each with the pool that
     /// keeps it as this node sees. A name that is settled already stays with its pool, if that is one of `pools`. Others are
     /// settled as this node sees, and names that are contested no more are forgotten. Returns what is settled, and remembers it for `life`.

@@ -27,6 +27,7 @@ mod worker;
 
 pub use config::LinkConfig;
 pub use console::{ConsoleService, RemoteInspector, serve_inspector};
+pub use convert::catalog::{decode_catalog, encode_catalog};
 pub use gateway::{RemoteGateway, Sight, look_for};
 pub use join::{JoinState, JoiningWorker, WorkerJoin};
 pub use link::clocks::clock_skew;

@@ -57,6 +57,11 @@ impl Keys {
         format!("{}:{{nodes}}:pools", self.prefix)
     }
 
+    /// What a pool offers that may have no worker.
+    pub(crate) fn catalog(&self, pool: &str) -> String {
+        format!("{}:{{nodes}}:catalog:{pool}", self.prefix)
+    }
+
     /// The names that several pools offer, each with the pool that keeps it.
     pub(crate) fn names(&self) -> String {
         format!("{}:{{nodes}}:names", self.prefix)

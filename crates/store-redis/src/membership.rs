@@ -80,6 +80,34 @@ impl Membership for RedisStore {
         .await
     }
 
+    async fn remember_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        measured("membership.remember_catalog", async {
+            let key = self.inner.keys.catalog(pool);
+            let mut command = redis::cmd("SET");
+            command.arg(&key).arg(catalog).arg("PX").arg(millis(life));
+            self.inner.connections.ask(&key, command).await.map(drop)
+        })
+        .await
+    }
+
+    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        measured("membership.remembered_catalog", async {
+            let key = self.inner.keys.catalog(pool);
+            let mut command = redis::cmd("GET");
+            command.arg(&key);
+            Ok(match self.inner.connections.ask(&key, command).await? {
+                Value::BulkString(catalog) => Some(catalog.into()),
+                _ => None,
+            })
+        })
+        .await
+    }
+
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,

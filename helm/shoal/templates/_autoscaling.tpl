@@ -7,6 +7,11 @@
 {{- if and (eq .role "worker") (not .foreignWorker) (gt (int .autoscaling.queued) 0) }}queued {{ end -}}
 {{- end -}}
 
+{{/* Whether a pool may have no pod while nobody calls it. */}}
+{{- define "shoal.scalesToZero" -}}
+{{- if and (eq .role "worker") (hasKey (.settings | default dict) "scale_to_zero") }}true{{ end -}}
+{{- end -}}
+
 {{- define "shoal.horizontalPodAutoscaler" -}}
 {{- $scale := .component.autoscaling -}}
 {{- $by := include "shoal.scalesBy" .component -}}
@@ -68,6 +73,13 @@ spec:
     name: {{ include "shoal.fullname" .root }}-{{ .name }}
   minReplicaCount: {{ int $scale.minReplicas }}
   maxReplicaCount: {{ int $scale.maxReplicas }}
+  {{- if eq (int $scale.minReplicas) 0 }}
+  # A first call waits for this look, and for the pod.
+  pollingInterval: {{ int $scale.keda.pollingInterval }}
+  cooldownPeriod: {{ int $scale.keda.cooldownPeriod }}
+  # Nodes learn from a worker what the pool offers.
+  initialCooldownPeriod: {{ int $scale.keda.cooldownPeriod }}
+  {{- end }}
   {{- with $scale.behavior }}
   advanced:
     horizontalPodAutoscalerConfig:
@@ -75,6 +87,10 @@ spec:
         {{- toYaml . | nindent 8 }}
   {{- end }}
   triggers:
+    {{- if eq (int $scale.minReplicas) 0 }}
+    {{- $nodes := printf "namespace=%q,pod=~%q,shoal_pool=%q" .root.Release.Namespace (printf "%s-(edge|session)-.*" (include "shoal.fullname" .root)) .component.pool }}
+    {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.calls "query" (printf "sum(shoal_pool_awaiting{%s}) + sum(shoal_pool_in_flight{%s})" $nodes $nodes)) | nindent 4 }}
+    {{- end }}
     {{- if contains "cpu" $by }}
     - type: cpu
       metricType: Utilization

@@ -11,8 +11,10 @@ config and that of the component, without what its role does not read, and witho
 {{- $config = omit $config "auth" "policy" "quotas" "redis" "session" "tasks" -}}
 {{- else -}}
 {{- $_ := set $config "reload" (mergeOverwrite (dict "watch" true) ($config.reload | default dict)) -}}
-{{- if (include "shoal.policyFile" . | fromYaml).rules -}}
-{{- $_ := set $config "policy" (merge (dict "file" "/etc/shoal/policy.toml") (omit $config.policy "rules" "file")) -}}
+{{- /* A pool takes no call before a node has read its settings, and the rules and quotas that are written with them. */ -}}
+{{- $_ := set $config "catalog" (mergeOverwrite (dict "unnamed_pools" false) ($config.catalog | default dict)) -}}
+{{- if hasKey (include "shoal.policyFile" . | fromYaml) "rules" -}}
+{{- $_ := set $config "policy" (merge (dict "file" "/etc/shoal/policy.toml") (omit ($config.policy | default dict) "rules" "file")) -}}
 {{- end -}}
 {{- end -}}
 {{- if eq $role "session" -}}
@@ -33,12 +35,15 @@ config and that of the component, without what its role does not read, and witho
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* The rules that go into a file beside the configuration, which is read again: of the same. A file of the user's has its own. */}}
+{{/*
+The rules that go into a file beside the configuration, which is read again: of the same. A file of the user's has its own. Without
+rules the file says so: the first one must not need new pods.
+*/}}
 {{- define "shoal.policyFile" -}}
 {{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy .component.config) -}}
 {{- $policy := $config.policy | default dict -}}
-{{- if and (ne .component.role "worker") $policy.rules (not $policy.file) -}}
-{{- toYaml (dict "rules" $policy.rules) -}}
+{{- if and (ne .component.role "worker") (not $policy.file) -}}
+{{- toYaml (dict "rules" ($policy.rules | default list)) -}}
 {{- else -}}
 {}
 {{- end -}}

@@ -45,6 +45,19 @@ impl Membership for Slow {
         }
     }
 
+    async fn remember_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        self.membership.remember_catalog(pool, catalog, life).await
+    }
+
+    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.membership.remembered_catalog(pool).await
+    }
+
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,

@@ -17,6 +17,10 @@ use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::own::OwnPools;
 use crate::picture::Picture;
 
+/// Why a worker takes no calls whose pool the configuration does not name.
+const UNNAMED: &str =
+    "this node's configuration does not name the pool (catalog.unnamed_pools = false)";
+
 /// Every worker with its newest announcement, and what was compiled of them.
 pub(crate) struct Registry {
     workers: BTreeMap<WorkerId, Registered>,
@@ -88,6 +92,47 @@ impl Registry {
         let ends = |until| is_news || Instant::now() >= until;
         self.merges |= self.reserved_until.is_some_and(ends);
         is_news || self.merges
+    }
+
+    /// Lists what a pool offered when it had a worker last; whether that is news. It stays listed only if it may have none.
+    pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
+        if self.settings.scale_to_zero(pool).is_none()
+            || self.pools.get(pool).is_some_and(|it| it.compiled.is_some())
+        {
+            return false;
+        }
+        let now = Instant::now();
+        let mut listed = Listed {
+            vacant_since: Some(now),
+            ..Listed::default()
+        };
+        listed.versions.update(&[&catalog], Duration::ZERO, now);
+        let name: Arc<str> = pool.into();
+        listed.compile(&name, self.settings.of(pool));
+        self.pools.insert(name, listed);
+        self.picture.came(now);
+        self.merges = true;
+        true
+    }
+
+    /// The pools that may have no worker, and that nobody has told of.
+    pub(crate) fn unknown_scaled(&self) -> Vec<String> {
+        let is_unknown = |name: &&String| !self.pools.contains_key(name.as_str());
+        (self.settings.scaled())
+            .filter(is_unknown)
+            .cloned()
+            .collect()
+    }
+
+    /// What the pools offer that may have no worker, for whoever remembers it.
+    pub(crate) fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
+        let may_be_vacant = |name: &Arc<str>| self.settings.scale_to_zero(name).is_some();
+        let listed = self.pools.iter().filter(|(name, _)| may_be_vacant(name));
+        listed
+            .filter_map(|(name, listed)| {
+                Some((name.clone(), listed.compiled.as_ref()?.source.clone()))
+            })
+            .collect()
     }
 
     /// Notes what the nodes have agreed on; whether that is news.
@@ -224,6 +269,7 @@ impl Registry {
             let said = &registered.announcement;
             let pool = pools.entry(said.pool.clone()).or_default();
             pool.removed = removed.contains(&said.pool);
+            pool.unnamed = !self.settings.admits(&said.pool);
             let tools = said
                 .catalog
                 .as_ref()
@@ -232,15 +278,18 @@ impl Registry {
                 id: id.clone(),
                 pool: said.pool.clone(),
                 worker: registered.worker.clone(),
-                detail: said.detail.clone(),
+                detail: match pool.unnamed {
+                    true => Some(UNNAMED.to_owned()),
+                    false => said.detail.clone(),
+                },
                 circuit: registered.circuit.clone(),
                 tools,
                 headers: asked(said),
                 seed: affinity::seed(id),
             });
             match &said.catalog {
-                Some(_) => pool.ready.push(member),
-                None => pool.waiting.push(member),
+                Some(_) if !pool.unnamed => pool.ready.push(member),
+                _ => pool.waiting.push(member),
             }
         }
         let (catalog, offered) = if changed {
@@ -284,6 +333,9 @@ impl Registry {
             let Some(catalog) = &said.catalog else {
                 continue;
             };
+            if !self.settings.admits(&said.pool) {
+                continue;
+            }
             if catalog.lists == ListScope::Principal {
                 own.add_pool(&said.pool, &catalog.headers);
             }
@@ -323,7 +375,10 @@ impl Registry {
     fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();
-        let staying = workers.filter(|worker| !removed.contains(&worker.announcement.pool));
+        let staying = workers.filter(|worker| {
+            let pool = &worker.announcement.pool;
+            !removed.contains(pool) && self.settings.admits(pool)
+        });
         for Registered { announcement, .. } in staying {
             let catalogs = announced.entry(announcement.pool.clone()).or_default();
             catalogs.extend(&announcement.catalog);
@@ -337,17 +392,22 @@ impl Registry {
         let settings = Arc::clone(&self.settings);
         self.pools.retain(|name, listed| {
             let is_left = settings.has_left(name);
+            let may_be_vacant = settings.scale_to_zero(name).is_some();
             let settings = settings.of(name);
             let linger = settings.linger;
             let catalogs = announced.get(name).map_or(&[][..], Vec::as_slice);
             listed.versions.update(catalogs, linger, now);
             let vacant = !announced.contains_key(name);
+            let since = match vacant {
+                true => *listed.vacant_since.get_or_insert(now),
+                false => now,
+            };
             let stays = !vacant
                 || listed.compiled.is_some()
                     && !removed.contains(name)
                     && !listed.removed
                     && !is_left
-                    && now < *listed.vacant_since.get_or_insert(now) + linger;
+                    && (may_be_vacant || now < since + linger);
             changed |= if stays {
                 if listed.compiled.is_none() && listed.versions.newest().is_some() {
                     self.picture.came(now);
@@ -394,7 +454,9 @@ impl Registry {
     /// The headers of clients' requests that some worker asks for.
     fn headers(&self) -> Arc<[Arc<str>]> {
         let workers = self.workers.values();
-        let catalogs = workers.filter_map(|worker| worker.announcement.catalog.as_deref());
+        let catalogs = workers
+            .filter(|worker| self.settings.admits(&worker.announcement.pool))
+            .filter_map(|worker| worker.announcement.catalog.as_deref());
         let names: BTreeSet<&Arc<str>> = catalogs.flat_map(|catalog| &catalog.headers).collect();
         names.into_iter().cloned().collect()
     }
@@ -427,12 +489,14 @@ impl Registry {
 }
 
 impl Listed {
-    /// Compiles the newest version, if it or what is made of it is another; whether it is.
+    /// Compiles the newest version, if it or what is made of it is another; whether it is. Without workers that is the one
+    /// which was compiled last.
     fn compile(&mut self, name: &Arc<str>, settings: &PoolConfig) -> bool {
-        let Some(newest) = self.versions.newest() else {
+        let before = self.compiled.as_deref();
+        let newest = self.versions.newest();
+        let Some(newest) = newest.or(before.map(|before| &before.source)) else {
             return false;
         };
-        let before = self.compiled.as_deref();
         let as_before = self.settings == *settings;
         if before.is_some_and(|before| as_before && same(&before.source, newest)) {
             return false;

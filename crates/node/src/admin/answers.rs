@@ -111,8 +111,8 @@ impl Readiness {
 /// Why a pool takes no calls.
 fn waits_for(pool: &PoolStatus) -> Option<String> {
     // One whose workers have just gone refuses its calls for a while; the node itself is well.
-    // Neither does one that is not to be there any more.
-    if pool.ready || pool.lingering || pool.removed {
+    // Neither does one that is not to be there any more, or not yet.
+    if pool.ready || pool.lingering || pool.removed || pool.unnamed {
         return None;
     }
     let detail = pool

@@ -37,6 +37,10 @@ settings! {
         pub read_ttl: Period = Dispatch::default().read_ttl.into(),
         /// Who may share a resource that was kept, where its backend says nothing.
         pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
+        /// Offers pools that this process's configuration does not name, with the defaults. Edges and session nodes offer a pool
+        /// that is not named only if this is true. With false, a new pool takes no call before the node has read the file that names it, and the
+        /// policy rules and quotas that came with it ([reloads](operations.md#changing-the-configuration)).
+        pub unnamed_pools: bool = Dispatch::default().unnamed_pools,
         /// Checks arguments against a tool's `inputSchema` before a worker sees them.
         pub validate_arguments: bool = Dispatch::default().validate_arguments,
         /// How many steps the check of one call's arguments may take; a call whose arguments need more is refused. A step is

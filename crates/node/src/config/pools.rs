@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_dispatch::{
     Affinity, ArgumentPolicy, DurabilityPolicy as Durability, MethodRules,
-    PoolConfig as Dispatched, PromptRules, ResourceRules, ToolRules,
+    PoolConfig as Dispatched, PromptRules, ResourceRules, ScaleToZero, ToolRules,
 };
 use shoal_ports::settings;
 use shoal_worker::{HttpConfig, OpenApiConfig, PoolConfig as Run, StdioConfig};
@@ -73,6 +73,11 @@ settings! {
         /// How long the pool's tools, prompts and resources stay listed after its last worker has gone. Meanwhile
         /// calls to them are refused as safe to send again.
         pub linger: Period = Dispatched::default().linger.into(),
+        /// A pool that may have no worker while nobody calls it: `{}`, or `{ wait = "2m" }`. Edges and session nodes keep listing what it
+        /// offers, also after they restart, and a call waits for a worker
+        /// ([scaling to zero](scaling.md#scaling-to-zero)).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub scale_to_zero: Option<ScaleToZero> = None,
         /// How long a tool may go on after it was told to stop, before it is dropped.
         pub cancel_grace: Period = Run::default().cancel_grace.into(),
         /// How long the id of a journaled call is remembered, so that it is never run again.
@@ -170,6 +175,7 @@ impl Pool {
             arguments: self.arguments,
             affinity: self.affinity.clone(),
             linger: self.linger.get(),
+            scale_to_zero: self.scale_to_zero.clone(),
         }
     }
 }

@@ -56,6 +56,12 @@ fn a_changed_file_is_in_force_and_an_invalid_one_is_not() {
         assert!(!rules.reread(), "{invalid}");
         assert_eq!(number(), first);
     }
+    file.write("rules = []");
+    assert!(rules.reread() && rules.current().is_open(), "that is meant");
+    changed.mark_unchanged();
+    file.write(ONE);
+    assert!(rules.reread() && !rules.current().is_open());
+    changed.mark_unchanged();
     file.write(&format!("# a remark\n{ONE}"));
     assert!(!rules.reread() && !changed.has_changed().unwrap());
     file.write(&ONE.replace("allow", "deny"));

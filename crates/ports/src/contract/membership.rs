@@ -72,6 +72,27 @@ pub(super) async fn remembered_pools(store: &Store) {
     );
 }
 
+pub(super) async fn remembered_catalogs(store: &Store) {
+    let membership = &store.membership;
+    let remembered = async |pool: &str| membership.remembered_catalog(pool).await.unwrap();
+    assert_eq!(remembered("one").await, None);
+    let any = [0, 1, 255].as_slice();
+    membership.remember_catalog("one", any, LONG).await.unwrap();
+    membership
+        .remember_catalog("other", b"{}", LONG)
+        .await
+        .unwrap();
+    assert_eq!(remembered("one").await.as_deref(), Some(any));
+    assert_eq!(remembered("other").await.as_deref(), Some(&b"{}"[..]));
+    let brief = Duration::from_millis(30);
+    membership
+        .remember_catalog("one", b"new", brief)
+        .await
+        .unwrap();
+    tokio::time::sleep(brief * 3).await;
+    assert_eq!(remembered("one").await, None, "for so long only");
+}
+
 pub(super) async fn settled_names(store: &Store) {
     let membership = &store.membership;
     let names = |kept: &[(&str, &str)]| -> BTreeMap<String, String> {

@@ -41,6 +41,8 @@ pub(super) struct Data {
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
     /// The pools that are remembered, and until when.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
+    /// What pools offer, and until when that is remembered.
+    pub(super) catalogs: DashMap<String, (Vec<u8>, Instant)>,
     /// The pools that keep contested names, and until when that is remembered.
     pub(super) names: Mutex<Option<(BTreeMap<String, String>, Instant)>>,
     bytes: AtomicUsize,
@@ -150,6 +152,7 @@ impl Data {
             leases: DashMap::new(),
             nodes: DashMap::new(),
             pools: Mutex::default(),
+            catalogs: DashMap::new(),
             names: Mutex::default(),
             bytes: AtomicUsize::new(0),
         }

@@ -46,6 +46,25 @@ impl Membership for MemoryStore {
             .map_or(Vec::new(), |(pools, _)| pools.clone()))
     }
 
+    async fn remember_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        let until = Instant::now() + life;
+        let remembered = (catalog.to_vec(), until);
+        self.data.catalogs.insert(pool.to_owned(), remembered);
+        Ok(())
+    }
+
+    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let now = Instant::now();
+        self.data.catalogs.retain(|_, (_, until)| *until > now);
+        let found = self.data.catalogs.get(pool);
+        Ok(found.map(|entry| entry.value().0.clone()))
+    }
+
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prost::Message as _;
 use shoal_ports::{
     Announcement, LedgerNumber, ListOwner, ListScope, OwnLists, PoolCatalog, Principal,
     RawObjectOrEmpty, SessionId, WorkerId, WorkerLoad, changed_owners,
@@ -41,6 +42,18 @@ pub(crate) fn announcement_in(
         catalog: catalog.map(catalog_in).transpose()?.map(Arc::new),
         detail: said.detail.or(leaving),
     })
+}
+
+/// What a pool offers, as bytes that another process can [read](decode_catalog).
+#[must_use]
+pub fn encode_catalog(catalog: &PoolCatalog) -> Vec<u8> {
+    catalog_out(catalog).encode_to_vec()
+}
+
+/// What a pool offers; `None` for bytes that are none of that.
+#[must_use]
+pub fn decode_catalog(bytes: &[u8]) -> Option<PoolCatalog> {
+    catalog_in(wire::Catalog::decode(bytes).ok()?).ok()
 }
 
 fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {

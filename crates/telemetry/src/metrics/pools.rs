@@ -22,6 +22,10 @@ area! {
         /// How many calls wait, by pool.
         pub observe_queued: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.queued", "{call}", "Calls that wait for a free worker of a pool.";
+        /// How many calls wait for a pool without workers to have one, by pool.
+        pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
+            = "shoal.pool.awaiting", "{call}",
+            "Calls at this node that wait for a pool which has scaled to zero to have a worker.";
         /// How many calls could run at once, by pool.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.capacity", "{call}", "Calls that the workers of a pool can run at once.";

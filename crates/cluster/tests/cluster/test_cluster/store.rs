@@ -187,6 +187,22 @@ impl Membership for StoreAccess {
         self.here()?.membership.remembered_pools().await
     }
 
+    async fn remember_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        self.here()?
+            .membership
+            .remember_catalog(pool, catalog, life)
+            .await
+    }
+
+    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.here()?.membership.remembered_catalog(pool).await
+    }
+
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,

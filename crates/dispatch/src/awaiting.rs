@@ -1,0 +1,128 @@
+//! Calls that wait for their pool to have a worker, counted: a scaler reads how many there are, and they have limits.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::{CallFailure, Principal, PrincipalCounts};
+
+use crate::config::ScaleToZero;
+
+/// When to come back where too many wait.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// The calls that wait, by pool.
+#[derive(Default)]
+pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Waiting>>>);
+
+#[derive(Default)]
+struct Waiting {
+    calls: usize,
+    of: PrincipalCounts,
+}
+
+/// A call that waits, until it is dropped.
+pub(crate) struct AwaitingCall {
+    all: Arc<Mutex<HashMap<Arc<str>, Waiting>>>,
+    pool: Arc<str>,
+    principal: Principal,
+}
+
+impl Awaiting {
+    /// Has a call wait.
+    ///
+    /// # Errors
+    /// As many wait as may.
+    pub(crate) fn enter(
+        &self,
+        pool: &Arc<str>,
+        principal: &Principal,
+        limits: &ScaleToZero,
+    ) -> Result<AwaitingCall, CallFailure> {
+        let mut all = self.0.lock();
+        let (calls, own) = (all.get(pool)).map_or((0, 0), |it| (it.calls, it.of.of(principal)));
+        let full = match (calls >= limits.calls, own >= limits.calls_per_principal) {
+            (true, _) => Some(("calls", calls)),
+            (_, true) => Some(("calls of one caller", own)),
+            _ => None,
+        };
+        if let Some((what, count)) = full {
+            return Err(CallFailure::Overloaded {
+                reason: format!("{count} {what} wait for the pool {pool} to have a worker"),
+                retry_after: RETRY_AFTER,
+            });
+        }
+        let waiting = all.entry(Arc::clone(pool)).or_default();
+        waiting.calls += 1;
+        waiting.of.add(principal, 1);
+        Ok(AwaitingCall {
+            all: Arc::clone(&self.0),
+            pool: Arc::clone(pool),
+            principal: principal.clone(),
+        })
+    }
+
+    /// How many wait for a pool.
+    pub(crate) fn of(&self, pool: &str) -> usize {
+        self.0.lock().get(pool).map_or(0, |waiting| waiting.calls)
+    }
+}
+
+impl Drop for AwaitingCall {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        if let Some(waiting) = all.get_mut(&self.pool) {
+            waiting.calls -= 1;
+            waiting.of.subtract(&self.principal, 1);
+            if waiting.calls == 0 {
+                all.remove(&self.pool);
+            }
+        }
+    }
+}
+
+/// What a call is told for which no worker came.
+pub(crate) fn nobody_came(pool: &str, waited: Duration) -> CallFailure {
+    CallFailure::NotReady {
+        reason: format!(
+            "the pool {pool} had no worker, and none came within {} s",
+            waited.as_secs_f64().round()
+        ),
+        retry_after: RETRY_AFTER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use shoal_ports::{CallFailure, Principal};
+
+    use super::Awaiting;
+    use crate::config::ScaleToZero;
+
+    #[test]
+    fn calls_wait_within_limits_and_leave_nothing() {
+        let awaiting = Awaiting::default();
+        let limits = ScaleToZero {
+            calls: 3,
+            calls_per_principal: 2,
+            ..ScaleToZero::default()
+        };
+        let pool: Arc<str> = "files".into();
+        let [one, other] = ["one", "other"].map(Principal::new);
+        let enter = |who: &Principal| awaiting.enter(&pool, who, &limits);
+        let calls = [&one, &one, &other].map(|who| enter(who).unwrap());
+        assert!(matches!(enter(&other), Err(CallFailure::Overloaded { .. })));
+        assert_eq!((awaiting.of("files"), awaiting.of("none")), (3, 0));
+        drop(calls);
+        assert!(awaiting.0.lock().is_empty());
+        let _calls = [&one, &one].map(|who| enter(who).unwrap());
+        let Err(CallFailure::Overloaded { reason, .. }) = enter(&one) else {
+            panic!("one caller has a share");
+        };
+        assert!(reason.contains("one caller"), "{reason}");
+        assert!(enter(&other).is_ok());
+    }
+}

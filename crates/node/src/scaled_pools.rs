@@ -1,0 +1,123 @@
+//! What pools offer that may have no worker (`pools.<name>.scale_to_zero`), kept in the store: a node that starts while such a
+//! pool has none lists it all the same.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_dispatch::Dispatch;
+use shoal_ports::{Membership, PoolCatalog};
+use shoal_rpc::{decode_catalog, encode_catalog};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long the store remembers a pool of which no node says anything any more.
+const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How often it is told of one that is as it was.
+const REMIND: Duration = Duration::from_secs(3_600);
+/// How often it is asked for one that is not known.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// Several changes in quick succession are one.
+const GATHERED: Duration = Duration::from_millis(500);
+/// How long the store may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of one pool.
+const LARGEST: usize = 4 << 20;
+
+/// Keeps what pools offer.
+pub(crate) struct ScaledPools {
+    store: Arc<dyn Membership>,
+    dispatch: Dispatch,
+    /// What the store was told of each, and when.
+    told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
+    too_large: BTreeSet<Arc<str>>,
+}
+
+impl ScaledPools {
+    /// Has `dispatch` list what the store remembers.
+    pub(crate) async fn recall(store: Arc<dyn Membership>, dispatch: Dispatch) -> Self {
+        let pools = Self {
+            store,
+            dispatch,
+            told: HashMap::new(),
+            too_large: BTreeSet::new(),
+        };
+        pools.ask().await;
+        pools
+    }
+
+    /// Goes on with that, and has the store remember what pools offer, for as long as it is polled.
+    pub(crate) async fn follow(mut self) {
+        let mut changes = self.dispatch.changes();
+        loop {
+            self.tell().await;
+            let pause = match self.dispatch.unknown_scaled_pools().is_empty() {
+                true => REMIND,
+                false => ASK_AGAIN,
+            };
+            if timeout(pause, changes.changed()).await.is_ok() {
+                sleep(GATHERED).await;
+            }
+            self.ask().await;
+        }
+    }
+
+    /// Asks for the pools that are not known here.
+    async fn ask(&self) {
+        let mut found = Vec::new();
+        for pool in self.dispatch.unknown_scaled_pools() {
+            let asked = timeout(PATIENCE, self.store.remembered_catalog(&pool)).await;
+            match asked {
+                Ok(Ok(Some(bytes))) => match decode_catalog(&bytes) {
+                    Some(catalog) => found.push((pool, Arc::new(catalog))),
+                    None => {
+                        tracing::warn!(pool, "what the store remembers of a pool cannot be read")
+                    }
+                },
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(pool, %error, "could not ask what a pool offers");
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        if !found.is_empty() {
+            self.dispatch.recall(found);
+        }
+    }
+
+    /// Tells the store what is new, and what was told long ago.
+    async fn tell(&mut self) {
+        let known = self.dispatch.to_remember();
+        self.told
+            .retain(|pool, _| known.iter().any(|(name, _)| name == pool));
+        for (pool, catalog) in known {
+            let is_told = self
+                .told
+                .get(&pool)
+                .is_some_and(|(told, at)| Arc::ptr_eq(told, &catalog) && at.elapsed() < REMIND);
+            if is_told {
+                continue;
+            }
+            let bytes = encode_catalog(&catalog);
+            if bytes.len() > LARGEST {
+                if self.too_large.insert(pool.clone()) {
+                    let size = bytes.len();
+                    tracing::warn!(%pool, size, limit = LARGEST, "a pool offers too much to be remembered: a node that starts while it has no worker does not list it");
+                }
+                continue;
+            }
+            let telling = self.store.remember_catalog(&pool, &bytes, REMEMBERED);
+            match timeout(PATIENCE, telling).await {
+                Ok(Ok(())) => {
+                    self.told.insert(pool, (catalog, Instant::now()));
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%pool, %error, "could not have the store remember what a pool offers; trying on");
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
