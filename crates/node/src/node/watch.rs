@@ -22,7 +22,7 @@ use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
-/// How long a worker that is linked to some nodes waits for the others: one of them may be dead.
+/// How long a worker that is linked to some nodes, and has not been ready yet, waits for the others: one of them may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// What can be seen of a node while it runs and while it ends.
@@ -181,7 +181,7 @@ impl Watch {
                 // A node has its own workers at hand.
                 None if self.membership.is_some() => {}
                 None => wants.wait_for("a worker is linked to no node"),
-                Some(false) if self.started.elapsed() < JOINED_WITHIN => {
+                Some(false) if self.started.elapsed() < JOINED_WITHIN && !self.has_served() => {
                     wants.wait_for("a worker is not linked to every node yet");
                 }
                 Some(_) => {}
@@ -210,12 +210,16 @@ impl Watch {
         let Some(peers) = &self.peers else {
             return;
         };
-        match peers.verdict(self.served.load(Ordering::Relaxed)) {
+        match peers.verdict(self.has_served()) {
             Verdict::Good => {}
             Verdict::Unasked => wants.wait_for("the other nodes have not been dialled yet"),
             Verdict::Some(why) => wants.note(why),
             Verdict::CutOff(why) => wants.refuse(why),
         }
+    }
+
+    fn has_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
     }
 
     /// With how many peers TLS cannot be agreed on; `None` without TLS between processes.
@@ -278,14 +282,11 @@ impl Observed for Watch {
     fn readiness(&self) -> Readiness {
         let wants = self.wants();
         let leaving = self.leaving.load(Ordering::Relaxed);
-        if leaving || self.shared_membership().is_none() {
-            return wants;
-        }
         if wants.is_ready() {
             self.served.store(true, Ordering::Relaxed);
         }
-        let served = self.served.load(Ordering::Relaxed);
-        match served && !self.roles.contains(&Role::Worker) {
+        let shared = self.shared_membership().is_some() && !self.roles.contains(&Role::Worker);
+        match shared && !leaving && self.has_served() {
             true => wants.all_the_same(),
             false => wants,
         }
