@@ -37,6 +37,8 @@ BAD = [
     (["edge.config.cluster.join={a:1}"], ["the Service of the nodes"]),
     (["config.server.bogus=1"], ["bogus"]),
     (["config.limits.streams=lots"], ["streams", "integer"]),
+    (["config.limits.streams=0"], ["streams", "minimum"]),
+    (["config.calls.timeout=0s"], ["calls", "timeout"]),
     (["config.shutdown.calls=soon"], ["calls", "pattern"]),
     (["config.shutdown.calls=3 fortnights"], ["shutdown", "calls", "minutes"]),
     (["redis.bundled.enabled=false"], ["redis.url", "redis.urlSecret.name", "redis.bundled.enabled=true"]),

@@ -21,7 +21,7 @@ ISSUER = "[auth]\nmode = \"oauth\"\nresource = \"https://a.example/mcp\"\n[[auth
 # By setting: the place in the chart's values, the TOML, good texts and bad ones.
 TIMES = (
     ["500ms", "1.5s", "1h 30m", "2 days", "5msec", "3M", "1year", "7us", "1w", "10 mins"],
-    ["30x", "soon", "5", "1h30", "1 fortnight", "10 H", "-1s", ".5s", "1.s", ""],
+    ["30x", "soon", "5", "1h30", "1 fortnight", "10 H", "-1s", ".5s", "1.s", "", "0", "0s", "0m 0s"],
 )
 # Where a URL may be left out, empty is that.
 NEEDED = (["https://a.example/x"], ["a.example", "a.example:80/mcp", "ftp://a.example", "//a.example", "https://"])

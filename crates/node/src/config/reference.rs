@@ -7,7 +7,11 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 
+use super::rules::limits;
 use super::{Settings, environment};
+
+/// A length of time that is none.
+const NO_TIME: &str = r"^[0.\sa-zµM]*$";
 
 /// Stands for a name that operators choose.
 pub(super) const ANY: &str = "<name>";
@@ -16,7 +20,29 @@ pub(super) const ANY: &str = "<name>";
 pub fn schema() -> Schema {
     let mut schema = schema_for!(Settings);
     schema.insert("title".to_owned(), "Configuration of Shoal".into());
+    let settings = Settings::default();
+    for setting in limits::counts(&settings, |_| true) {
+        restrict(&mut schema, setting, "minimum", 1.into());
+    }
+    for setting in limits::times(&settings, |_| true) {
+        let zero = serde_json::json!({ "pattern": NO_TIME });
+        restrict(&mut schema, setting, "not", zero);
+    }
     schema
+}
+
+/// Has the schema say what a rule says of a setting.
+fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
+    let mut place = String::new();
+    for key in setting.split('.') {
+        let table = schema.pointer(&place);
+        let named = table.and_then(|table| table.get("$ref")?.as_str()?.strip_prefix('#'));
+        let table = named.map_or_else(|| place.clone(), str::to_owned);
+        place = format!("{table}/properties/{key}");
+    }
+    if let Some(part) = schema.pointer_mut(&place).and_then(Value::as_object_mut) {
+        part.insert(word.to_owned(), value);
+    }
 }
 
 /// The keys of every setting; `<name>` stands for a name that operators choose.

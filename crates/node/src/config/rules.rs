@@ -13,7 +13,7 @@ use super::{AuthMode, Backend, Role, Settings};
 
 mod auth;
 mod cluster;
-mod limits;
+pub(super) mod limits;
 mod pools;
 mod server;
 

@@ -75,7 +75,7 @@ fn whole(cluster: &Cluster, directory: &Directory, files: &Issued) -> (Process, 
         .variable("SHOAL_NODE__LEASE", "2s");
     for (name, value) in files.settings() {
         let variable = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
-        launch = launch.variable(&variable, value);
+        launch = launch.variable(&variable, &value);
     }
     (Process::start(&launch).unwrap(), admin)
 }

@@ -11,8 +11,22 @@ macro_rules! those {
     };
 }
 
+/// Counts that must not be 0 and times that must not be, where they are not as they must be.
 pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
-    let none = those!(
+    for setting in counts(settings, |is_zero| is_zero) {
+        broken.add(setting, "must be at least 1");
+    }
+    for setting in times(settings, |is_zero| is_zero) {
+        broken.add(setting, "must be longer than 0");
+    }
+}
+
+/// The counts that must not be 0, which `is` picks by whether they are.
+pub(in super::super) fn counts(
+    settings: &Settings,
+    is: impl Fn(bool) -> bool,
+) -> Vec<&'static str> {
+    those!(
         settings: [
             server.tls.handshakes,
             server.admin_tls.handshakes,
@@ -39,12 +53,14 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
             tasks.result_bytes,
             calls.attempts,
         ],
-        |count| *count == 0
-    );
-    for setting in none {
-        broken.add(setting, "must be at least 1");
-    }
-    let no_time = those!(
+        |count| is(*count == 0)
+    )
+    .collect()
+}
+
+/// The times that must not be 0, likewise.
+pub(in super::super) fn times(settings: &Settings, is: impl Fn(bool) -> bool) -> Vec<&'static str> {
+    those!(
         settings: [
             server.header_timeout,
             server.idle_timeout,
@@ -69,11 +85,9 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
             reload.watch_every,
             shutdown.report_every,
         ],
-        |period| period.get().is_zero()
-    );
-    for setting in no_time {
-        broken.add(setting, "must be longer than 0");
-    }
+        |period| is(period.get().is_zero())
+    )
+    .collect()
 }
 
 pub(super) fn bodies(settings: &Settings, broken: &mut Broken) {

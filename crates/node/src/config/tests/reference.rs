@@ -46,3 +46,15 @@ fn the_schema_knows_every_section_and_refuses_others() {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
 }
+
+#[test]
+fn the_schema_refuses_what_the_rules_refuse_of_one_setting() {
+    let schema = schema();
+    let part = |table: &str, setting: &str| {
+        let place = format!("/$defs/{table}/properties/{setting}");
+        schema.pointer(&place).unwrap().clone()
+    };
+    assert_eq!(part("Calls", "attempts")["minimum"], 1);
+    assert!(part("Calls", "timeout")["not"]["pattern"].is_string());
+    assert!(part("PortTls", "reread")["not"]["pattern"].is_string());
+}
