@@ -15,7 +15,7 @@ use tokio::time::sleep;
 /// Peers that are dialled at the same time. One that agrees is enough.
 const AT_ONCE: usize = 4;
 /// How often peers are dialled while none agrees, and otherwise.
-const ROUNDS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(15)];
+const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 /// Peers that are named in a reason.
 const NAMED: usize = 3;
 
