@@ -1,5 +1,7 @@
 //! What an operator can say.
 
+use std::net::IpAddr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::settings;
@@ -32,6 +34,13 @@ impl OutboundConfig {
     /// What is wrong with `allow`.
     pub fn check(&self) -> Result<(), String> {
         self.networks().map(drop)
+    }
+
+    /// Whether `allow` names the network of an address. One that cannot be used names none.
+    #[must_use]
+    pub fn allows(&self, address: IpAddr) -> bool {
+        let networks = self.networks().unwrap_or_default();
+        networks.iter().any(|network| network.holds(address))
     }
 
     pub(crate) fn networks(&self) -> Result<Vec<Network>, String> {

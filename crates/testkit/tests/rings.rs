@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::process::Command;
 
 /// Ring of every crate of the workspace.
-const RINGS: [(&str, u8); 18] = [
+const RINGS: [(&str, u8); 19] = [
     ("shoal-protocol", 1),
     ("shoal-ports", 1),
     ("shoal-telemetry", 2),
@@ -15,6 +15,7 @@ const RINGS: [(&str, u8); 18] = [
     ("shoal-cluster", 3),
     ("shoal-store-redis", 3),
     ("shoal-auth", 3),
+    ("shoal-controller", 3),
     ("shoal-edge", 3),
     ("shoal-session", 3),
     ("shoal-dispatch", 3),

@@ -1,0 +1,87 @@
+//! What an operator can say.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Period, settings};
+
+use crate::kind::Kind;
+
+/// Every namespace, in place of a name.
+pub(crate) const EVERY_NAMESPACE: &str = "*";
+
+settings! {
+    /// `shoal controller`: which objects of a Kubernetes cluster become pools, and where these are written.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    #[schemars(rename = "Kubernetes")]
+    pub struct KubernetesConfig {
+        /// The namespaces whose objects are taken; `["*"]` for all. The controller needs rights in each of them.
+        pub namespaces: Vec<String> = Vec::new(),
+        /// The kinds of objects that are taken: `"service"` (Services with the label `shoal.dev/server: "true"`),
+        /// `"mcp-lifecycle-operator"` (`MCPServer` of `mcp.x-k8s.io`) and `"toolhive"` (`MCPServer` of `toolhive.stacklok.dev`).
+        /// A kind that the cluster does not have is found when it appears.
+        pub kinds: Vec<Kind> = Kind::ALL.to_vec(),
+        /// The DNS domain of the cluster. `NAME.NAMESPACE.svc` is a Service with and without it.
+        pub cluster_domain: String = "cluster.local".to_owned(),
+        /// Whether objects may name a Secret with a token (`shoal.dev/token-secret`). The Secret must have the label
+        /// `shoal.dev/token: "true"`.
+        pub tokens: bool = false,
+        /// How often these Secrets are read again.
+        pub tokens_every: Period = Period::seconds(60),
+        /// Pools at most. The oldest objects have them.
+        pub pools: usize = 100,
+        /// The ConfigMap that edges and session nodes mount. It must exist.
+        pub config_map: String = "shoal-discovered".to_owned(),
+        /// The Secret that workers mount. It must exist.
+        pub secret: String = "shoal-discovered".to_owned(),
+        /// The directory in which workers find that Secret.
+        pub directory: PathBuf = "/run/shoal/discovered".into(),
+        /// The Lease that one of several controllers holds. It must exist.
+        pub lease: String = "shoal-controller".to_owned(),
+        /// How long the Lease of a controller that has died keeps others from writing.
+        pub lease_duration: Period = Period::seconds(15),
+        /// The pause before the API server is asked again for a kind of object that it does not have.
+        pub retry: Period = Period::seconds(30),
+    }
+}
+
+impl KubernetesConfig {
+    /// Checks what can be checked without a cluster.
+    ///
+    /// # Errors
+    /// The setting, and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let every = self.namespaces.iter().any(|name| name == EVERY_NAMESPACE);
+        if every && self.namespaces.len() > 1 {
+            return Err(("namespaces", "\"*\" stands alone".to_owned()));
+        }
+        if let Some(name) = (self.namespaces.iter()).find(|name| !every && !is_label(name)) {
+            return Err(("namespaces", format!("{name:?} is no name of a namespace")));
+        }
+        for (setting, period) in [
+            ("tokens_every", self.tokens_every),
+            ("lease_duration", self.lease_duration),
+            ("retry", self.retry),
+        ] {
+            if period.get().is_zero() {
+                return Err((setting, "must be longer than 0".to_owned()));
+            }
+        }
+        if self.pools == 0 {
+            return Err(("pools", "must be at least 1".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text is a DNS label as Kubernetes has them (RFC 1123).
+pub(crate) fn is_label(text: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    !text.is_empty()
+        && text.len() <= 63
+        && text.bytes().all(fits)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}

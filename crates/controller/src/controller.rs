@@ -1,0 +1,225 @@
+//! The loop: what is known of the objects becomes what is published, whenever something has changed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::{Client, Config};
+use parking_lot::Mutex;
+use shoal_outbound::OutboundConfig;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use toml::Table;
+
+use crate::config::KubernetesConfig;
+use crate::events::Events;
+use crate::lease::Election;
+use crate::plan::Plan;
+use crate::publish::Publisher;
+use crate::render::{table, texts};
+use crate::status::Report;
+use crate::tokens::Tokens;
+use crate::translate::Pool;
+use crate::watch::Sources;
+
+/// How long changes are gathered before they are written.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long the API server may take for what one turn asks of it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long giving up the Lease may take.
+const GOODBYE: Duration = Duration::from_secs(3);
+
+/// Whether the rest of Shoal takes a pool by this name and table.
+pub type Check = Arc<dyn Fn(&str, &Table) -> Result<(), String> + Send + Sync>;
+
+/// Makes pools of the objects of a cluster.
+pub struct Controller {
+    config: KubernetesConfig,
+    outbound: OutboundConfig,
+    check: Check,
+    client: Client,
+    me: String,
+    sources: Arc<Sources>,
+    report: Arc<Mutex<Report>>,
+}
+
+impl Controller {
+    /// A controller called `me`, for the cluster that it is a pod of, or that `KUBECONFIG` names.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub async fn connect(
+        config: KubernetesConfig,
+        outbound: OutboundConfig,
+        check: Check,
+        me: &str,
+    ) -> Result<Self, String> {
+        let found = Config::infer().await;
+        let found = found.map_err(|error| {
+            format!("this is no pod of Kubernetes with a token, and KUBECONFIG names no cluster: {error}")
+        })?;
+        Self::new(found, config, outbound, check, me)
+    }
+
+    /// The same for a cluster that is known.
+    ///
+    /// # Errors
+    /// When no client can be made for it.
+    pub fn new(
+        cluster: Config,
+        config: KubernetesConfig,
+        outbound: OutboundConfig,
+        check: Check,
+        me: &str,
+    ) -> Result<Self, String> {
+        // Two are built in, and kube asks which. A process that has chosen keeps its choice.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::try_from(cluster)
+            .map_err(|error| format!("cannot make a client of the API server: {error}"))?;
+        Ok(Self {
+            sources: Sources::of(&config),
+            config,
+            outbound,
+            check,
+            client,
+            me: me.to_owned(),
+            report: Arc::default(),
+        })
+    }
+
+    /// What operators are told, at any time.
+    pub fn reporter(&self) -> impl Fn() -> Report + Send + Sync + 'static {
+        let (report, sources) = (Arc::clone(&self.report), Arc::clone(&self.sources));
+        move || Report {
+            listed: sources.listed(),
+            sources: sources.report(),
+            ..report.lock().clone()
+        }
+    }
+
+    /// Works until `stop`. The pools of the configuration, whose names nobody else gets, are `taken`.
+    pub async fn run(self, taken: watch::Receiver<BTreeSet<String>>, stop: CancellationToken) {
+        let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
+        let mut election = Election::new(
+            self.client.clone(),
+            &self.config.lease,
+            &self.me,
+            self.config.lease_duration.get(),
+        );
+        tokio::select! {
+            () = follow => {}
+            () = self.work(&mut election, taken) => {}
+            () = stop.cancelled() => {}
+        }
+        match timeout(GOODBYE, election.resign()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!("the Lease could not be given up: {error}"),
+            Err(_) => tracing::warn!("the Lease could not be given up in time"),
+        }
+    }
+
+    async fn work(&self, election: &mut Election, mut taken: watch::Receiver<BTreeSet<String>>) {
+        let mut events = Events::new(self.client.clone(), &self.me);
+        let mut tokens = Tokens::new(self.client.clone(), self.config.tokens_every.get());
+        let publisher = Publisher::new(&self.client, &self.config);
+        let mut ticks = interval(election.every());
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut again = interval(self.config.tokens_every.get());
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut led = false;
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {
+                    self.elect(election).await;
+                    // One that was elected writes what is to be; a turn that failed is taken again.
+                    let begins = election.leads() && !led;
+                    led = election.leads();
+                    if !begins && self.report.lock().trouble.is_none() {
+                        continue;
+                    }
+                }
+                _ = again.tick() => {}
+                () = self.sources.changed.notified() => sleep(SETTLE).await,
+                Ok(()) = taken.changed() => {}
+            }
+            if !self.sources.listed() {
+                continue;
+            }
+            let names = taken.borrow_and_update().clone();
+            let turn = self.turn(
+                &names,
+                election.leads(),
+                &mut tokens,
+                &publisher,
+                &mut events,
+            );
+            let trouble = match timeout(PATIENCE, turn).await {
+                Ok(done) => done.err(),
+                Err(_) => Some(format!(
+                    "the API server took longer than {} s",
+                    PATIENCE.as_secs()
+                )),
+            };
+            if let Some(trouble) = &trouble {
+                tracing::warn!("the pools could not be published: {trouble}");
+            }
+            self.report.lock().trouble = trouble;
+        }
+    }
+
+    async fn elect(&self, election: &mut Election) {
+        let every = election.every();
+        let failed = match timeout(every, election.take_part()).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("the API server did not answer in time".to_owned()),
+        };
+        let mut report = self.report.lock();
+        if report.leads != election.leads() {
+            tracing::info!(
+                leads = election.leads(),
+                leader = election.holder(),
+                "the leader has changed"
+            );
+        }
+        report.leads = election.leads();
+        report.leader = election.holder().map(str::to_owned);
+        if let Some(failed) = failed {
+            tracing::warn!(lease = self.config.lease, "cannot use the Lease: {failed}");
+        }
+    }
+
+    /// Plans, and writes if this controller leads.
+    async fn turn(
+        &self,
+        taken: &BTreeSet<String>,
+        leads: bool,
+        tokens: &mut Tokens,
+        publisher: &Publisher,
+        events: &mut Events,
+    ) -> Result<(), String> {
+        let objects = self.sources.objects();
+        let accepts = |pool: &Pool| (self.check)(&pool.name, &table(pool, None));
+        let mut plan = Plan::of(&objects, &self.config, &self.outbound, taken, &accepts);
+        if leads {
+            tokens.read(&plan.tokens()).await;
+        }
+        plan.without(&tokens.missing);
+        let texts = texts(&mut plan, &tokens.known, &self.config.directory);
+        self.report.lock().see(&plan);
+        if !leads {
+            return Ok(());
+        }
+        let written = publisher.publish(&texts).await;
+        if written == Ok(true) {
+            tracing::info!(
+                pools = plan.pools.len(),
+                refused = plan.refused.len(),
+                "the pools were published"
+            );
+        }
+        events.tell(&plan).await;
+        written.map(drop)
+    }
+}

@@ -1,0 +1,85 @@
+//! Tells the owner of an object why it was refused: an Event, once for each reason.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+
+use crate::plan::{Plan, Refused};
+
+/// Events that are sent in one turn.
+const AT_ONCE: usize = 50;
+/// Bytes of an Event's text at most, which the API server takes 1024 of.
+const LONGEST: usize = 1000;
+
+/// What was told.
+pub(crate) struct Events {
+    recorder: Recorder,
+    /// By the path of the object: its uid, and why it was refused.
+    told: BTreeMap<String, (String, String)>,
+}
+
+impl Events {
+    pub(crate) fn new(client: Client, me: &str) -> Self {
+        let reporter = Reporter {
+            controller: "shoal.dev/controller".to_owned(),
+            instance: Some(me.to_owned()),
+        };
+        Self {
+            recorder: Recorder::new(client, reporter),
+            told: BTreeMap::new(),
+        }
+    }
+
+    /// Tells of the objects that were not refused before, or for another reason.
+    pub(crate) async fn tell(&mut self, plan: &Plan<'_>) {
+        let now: BTreeMap<String, &Refused<'_>> = (plan.refused.iter())
+            .map(|refused| (refused.object.path(), refused))
+            .collect();
+        self.told.retain(|path, _| now.contains_key(path));
+        let mut left = AT_ONCE;
+        for (path, refused) in now {
+            let (object, refusal) = (refused.object, &refused.refusal);
+            let what = (object.uid.clone(), refusal.message.clone());
+            if left == 0 || self.told.get(&path) == Some(&what) {
+                continue;
+            }
+            left -= 1;
+            tracing::warn!(
+                object = path,
+                reason = refusal.reason,
+                "an object is no pool: {}",
+                refusal.message
+            );
+            let event = Event {
+                type_: EventType::Warning,
+                reason: refusal.reason.to_owned(),
+                note: Some(cut(&refusal.message).to_owned()),
+                action: "MakePool".to_owned(),
+                secondary: None,
+            };
+            let about = ObjectReference {
+                api_version: Some(object.api_version.clone()),
+                kind: Some(object.kind.kubernetes_kind().to_owned()),
+                name: Some(object.name.clone()),
+                namespace: Some(object.namespace.clone()),
+                uid: Some(object.uid.clone()),
+                ..ObjectReference::default()
+            };
+            if let Err(error) = self.recorder.publish(&event, &about).await {
+                tracing::warn!(object = path, "cannot make an Event: {error}");
+            }
+            // Also where it could not be told: the log and /status have it, and no object is worth a loop of requests.
+            self.told.insert(path, what);
+        }
+    }
+}
+
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(LONGEST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

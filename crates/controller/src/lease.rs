@@ -1,0 +1,135 @@
+//! Which of several controllers writes: the one that holds a Lease. Two that write at once do no harm, since each writes only over
+//! what it has read.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+/// A controller's part in the election.
+pub(crate) struct Election {
+    leases: Api<Lease>,
+    name: String,
+    me: String,
+    duration: Duration,
+    /// The last holder that was seen, when it renewed by its own clock, and when this was seen by ours.
+    seen: Option<(String, Option<MicroTime>, Instant)>,
+    renewed: Option<Instant>,
+}
+
+impl Election {
+    pub(crate) fn new(client: Client, name: &str, me: &str, duration: Duration) -> Self {
+        Self {
+            leases: Api::default_namespaced(client),
+            name: name.to_owned(),
+            me: me.to_owned(),
+            duration,
+            seen: None,
+            renewed: None,
+        }
+    }
+
+    /// How often to take part.
+    pub(crate) fn every(&self) -> Duration {
+        self.duration / 3
+    }
+
+    /// Whether this controller writes now.
+    pub(crate) fn leads(&self) -> bool {
+        self.renewed
+            .is_some_and(|renewed| renewed.elapsed() < self.duration)
+    }
+
+    /// Who holds the Lease, as far as this controller knows.
+    pub(crate) fn holder(&self) -> Option<&str> {
+        let seen = self.seen.as_ref().map(|(holder, ..)| holder.as_str());
+        seen.filter(|holder| !holder.is_empty())
+    }
+
+    /// Takes or renews the Lease if that is possible.
+    ///
+    /// # Errors
+    /// When the API server does not let it.
+    pub(crate) async fn take_part(&mut self) -> Result<(), kube::Error> {
+        let began = Instant::now();
+        let mut lease = self.leases.get(&self.name).await?;
+        let spec = lease.spec.take().unwrap_or_default();
+        let holder = spec.holder_identity.clone().unwrap_or_default();
+        if !holder.is_empty() && holder != self.me && !self.has_died(&holder, &spec) {
+            self.renewed = None;
+            return Ok(());
+        }
+        let now = Some(MicroTime(Timestamp::now()));
+        let is_new = holder != self.me;
+        let seconds = i32::try_from(self.duration.as_secs()).unwrap_or(i32::MAX);
+        lease.spec = Some(LeaseSpec {
+            acquire_time: if is_new {
+                now.clone()
+            } else {
+                spec.acquire_time
+            },
+            holder_identity: Some(self.me.clone()),
+            lease_duration_seconds: Some(seconds.max(1)),
+            lease_transitions: Some(spec.lease_transitions.unwrap_or(0) + i32::from(is_new)),
+            renew_time: now.clone(),
+            ..spec
+        });
+        match self
+            .leases
+            .replace(&self.name, &PostParams::default(), &lease)
+            .await
+        {
+            Ok(_) => {
+                self.seen = Some((self.me.clone(), now, began));
+                self.renewed = Some(began);
+                Ok(())
+            }
+            // Another one was quicker.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                self.renewed = None;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a holder has not renewed for as long as its Lease lasts. Clocks of others are compared with nothing.
+    fn has_died(&mut self, holder: &str, spec: &LeaseSpec) -> bool {
+        let lasts = spec
+            .lease_duration_seconds
+            .and_then(|s| u64::try_from(s).ok());
+        let lasts = lasts.map_or(self.duration, Duration::from_secs);
+        match &self.seen {
+            Some((known, renewed, at)) if known == holder && *renewed == spec.renew_time => {
+                at.elapsed() > lasts
+            }
+            _ => {
+                self.seen = Some((holder.to_owned(), spec.renew_time.clone(), Instant::now()));
+                false
+            }
+        }
+    }
+
+    /// Lets the next one have it at once.
+    ///
+    /// # Errors
+    /// When the API server does not let it. Then the Lease ends by itself.
+    pub(crate) async fn resign(&mut self) -> Result<(), kube::Error> {
+        if self.renewed.take().is_none() {
+            return Ok(());
+        }
+        let mut lease = self.leases.get(&self.name).await?;
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() != Some(&self.me) {
+            return Ok(());
+        }
+        spec.holder_identity = None;
+        let params = PostParams::default();
+        self.leases.replace(&self.name, &params, &lease).await?;
+        Ok(())
+    }
+}

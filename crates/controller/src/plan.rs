@@ -1,0 +1,131 @@
+//! All objects become pools, within the limits. What is wrong with one object concerns no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shoal_outbound::OutboundConfig;
+
+use crate::config::KubernetesConfig;
+use crate::object::{Object, What};
+use crate::target::Reach;
+use crate::translate::{Pool, Refusal, SecretKey, pool};
+
+/// What was made of the objects.
+#[derive(Debug, Default)]
+pub(crate) struct Plan<'a> {
+    /// The pools, those of older objects first.
+    pub(crate) pools: Vec<Planned<'a>>,
+    pub(crate) refused: Vec<Refused<'a>>,
+    /// How many objects will be servers once their status has a URL.
+    pub(crate) waiting: usize,
+}
+
+/// A pool, and the object that makes it.
+#[derive(Debug)]
+pub(crate) struct Planned<'a> {
+    pub(crate) object: &'a Object,
+    pub(crate) pool: Pool,
+}
+
+/// An object that is no pool, and why.
+#[derive(Debug)]
+pub(crate) struct Refused<'a> {
+    pub(crate) object: &'a Object,
+    pub(crate) refusal: Refusal,
+}
+
+/// Whether the rest of Shoal would take a pool: its name, and its table.
+pub(crate) type Accepts<'a> = &'a dyn Fn(&Pool) -> Result<(), String>;
+
+impl<'a> Plan<'a> {
+    /// What becomes of these objects beside the pools of the configuration, whose names are `taken`.
+    pub(crate) fn of(
+        objects: &'a [Object],
+        config: &KubernetesConfig,
+        outbound: &OutboundConfig,
+        taken: &BTreeSet<String>,
+        accepts: Accepts<'_>,
+    ) -> Self {
+        let services = objects.iter().filter_map(|object| match &object.what {
+            What::Service(service) => Some(((&*object.namespace, &*object.name), service)),
+            What::Published(_) => None,
+        });
+        let services: BTreeMap<_, _> = services.collect();
+        let reach = Reach {
+            services: &services,
+            outbound,
+            cluster_domain: &config.cluster_domain,
+        };
+        let mut senior: Vec<&Object> = objects.iter().collect();
+        senior.sort_by_key(|object| object.seniority());
+        let mut plan = Self::default();
+        let mut names: BTreeMap<String, &Object> = BTreeMap::new();
+        for object in senior {
+            let made = pool(object, &reach).and_then(|pool| {
+                let Some(pool) = pool else {
+                    return Ok(None);
+                };
+                if taken.contains(&pool.name) {
+                    let message = format!(
+                        "the configuration has a pool {} of its own, which counts",
+                        pool.name
+                    );
+                    return Err(Refusal::of("NameTaken", message));
+                }
+                if let Some(holder) = names.get(&pool.name) {
+                    let message = format!("{} is older and has the pool {}", holder.path(), pool.name);
+                    return Err(Refusal::of("NameTaken", message));
+                }
+                if pool.token.is_some() && !config.tokens {
+                    let message = "shoal.dev/token-secret: this controller reads no Secrets (discovery.kubernetes.tokens)";
+                    return Err(Refusal::of("TokenUnavailable", message.to_owned()));
+                }
+                if names.len() >= config.pools {
+                    let message = format!(
+                        "there are {} pools of older objects, as many as there may be",
+                        config.pools
+                    );
+                    return Err(Refusal::of("LimitReached", message));
+                }
+                accepts(&pool).map_err(|wrong| Refusal::of("PoolInvalid", wrong))?;
+                Ok(Some(pool))
+            });
+            match made {
+                Ok(Some(pool)) => {
+                    names.insert(pool.name.clone(), object);
+                    plan.pools.push(Planned { object, pool });
+                }
+                Ok(None) => {
+                    plan.waiting += usize::from(object.what == What::Published(None));
+                }
+                Err(refusal) => plan.refused.push(Refused { object, refusal }),
+            }
+        }
+        plan
+    }
+
+    /// The keys of Secrets that the pools need.
+    pub(crate) fn tokens(&self) -> BTreeSet<SecretKey> {
+        let keys = self.pools.iter().filter_map(|it| it.pool.token.clone());
+        keys.collect()
+    }
+
+    /// Refuses the pools whose token cannot be had, and why not.
+    pub(crate) fn without(&mut self, missing: &BTreeMap<SecretKey, String>) {
+        let lacks = |it: &Planned<'_>| {
+            let key = it.pool.token.as_ref()?;
+            missing.get(key).cloned()
+        };
+        for it in std::mem::take(&mut self.pools) {
+            match lacks(&it) {
+                Some(why) => self.refused.push(Refused {
+                    object: it.object,
+                    refusal: Refusal::of("TokenUnavailable", why),
+                }),
+                None => self.pools.push(it),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

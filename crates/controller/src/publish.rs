@@ -1,0 +1,78 @@
+//! Writes the ConfigMap and the Secret, which are the controller's alone and exist before it.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+use crate::config::KubernetesConfig;
+use crate::render::{POOLS, Texts};
+
+/// The key under which the ConfigMap and the Secret have the pools.
+pub const POOLS_KEY: &str = POOLS;
+
+/// Where pools are published.
+pub(crate) struct Publisher {
+    config_maps: Api<ConfigMap>,
+    secrets: Api<Secret>,
+    config_map: String,
+    secret: String,
+}
+
+impl Publisher {
+    pub(crate) fn new(client: &Client, config: &KubernetesConfig) -> Self {
+        Self {
+            config_maps: Api::default_namespaced(client.clone()),
+            secrets: Api::default_namespaced(client.clone()),
+            config_map: config.config_map.clone(),
+            secret: config.secret.clone(),
+        }
+    }
+
+    /// Has both say this. Returns whether they said something else.
+    ///
+    /// # Errors
+    /// What could not be written, also where somebody else has changed it meanwhile.
+    pub(crate) async fn publish(&self, texts: &Texts) -> Result<bool, String> {
+        // Nodes first: they give a new pool its prefix.
+        let nodes = self.publish_config_map(texts).await;
+        let nodes = nodes.map_err(|error| told("configmap", &self.config_map, &error))?;
+        let workers = self.publish_secret(texts).await;
+        let workers = workers.map_err(|error| told("secret", &self.secret, &error))?;
+        Ok(nodes || workers)
+    }
+
+    async fn publish_config_map(&self, texts: &Texts) -> Result<bool, kube::Error> {
+        let mut found = self.config_maps.get(&self.config_map).await?;
+        if found.data.as_ref() == Some(&texts.config_map) {
+            return Ok(false);
+        }
+        found.data = Some(texts.config_map.clone());
+        let params = PostParams::default();
+        (self.config_maps.replace(&self.config_map, &params, &found)).await?;
+        Ok(true)
+    }
+
+    async fn publish_secret(&self, texts: &Texts) -> Result<bool, kube::Error> {
+        let mut found = self.secrets.get(&self.secret).await?;
+        let data = texts.secret.iter();
+        let data = data.map(|(name, text)| (name.clone(), ByteString(text.clone().into_bytes())));
+        let data = Some(data.collect());
+        if found.data == data {
+            return Ok(false);
+        }
+        found.data = data;
+        let params = PostParams::default();
+        self.secrets.replace(&self.secret, &params, &found).await?;
+        Ok(true)
+    }
+}
+
+fn told(kind: &str, name: &str, error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => {
+            format!("{kind}/{name} does not exist: create it without data; the chart does")
+        }
+        error => format!("{kind}/{name}: {error}"),
+    }
+}

@@ -1,0 +1,111 @@
+//! Which URLs may become a pool.
+//!
+//! Whoever may change an object could have Shoal's workers call any host with it. So a URL leads to a Service of the object's own
+//! namespace whose pods Kubernetes finds by a selector, or to an address in `outbound.allow`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use shoal_outbound::OutboundConfig;
+use url::{Host, Url};
+
+use crate::object::Service;
+use crate::translate::Refusal;
+
+/// Characters of a URL at most.
+const LONGEST_URL: usize = 2048;
+
+/// What is known of the cluster, and of what its operator allows.
+pub(crate) struct Reach<'a> {
+    /// The Services by namespace and name.
+    pub(crate) services: &'a BTreeMap<(&'a str, &'a str), &'a Service>,
+    pub(crate) outbound: &'a OutboundConfig,
+    pub(crate) cluster_domain: &'a str,
+}
+
+impl Reach<'_> {
+    /// The URL that an object of this namespace may be called at.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn admit(&self, namespace: &str, url: &str) -> Result<Url, Refusal> {
+        if url.len() > LONGEST_URL {
+            return Err(Refusal::target(format!(
+                "the URL is longer than {LONGEST_URL} characters"
+            )));
+        }
+        let parsed = Url::parse(url)
+            .map_err(|error| Refusal::target(format!("{url:?} is no URL: {error}")))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(Refusal::target(format!(
+                "{url:?}: only http and https are called"
+            )));
+        }
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            let told = "the URL holds a user or a password: put a token into a Secret and name it by shoal.dev/token-secret";
+            return Err(Refusal::target(told.to_owned()));
+        }
+        match parsed.host() {
+            Some(Host::Domain(host)) => self.admit_name(namespace, host)?,
+            Some(Host::Ipv4(address)) => self.admit_address(address.into())?,
+            Some(Host::Ipv6(address)) => self.admit_address(address.into())?,
+            None => return Err(Refusal::target(format!("{url:?} names no host"))),
+        }
+        // Clients do not send it; ToolHive puts the name of the container there.
+        let mut parsed = parsed;
+        parsed.set_fragment(None);
+        Ok(parsed)
+    }
+
+    fn admit_name(&self, namespace: &str, host: &str) -> Result<(), Refusal> {
+        let plain = host.strip_suffix('.').unwrap_or(host);
+        let within = plain
+            .strip_suffix(self.cluster_domain)
+            .and_then(|rest| rest.strip_suffix('.'))
+            .unwrap_or(plain);
+        let labels: Vec<&str> = within.split('.').collect();
+        let [name, of, "svc"] = labels[..] else {
+            return Err(Refusal::target(format!(
+                "{host} is no Service of the cluster (NAME.NAMESPACE.svc). A host outside is called only by an address in outbound.allow"
+            )));
+        };
+        if of != namespace {
+            return Err(Refusal::target(format!(
+                "{host} is in the namespace {of}, and the object in {namespace}: it may name only its own"
+            )));
+        }
+        let Some(service) = self.services.get(&(of, name)) else {
+            return Err(Refusal::target(format!(
+                "there is no Service {name} in the namespace {namespace}"
+            )));
+        };
+        service
+            .reachable()
+            .map_err(|why| Refusal::target(format!("the Service {name} {why}")))
+    }
+
+    fn admit_address(&self, address: IpAddr) -> Result<(), Refusal> {
+        match self.outbound.allows(address) {
+            true => Ok(()),
+            false => Err(Refusal::target(format!(
+                "{address} is no Service of the cluster, and no network in outbound.allow holds it"
+            ))),
+        }
+    }
+}
+
+impl Service {
+    /// Whether Kubernetes alone says which pods its name leads to.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn reachable(&self) -> Result<(), &'static str> {
+        match (self.external, self.selects) {
+            (true, _) => Err("is of the type ExternalName, which could lead to any host"),
+            (false, false) => {
+                Err("has no selector: its addresses are set by hand, and could lead to any host")
+            }
+            (false, true) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One object becomes one pool, or is refused.
+
+use url::Url;
+
+use crate::kind::Kind;
+use crate::name::pool_name;
+use crate::object::{Object, Port, Service, What};
+use crate::target::Reach;
+
+/// Characters of a prefix at most, as the configuration has it.
+const LONGEST_PREFIX: usize = 64;
+/// Characters of a path at most.
+const LONGEST_PATH: usize = 1024;
+
+/// A pool that an object makes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pool {
+    pub(crate) name: String,
+    pub(crate) url: Url,
+    pub(crate) prefix: String,
+    /// The Secret of the object's namespace that holds a token, and its key.
+    pub(crate) token: Option<SecretKey>,
+}
+
+/// A key of a Secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SecretKey {
+    pub(crate) namespace: String,
+    pub(crate) secret: String,
+    pub(crate) key: String,
+}
+
+/// Why an object is no pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// For programs: one word.
+    pub(crate) reason: &'static str,
+    /// For people.
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    pub(crate) fn of(reason: &'static str, message: String) -> Self {
+        Self { reason, message }
+    }
+
+    pub(crate) fn target(message: String) -> Self {
+        Self::of("TargetNotAllowed", message)
+    }
+
+    fn annotation(name: &str, wrong: impl std::fmt::Display) -> Self {
+        Self::of("InvalidAnnotation", format!("shoal.dev/{name}: {wrong}"))
+    }
+}
+
+/// The pool of an object; nothing where it is no server, or not yet.
+///
+/// # Errors
+/// Why it cannot be one.
+pub(crate) fn pool(object: &Object, reach: &Reach<'_>) -> Result<Option<Pool>, Refusal> {
+    if object.leaving {
+        return Ok(None);
+    }
+    let wanted = object.server.as_deref();
+    let url = match &object.what {
+        What::Service(service) if wanted == Some("true") => {
+            service
+                .reachable()
+                .map_err(|why| Refusal::target(format!("the Service {} {why}", object.name)))?;
+            of_service(object, service)?
+        }
+        What::Service(_) => return Ok(None),
+        What::Published(_) if wanted == Some("false") => return Ok(None),
+        What::Published(None) => return Ok(None),
+        What::Published(Some(url)) => url.clone(),
+    };
+    Ok(Some(Pool {
+        name: pool_name(&object.namespace, &object.name),
+        url: reach.admit(&object.namespace, &url)?,
+        prefix: prefix(object)?,
+        token: token(object)?,
+    }))
+}
+
+/// The URL of a Service with the label.
+fn of_service(object: &Object, service: &Service) -> Result<String, Refusal> {
+    let path = match (object.annotation("transport"), object.annotation("path")) {
+        (None | Some("streamable-http" | "sse"), Some(path)) => path,
+        (None | Some("streamable-http"), None) => "/mcp",
+        (Some("sse"), None) => "/sse",
+        (Some(other), _) => {
+            let wrong = format!("{other:?} is neither streamable-http nor sse");
+            return Err(Refusal::annotation("transport", wrong));
+        }
+    };
+    let clean = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '\\');
+    if !path.starts_with('/') || !path.chars().all(clean) || path.len() > LONGEST_PATH {
+        let wrong = format!(
+            "a path begins with / and has at most {LONGEST_PATH} characters, without spaces, ? and #"
+        );
+        return Err(Refusal::annotation("path", wrong));
+    }
+    let port = port(object, service)?;
+    let scheme = match port.app_protocol == "https" || port.name == "https" {
+        true => "https",
+        false => "http",
+    };
+    Ok(format!(
+        "{scheme}://{}.{}.svc:{}{path}",
+        object.name, object.namespace, port.number
+    ))
+}
+
+/// The port that is named, or the one that can be meant.
+fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> {
+    let tcp = |port: &&Port| matches!(port.protocol.as_str(), "" | "TCP");
+    let mut ports = service.ports.iter().filter(tcp);
+    if let Some(wanted) = object.annotation("port") {
+        let is_it = |port: &&Port| port.name == wanted || port.number.to_string() == wanted;
+        return ports.find(is_it).ok_or_else(|| {
+            Refusal::annotation("port", format!("the Service has no TCP port {wanted:?}"))
+        });
+    }
+    let ports: Vec<&Port> = ports.collect();
+    let named = |name: &str| ports.iter().find(|port| port.name == name).copied();
+    let only = || (ports.len() == 1).then(|| ports[0]);
+    let meant = named("mcp").or_else(only).or_else(|| named("http"));
+    meant.ok_or_else(|| {
+        let wrong =
+            "the Service has no TCP port called mcp or http, and not only one: name the port";
+        Refusal::annotation("port", wrong)
+    })
+}
+
+/// What goes before the names of the tools: the object's name, so that two servers do not clash, unless the object says otherwise.
+fn prefix(object: &Object) -> Result<String, Refusal> {
+    let Some(prefix) = object.annotation("prefix") else {
+        let mut prefix = object.name.replace(['.', '-'], "_");
+        prefix.truncate(LONGEST_PREFIX - 1);
+        return Ok(format!("{prefix}_"));
+    };
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
+    match prefix.len() <= LONGEST_PREFIX && prefix.bytes().all(fits) {
+        true => Ok(prefix.to_owned()),
+        false => {
+            let wrong = format!(
+                "a prefix has at most {LONGEST_PREFIX} characters: letters, digits, - _ . and /"
+            );
+            Err(Refusal::annotation("prefix", wrong))
+        }
+    }
+}
+
+fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
+    let Some(named) = object.annotation("token-secret") else {
+        return Ok(None);
+    };
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    let fit = |part: &&str| !part.is_empty() && part.len() <= 253 && part.bytes().all(fits);
+    let parts = named.split_once('/');
+    let parts = parts.filter(|(secret, key)| fit(secret) && fit(key));
+    let Some((secret, key)) = parts else {
+        let wrong = "name a Secret of this namespace and its key, as NAME/KEY";
+        return Err(Refusal::annotation("token-secret", wrong));
+    };
+    Ok(Some(SecretKey {
+        namespace: object.namespace.clone(),
+        secret: secret.to_owned(),
+        key: key.to_owned(),
+    }))
+}
+
+impl Kind {
+    /// What Kubernetes calls it.
+    pub(crate) const fn kubernetes_kind(self) -> &'static str {
+        match self {
+            Self::Service => "Service",
+            Self::McpLifecycleOperator | Self::Toolhive => "MCPServer",
+        }
+    }
+}

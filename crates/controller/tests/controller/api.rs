@@ -1,0 +1,284 @@
+//! An API server of the few resources that a controller uses: lists, watches, resource versions and conflicts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use futures::StreamExt as _;
+use kube::Config;
+use serde_json::{Value, json};
+use shoal_controller::POOLS_KEY;
+use tokio::net::TcpListener;
+use tokio::sync::broadcast;
+
+/// The Kubernetes of a test. The controller's own objects are there, without content.
+#[derive(Clone)]
+pub(crate) struct Api {
+    state: Arc<Mutex<Stored>>,
+    changes: broadcast::Sender<(String, Value)>,
+    url: String,
+}
+
+#[derive(Default)]
+struct Stored {
+    /// By collection and name.
+    objects: BTreeMap<(String, String), Value>,
+    /// The collections that there are.
+    known: BTreeSet<String>,
+    version: u64,
+    /// Whether nothing can be listed.
+    failing: bool,
+    /// The pools that nodes were to see, one after the other.
+    written: Vec<String>,
+}
+
+impl Api {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (changes, _) = broadcast::channel(1024);
+        let api = Self {
+            state: Arc::default(),
+            changes,
+            url: format!("http://{}", listener.local_addr().unwrap()),
+        };
+        api.install("api/v1/namespaces/team-a/services");
+        api.install("api/v1/namespaces/team-a/secrets");
+        let own = |name: &str| json!({ "metadata": { "name": name } });
+        api.put(
+            "api/v1/namespaces/shoal/configmaps",
+            own("shoal-discovered"),
+        );
+        api.put("api/v1/namespaces/shoal/secrets", own("shoal-discovered"));
+        api.put(
+            "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
+            own("shoal-controller"),
+        );
+        let router = Router::new().fallback(answer).with_state(api.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        api
+    }
+
+    /// How it is reached.
+    pub(crate) fn cluster(&self) -> Config {
+        let mut config = Config::new(self.url.parse().unwrap());
+        config.default_namespace = "shoal".to_owned();
+        config
+    }
+
+    /// From now on there is such a collection.
+    pub(crate) fn install(&self, collection: &str) {
+        self.state
+            .lock()
+            .unwrap()
+            .known
+            .insert(collection.to_owned());
+    }
+
+    /// Whether nothing can be listed from now on. Watches end.
+    pub(crate) fn fail_lists(&self, failing: bool) {
+        self.state.lock().unwrap().failing = failing;
+        if failing {
+            let _ = self.changes.send((String::new(), Value::Null));
+        }
+    }
+
+    /// The pools that nodes were to see, one after the other.
+    pub(crate) fn written(&self) -> Vec<String> {
+        self.state.lock().unwrap().written.clone()
+    }
+
+    /// Stores an object as its owner would.
+    pub(crate) fn put(&self, collection: &str, mut object: Value) {
+        let mut state = self.state.lock().unwrap();
+        state.version += 1;
+        state.known.insert(collection.to_owned());
+        let (name, version) = (
+            object["metadata"]["name"].as_str().unwrap().to_owned(),
+            state.version,
+        );
+        let namespace = collection.split('/').nth_back(1).unwrap();
+        let metadata = &mut object["metadata"];
+        metadata["namespace"] = json!(namespace);
+        metadata["uid"] = json!(format!("{collection}/{name}"));
+        metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        metadata["resourceVersion"] = json!(version.to_string());
+        if collection.ends_with("/configmaps")
+            && let Some(pools) = object["data"][POOLS_KEY].as_str()
+        {
+            state.written.push(pools.to_owned());
+        }
+        let key = (collection.to_owned(), name);
+        let kind = match state.objects.insert(key, object.clone()) {
+            Some(_) => "MODIFIED",
+            None => "ADDED",
+        };
+        let _ = self.changes.send((
+            collection.to_owned(),
+            json!({ "type": kind, "object": object }),
+        ));
+    }
+
+    pub(crate) fn delete(&self, collection: &str, name: &str) {
+        let mut state = self.state.lock().unwrap();
+        state.version += 1;
+        let version = state.version;
+        let mut object = state
+            .objects
+            .remove(&(collection.to_owned(), name.to_owned()))
+            .unwrap();
+        object["metadata"]["resourceVersion"] = json!(version.to_string());
+        let _ = self.changes.send((
+            collection.to_owned(),
+            json!({ "type": "DELETED", "object": object }),
+        ));
+    }
+
+    fn own(&self, collection: &str) -> Value {
+        let key = (
+            format!("api/v1/namespaces/shoal/{collection}"),
+            "shoal-discovered".to_owned(),
+        );
+        self.state.lock().unwrap().objects[&key]["data"].clone()
+    }
+
+    /// Whether the ConfigMap's pools have a text.
+    pub(crate) fn nodes_see(&self, text: &str) -> bool {
+        let data = self.own("configmaps");
+        data[POOLS_KEY]
+            .as_str()
+            .is_some_and(|pools| pools.contains(text))
+    }
+
+    /// Whether the Secret's pools have it.
+    pub(crate) fn workers_see(&self, text: &str) -> bool {
+        self.secret(POOLS_KEY).contains(text)
+    }
+
+    /// The headers of a pool.
+    pub(crate) fn token(&self, pool: &str) -> String {
+        self.secret(&format!("{pool}.headers"))
+    }
+
+    fn secret(&self, key: &str) -> String {
+        let data = self.own("secrets");
+        let value: k8s_openapi::ByteString =
+            serde_json::from_value(data[key].clone()).unwrap_or_default();
+        String::from_utf8(value.0).unwrap()
+    }
+
+    /// The objects that Events are about, and their reasons.
+    pub(crate) fn events(&self) -> Vec<(String, String)> {
+        let state = self.state.lock().unwrap();
+        let events = state
+            .objects
+            .iter()
+            .filter(|((collection, _), _)| collection.ends_with("/events"));
+        let word = |value: &Value| value.as_str().unwrap().to_owned();
+        events
+            .map(|(_, event)| (word(&event["regarding"]["name"]), word(&event["reason"])))
+            .collect()
+    }
+
+    fn get(&self, collection: &str, name: &str) -> Option<Value> {
+        let key = (collection.to_owned(), name.to_owned());
+        self.state.lock().unwrap().objects.get(&key).cloned()
+    }
+
+    fn list(&self, collection: &str) -> Response {
+        let state = self.state.lock().unwrap();
+        let of = |((at, _), object): (&(String, String), &Value)| {
+            (at == collection).then(|| object.clone())
+        };
+        let items: Vec<Value> = state.objects.iter().filter_map(of).collect();
+        let version = state.version.to_string();
+        let list = json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": version }, "items": items });
+        axum::Json(list).into_response()
+    }
+
+    /// What has changed since a version, and what changes from now on.
+    fn watch(&self, collection: &str, since: u64) -> Response {
+        let (missed, changes) = {
+            let state = self.state.lock().unwrap();
+            let newer = |((at, _), object): (&(String, String), &Value)| {
+                let version = object["metadata"]["resourceVersion"].as_str()?;
+                let newer = at == collection && version.parse::<u64>().ok()? > since;
+                newer.then(|| json!({ "type": "ADDED", "object": object }))
+            };
+            let missed: Vec<Value> = state.objects.iter().filter_map(newer).collect();
+            (missed, self.changes.subscribe())
+        };
+        let collection = collection.to_owned();
+        let coming = futures::stream::unfold(changes, move |mut changes| {
+            let collection = collection.clone();
+            async move {
+                loop {
+                    match changes.recv().await {
+                        Ok((at, change)) if at == collection => return Some((change, changes)),
+                        Ok((at, _)) if !at.is_empty() => {}
+                        _ => return None,
+                    }
+                }
+            }
+        });
+        let lines = futures::stream::iter(missed).chain(coming);
+        let lines = lines.map(|change| Ok::<_, Infallible>(Bytes::from(format!("{change}\n"))));
+        Body::from_stream(lines).into_response()
+    }
+}
+
+fn status(code: u16, reason: &str) -> Response {
+    let body = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": reason, "reason": reason, "code": code });
+    (
+        axum::http::StatusCode::from_u16(code).unwrap(),
+        axum::Json(body),
+    )
+        .into_response()
+}
+
+async fn answer(State(api): State<Api>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().trim_matches('/').to_owned();
+    let query: BTreeMap<String, String> = url_query(head.uri.query().unwrap_or_default());
+    let body = axum::body::to_bytes(body, 4 << 20).await.unwrap();
+    let (parent, name) = path.rsplit_once('/').unwrap();
+    match head.method.as_str() {
+        "GET" if api.state.lock().unwrap().known.contains(&path) => {
+            match query.contains_key("watch") {
+                _ if api.state.lock().unwrap().failing => status(500, "InternalError"),
+                true => api.watch(&path, query["resourceVersion"].parse().unwrap()),
+                false => api.list(&path),
+            }
+        }
+        "GET" => match api.get(parent, name) {
+            Some(object) => axum::Json(object).into_response(),
+            None => status(404, "NotFound"),
+        },
+        "PUT" => {
+            let object: Value = serde_json::from_slice(&body).unwrap();
+            let found = api.get(parent, name).unwrap_or_default();
+            if found["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
+                return status(409, "Conflict");
+            }
+            api.put(parent, object.clone());
+            axum::Json(object).into_response()
+        }
+        "POST" => {
+            let object: Value = serde_json::from_slice(&body).unwrap();
+            api.put(&path, object.clone());
+            axum::Json(object).into_response()
+        }
+        _ => status(405, "MethodNotAllowed"),
+    }
+}
+
+fn url_query(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
