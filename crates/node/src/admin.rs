@@ -50,6 +50,15 @@ pub fn router(
         .layer(middleware::map_response(refusal::in_json))
 }
 
+/// The admin port's router of a process that is no node, with what it says of itself.
+pub fn guarded(own: Router, listen: SocketAddr, hosts: &[String]) -> Router {
+    own.route("/livez", get(livez))
+        .route("/metrics", get(numbers))
+        .fallback(nothing_here)
+        .layer(middleware::from_fn_with_state(access(listen, hosts), check))
+        .layer(middleware::map_response(refusal::in_json))
+}
+
 /// The process runs its event loop: a supervisor need not restart it.
 async fn livez() -> Response {
     answer(StatusCode::OK, &serde_json::json!({ "status": "alive" }))
@@ -125,7 +134,7 @@ fn refuse(status: StatusCode, reason: &str) -> Response {
     answer(status, &serde_json::json!({ "error": reason }))
 }
 
-fn answer<T: Serialize>(status: StatusCode, body: &T) -> Response {
+pub(crate) fn answer<T: Serialize>(status: StatusCode, body: &T) -> Response {
     uncached((status, Json(body)).into_response())
 }
 

@@ -25,6 +25,9 @@ const AUTHORITY: &str = "authority";
 /// What the certificate of edges and session nodes is called.
 const NODES: &str = "nodes";
 
+/// What the certificate of workers is called that serve any pool.
+const ANY_POOL: &str = "any-pool";
+
 /// Where the certificates are kept.
 enum Place {
     Directory(Directory),
@@ -67,6 +70,10 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
     let mut wanted = BTreeMap::from([(NODES.to_owned(), vec![member.clone()])]);
+    if command.any_pool {
+        let names = vec![member.clone(), format!("*.pool.{member}")];
+        wanted.insert(ANY_POOL.to_owned(), names);
+    }
     for pool in &command.pools {
         let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         if pool.is_empty() || !pool.bytes().all(letter) {

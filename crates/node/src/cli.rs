@@ -3,6 +3,7 @@
 mod calls;
 mod certificates;
 mod client_config;
+mod controller;
 mod examples;
 mod policy;
 mod pools;
@@ -22,6 +23,7 @@ use crate::exit::Code;
 pub use calls::{Call, Era, OneTask, Remote, Tasks, Tools};
 pub use certificates::Certificates;
 pub use client_config::{ClientConfig, Header, McpClient};
+pub use controller::Controller;
 pub use policy::{PolicyCommand, PolicyTest};
 pub use pools::Pools;
 pub use worker_check::WorkerCheck;
@@ -59,6 +61,8 @@ pub enum Command {
     ClientConfig(ClientConfig),
     /// Make certificates for the processes of a cluster, and the authority that issues them.
     Certificates(Certificates),
+    /// Make pools of the servers that are objects of a Kubernetes cluster, for the processes of a cluster of Shoal.
+    Controller(Controller),
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),

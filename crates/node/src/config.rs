@@ -6,6 +6,8 @@ pub(crate) mod changes;
 mod cluster;
 mod cluster_tls;
 mod deviations;
+pub(crate) mod discovered;
+mod discovery;
 mod document;
 mod dropped;
 mod environment;
@@ -42,6 +44,7 @@ pub use catalog::{Catalog, ServerInfo};
 pub use changes::Given;
 pub use cluster::Cluster;
 pub use cluster_tls::ClusterTls;
+pub use discovery::Discovery;
 pub use document::Position;
 pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable, value};
 pub use error::{Error, Findings};
@@ -118,6 +121,9 @@ pub struct Settings {
     pub state_keys: StateKeys,
     /// What runs the tools: one table for each pool, under its name.
     pub pools: BTreeMap<String, Pool>,
+    /// Pools of servers that something else finds, such as `shoal controller` among the objects of Kubernetes
+    /// ([more](kubernetes-servers.md)).
+    pub discovery: Discovery,
     /// What is logged to standard error, and how.
     pub logging: Logging,
     /// What the process reports, and where to. Without an endpoint there are only the metrics at `/metrics` of the
@@ -174,6 +180,8 @@ pub struct Loaded {
     pub given: Given,
     /// What can be used, and is worth a warning all the same.
     pub warnings: Vec<Finding>,
+    /// Why pools of `discovery.file` were left out.
+    pub left_out: Vec<Finding>,
     /// What this machine lacks of what the settings name. A process that needs it says so itself.
     pub absent: Vec<Finding>,
 }

@@ -154,6 +154,11 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
+    /// Whether there is to be no pool.
+    pub(crate) fn wants_none(&self) -> bool {
+        self.0.state.lock().wanted.is_empty()
+    }
+
     /// The pools that go on as they were because what is to run them is not ready, and why not.
     pub(crate) fn waiting(&self) -> Vec<String> {
         let state = self.0.state.lock();

@@ -17,8 +17,8 @@ use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
 use crate::exit::Failure;
 use crate::node::node_id;
 use crate::{
-    call_command, certificates_command, client_config, config_command, install, policy_command,
-    serve, shell, status_command, stdio, worker_check,
+    call_command, certificates_command, client_config, config_command, controller_command, install,
+    policy_command, serve, shell, status_command, stdio, worker_check,
 };
 
 /// How long what is left of the process may take once its work is done.
@@ -104,7 +104,7 @@ impl Program {
         let command = cli.command.unwrap_or(Command::Serve(Serve::default()));
         match command {
             Command::Serve(command) => {
-                let reader = serve::reader(&command, &self, &Environment::of_process());
+                let mut reader = serve::reader(&command, &self, &Environment::of_process());
                 let loaded = reader.load()?;
                 told(loaded, |loaded, id| {
                     serve::run(command, reader, loaded, id, self.handler)
@@ -112,7 +112,7 @@ impl Program {
             }
             Command::Stdio(command) => {
                 let environment = Environment::of_process();
-                let reader = stdio::reader(&command, &self, &environment);
+                let mut reader = stdio::reader(&command, &self, &environment);
                 let loaded = reader.load()?;
                 told(loaded, |loaded, id| {
                     let token = environment.token;
@@ -135,6 +135,13 @@ impl Program {
             Command::WorkerCheck(command) => in_runtime(worker_check::run(&command)),
             Command::ClientConfig(command) => client_config::run(&command),
             Command::Certificates(command) => in_runtime(certificates_command::run(&command)),
+            Command::Controller(command) => {
+                let environment = Environment::of_process();
+                let loaded = controller_command::load(&command, &environment)?;
+                told(loaded, |loaded, id| {
+                    controller_command::run(command, environment, loaded, id)
+                })
+            }
             Command::Policy(command) => policy_command::run(&command, &self.settings),
             Command::Config(command) => {
                 config_command::run(&command, &self.settings, &self.check())

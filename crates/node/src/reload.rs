@@ -4,11 +4,12 @@ mod reader;
 mod state;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_dispatch::Dispatch;
 use shoal_edge::Quotas;
 use shoal_policy::RulesInForce;
-use shoal_ports::read_file;
+use shoal_ports::{FileWatch, read_file};
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -17,7 +18,7 @@ pub use self::state::ConfigurationReport;
 pub(crate) use self::state::ConfigurationState;
 
 use crate::config::changes::at_next_start;
-use crate::config::{LONGEST_FILE, Loaded, QuotaConfig, Reload, Role};
+use crate::config::{Finding, LONGEST_FILE, Loaded, QuotaConfig, Reload, Role};
 use crate::given;
 use crate::pools::Pools;
 use crate::service_manager::ServiceManager;
@@ -37,6 +38,8 @@ pub(crate) struct Reloads {
     /// The policy rules, whose file may have come with the configuration's.
     rules: Option<(Arc<RulesInForce>, Dispatch)>,
     manager: Option<ServiceManager>,
+    /// Why pools that others found were left out last.
+    left_out: Vec<Finding>,
     /// Why the file was refused last, and what it said.
     refused: Option<(String, Option<Vec<u8>>)>,
 }
@@ -65,6 +68,7 @@ impl Reloads {
             quotas: None,
             rules: None,
             manager: None,
+            left_out: Vec::new(),
             refused: None,
         }
     }
@@ -96,18 +100,14 @@ impl Reloads {
     /// Reloads when `hang_ups` says so, and when the file changes if that is watched, until the handle is dropped.
     pub(crate) fn run(mut self, mut hang_ups: HangUps) -> AbortOnDropHandle<()> {
         let mut watch = self.reader.take_watch().filter(|_| self.how.watch);
+        let mut discovered = self.reader.take_discovered();
         let every = self.how.watch_every.get();
         AbortOnDropHandle::new(tokio::spawn(async move {
             loop {
-                let changed = async {
-                    match &mut watch {
-                        Some(watch) => watch.changed(every).await,
-                        None => std::future::pending().await,
-                    }
-                };
                 let why = tokio::select! {
                     () = hang_ups.next() => "SIGHUP",
-                    () = changed => "the file has changed",
+                    () = changed(&mut watch, every) => "the file has changed",
+                    () = changed(&mut discovered, every) => "other servers were found",
                 };
                 if let Some(manager) = &self.manager {
                     manager.reloading().await;
@@ -120,8 +120,19 @@ impl Reloads {
         }))
     }
 
+    /// Tells once which pools of others were left out, and why.
+    fn tell_left_out(&mut self, left_out: Vec<Finding>) {
+        for finding in &left_out {
+            if !self.left_out.contains(finding) {
+                tracing::warn!("{finding}");
+            }
+        }
+        self.left_out = left_out;
+    }
+
     async fn reload(&mut self, why: &'static str) {
-        let Some(file) = self.reader.file().map(ToOwned::to_owned) else {
+        let discovery = self.started.settings.discovery.file.clone();
+        let Some(file) = self.reader.file().map(ToOwned::to_owned).or(discovery) else {
             tracing::info!(why, "there is no configuration file to read again");
             return;
         };
@@ -173,6 +184,7 @@ impl Reloads {
         if !pools.is_empty() && self.started.settings.node.is(Role::Worker) {
             given::tell_withheld(&next.settings);
         }
+        self.tell_left_out(next.left_out.clone());
         Ok(Taken {
             pools,
             quotas,
@@ -222,5 +234,13 @@ impl Reloads {
         }
         tracing::info!(why, ?pools, quotas, "the configuration was read again");
         ReloadOutcome::Changed
+    }
+}
+
+/// Waits until a file has changed; for ever where there is none.
+async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
+    match watch {
+        Some(watch) => watch.changed(every).await,
+        None => std::future::pending().await,
     }
 }

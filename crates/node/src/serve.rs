@@ -28,7 +28,7 @@ use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
 /// Connections of the admin port: a supervisor, a scraper, a few people.
-const ADMIN_CONNECTIONS: usize = 64;
+pub(crate) const ADMIN_CONNECTIONS: usize = 64;
 /// The pool that is served when nobody says what to serve.
 const DEMO_POOL: &str = "demo";
 
@@ -48,7 +48,7 @@ fn accept(given: &Pools, loaded: &mut Loaded) -> Result<(), Failure> {
         return Ok(());
     }
     given::check(given, &loaded.settings)?;
-    if loaded.settings.pools.is_empty() {
+    if loaded.settings.pools.is_empty() && loaded.settings.discovery.file.is_none() {
         if loaded.from_file {
             return Err(Failure::usage(
                 "the configuration has no pool, so there is nothing to serve: add [pools.<name>] with a \
@@ -84,7 +84,7 @@ pub async fn run(
     let narrator = Narrator::new(&settings);
     let manager = ServiceManager::of_process();
     narrator.starting(&loaded, &serve.pools);
-    for warning in &loaded.warnings {
+    for warning in loaded.warnings.iter().chain(&loaded.left_out) {
         tracing::warn!("{warning}");
     }
     if settings.node.is(Role::Worker) {
@@ -212,7 +212,7 @@ pub async fn run(
     ended
 }
 
-fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {
+pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {
     Bound::bind(address)
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
@@ -244,7 +244,7 @@ fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCa
     ))
 }
 
-fn http_limits(settings: &Settings) -> HttpLimits {
+pub(crate) fn http_limits(settings: &Settings) -> HttpLimits {
     let limits = &settings.limits;
     HttpLimits {
         connections: limits.connections,

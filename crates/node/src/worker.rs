@@ -36,7 +36,8 @@ impl ClusterWorker {
             check(&loaded.settings)
         };
         let environment = Environment::of_process();
-        let reader = ConfigReader::new(&program.settings, None, &environment, Vec::new(), accept);
+        let mut reader =
+            ConfigReader::new(&program.settings, None, &environment, Vec::new(), accept);
         let loaded = reader.load()?;
         let settings = loaded.settings.clone();
         let certificates = Certificates::open(&settings).map_err(Failure::usage)?;

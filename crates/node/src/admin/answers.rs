@@ -27,10 +27,10 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Judges by the pools, unless the node is on its way out.
-    pub fn of(draining: bool, status: Status) -> Self {
+    /// Judges by the pools, unless the node is on its way out. Where none is wanted yet, `empty` is as it should be.
+    pub fn of(draining: bool, status: Status, empty: bool) -> Self {
         let mut reasons: Vec<String> = status.pools.iter().filter_map(waits_for).collect();
-        if status.pools.is_empty() {
+        if status.pools.is_empty() && !empty {
             reasons.push("no worker has joined".to_owned());
         }
         if draining {

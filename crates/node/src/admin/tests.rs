@@ -50,7 +50,7 @@ impl Observed for Node {
             parked: 0,
             subscriptions: 0,
         };
-        Readiness::of(self.draining, status)
+        Readiness::of(self.draining, status, false)
     }
 
     fn report(&self) -> StatusReport {

@@ -13,6 +13,9 @@ pub struct Certificates {
     /// A pool whose workers get a certificate that lets them serve this pool alone. May be repeated.
     #[arg(long = "pool", value_name = "POOL")]
     pub pools: Vec<String>,
+    /// Make a certificate for workers that serve any pool, too: PREFIX-any-pool, or the directory any-pool.
+    #[arg(long)]
+    pub any_pool: bool,
     /// Fill the Secrets of Kubernetes PREFIX-authority, PREFIX-nodes and PREFIX-pool-POOL, in a pod that may.
     #[arg(long, value_name = "PREFIX", conflicts_with = "to")]
     pub secrets: Option<String>,

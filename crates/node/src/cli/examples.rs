@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The words of a command, and how it is used: each line is what to type, and `#` with what it does.
-const EXAMPLES: [(&str, &[&str]); 20] = [
+const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "serve",
         &[
@@ -54,6 +54,12 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         "certificates",
         &[
             "certificates --pool search /etc/shoal/tls    # for nodes, and for the workers of one pool",
+        ],
+    ),
+    (
+        "controller",
+        &[
+            "controller --config shoal.toml    # with [discovery.kubernetes], in a pod or with KUBECONFIG",
         ],
     ),
     ("config check", &["config check --config shoal.toml"]),

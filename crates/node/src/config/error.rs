@@ -21,6 +21,13 @@ pub enum Error {
     Unusable(Findings),
 }
 
+impl Error {
+    /// The one thing that is wrong.
+    pub(crate) fn of(finding: Finding) -> Self {
+        Self::Unusable(Findings::new(vec![finding]))
+    }
+}
+
 /// Everything that is wrong with the settings. There is at least one.
 #[derive(Debug)]
 pub struct Findings(Vec<Finding>);

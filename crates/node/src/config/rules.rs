@@ -9,7 +9,7 @@ use shoal_ports::QuotaConfig;
 
 use super::finding::Finding;
 use super::layers::Layers;
-use super::{AuthMode, Backend, Role, Settings};
+use super::{AuthMode, Backend, Pool, Role, Settings};
 
 mod auth;
 mod cluster;
@@ -20,7 +20,7 @@ mod server;
 /// Checks settings that go together, and what they name outside of the configuration. A rule about tables that were `misread` is
 /// left out: what it would say could follow from that alone.
 pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
-    let rules: [(&[&str], Rule); 22] = [
+    let rules: [(&[&str], Rule); 23] = [
         (&["node", "cluster"], cluster::roles),
         (&["cluster"], cluster::cluster),
         (&["server", "cluster"], tls),
@@ -39,6 +39,7 @@ pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<Broken
         (&[], limits::positive),
         (&["limits"], limits::bodies),
         (&[], pools::pools),
+        (&["discovery"], discovery),
         (&[], logging),
         (&["telemetry"], telemetry),
         (&["audit", "telemetry"], audit),
@@ -133,6 +134,20 @@ fn quotas(settings: &Settings, broken: &mut Broken) {
     }
     if let Err(reason) = TrustedProxies::parse(&settings.server.trusted_proxies) {
         broken.add("server.trusted_proxies", reason);
+    }
+}
+
+/// What is wrong with a pool, if anything is.
+pub(super) fn wrong_with_pool(name: &str, pool: &Pool) -> Option<String> {
+    let mut broken = Broken::default();
+    pools::pool(name, pool, &mut broken);
+    let first = broken.0.into_iter().next()?;
+    Some(format!("{}: {}", first.setting, first.reason))
+}
+
+fn discovery(settings: &Settings, broken: &mut Broken) {
+    if let Err((setting, reason)) = settings.discovery.kubernetes.check() {
+        broken.add(format!("discovery.kubernetes.{setting}"), reason);
     }
 }
 

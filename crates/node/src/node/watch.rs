@@ -36,6 +36,8 @@ pub(crate) struct Watch {
     pub(crate) dispatch: Dispatch,
     pub(crate) membership: Option<Membership>,
     roles: Vec<Role>,
+    /// Whether pools are found by others.
+    discovers: bool,
     leaving: AtomicBool,
     /// Whether the node was ready once.
     served: AtomicBool,
@@ -73,6 +75,7 @@ impl Watch {
             dispatch,
             membership,
             roles: settings.node.roles.clone(),
+            discovers: settings.discovery.file.is_some(),
             leaving: AtomicBool::new(false),
             served: AtomicBool::new(false),
             joins: OnceLock::new(),
@@ -106,6 +109,12 @@ impl Watch {
             Some(known.report(pools.waiting()))
         });
         known.unwrap_or_default()
+    }
+
+    /// Whether there is nothing to offer until somebody finds a server.
+    fn wants_no_pool(&self) -> bool {
+        let known = self.configuration.get();
+        self.discovers && known.is_some_and(|(_, pools)| pools.wants_none())
     }
 
     /// Who knows the callers.
@@ -169,7 +178,7 @@ impl Watch {
     /// What keeps the node from doing its part, whether or not it has done it before.
     pub(crate) fn wants(&self) -> Readiness {
         let leaving = self.leaving.load(Ordering::Relaxed);
-        let mut wants = Readiness::of(leaving, self.dispatch.status());
+        let mut wants = Readiness::of(leaving, self.dispatch.status(), self.wants_no_pool());
         if !self.sees_sessions() {
             wants.wait_for("no node takes sessions yet");
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_ports::FileWatch;
 
-use crate::config::{self, Environment, Flag, Loaded, Preset};
+use crate::config::{self, Environment, Flag, Loaded, Preset, discovered};
 use crate::exit::Failure;
 
 /// Whether a process can do what its settings say; it may add what is missing.
@@ -21,6 +21,8 @@ pub struct ConfigReader {
     accept: Accept,
     /// From before the file was read.
     watch: Option<FileWatch>,
+    /// Of the file with pools that others find. It is settled at the start where that is.
+    discovered: Option<FileWatch>,
 }
 
 impl ConfigReader {
@@ -39,6 +41,7 @@ impl ConfigReader {
             flags,
             accept: Box::new(accept),
             watch: None,
+            discovered: None,
         };
         reader.watch = reader.file().map(FileWatch::new);
         reader
@@ -49,18 +52,29 @@ impl ConfigReader {
         self.watch.take()
     }
 
+    /// The same of the file with pools that others find.
+    pub(super) fn take_discovered(&mut self) -> Option<FileWatch> {
+        self.discovered.take()
+    }
+
     /// The file, if there is one.
     pub fn file(&self) -> Option<&Path> {
         let named = self.file.as_deref();
         named.or(self.environment.config_file.as_deref())
     }
 
-    /// Reads the configuration for the start.
+    /// Reads the configuration for the start. What others found must not keep a process from its own pools.
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub fn load(&self) -> Result<Loaded, Failure> {
-        self.load_by(config::load)
+    pub fn load(&mut self) -> Result<Loaded, Failure> {
+        let mut loaded = self.load_by(config::load)?;
+        let file = loaded.settings.discovery.file.as_deref();
+        // From before it is read.
+        self.discovered = file.map(FileWatch::new);
+        let added = discovered::add(&mut loaded.settings);
+        loaded.left_out = added.unwrap_or_else(|whole| vec![whole]);
+        self.accepted(loaded)
     }
 
     /// Reads the configuration as it is now, while the process works.
@@ -68,12 +82,18 @@ impl ConfigReader {
     /// # Errors
     /// Why it cannot be used.
     pub(super) fn load_again(&self) -> Result<Loaded, Failure> {
-        self.load_by(config::load_again)
+        let mut loaded = self.load_by(config::load_again)?;
+        let added = discovered::add(&mut loaded.settings);
+        loaded.left_out = added.map_err(config::Error::of)?;
+        self.accepted(loaded)
     }
 
     fn load_by(&self, load: Load) -> Result<Loaded, Failure> {
         let file = self.file.as_deref();
-        let mut loaded = load(&self.program, file, &self.environment, &self.flags)?;
+        Ok(load(&self.program, file, &self.environment, &self.flags)?)
+    }
+
+    fn accepted(&self, mut loaded: Loaded) -> Result<Loaded, Failure> {
         (self.accept)(&mut loaded)?;
         Ok(loaded)
     }

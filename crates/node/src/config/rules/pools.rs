@@ -11,28 +11,32 @@ const LONGEST_NAME: usize = 128;
 const LONGEST_PREFIX: usize = 64;
 
 pub(super) fn pools(settings: &Settings, broken: &mut Broken) {
-    for (name, pool) in &settings.pools {
-        let mut wrong = |member: &str, reason: String| {
-            let setting = match member {
-                "" => format!("pools.{name}"),
-                member => format!("pools.{name}.{member}"),
-            };
-            broken.add(setting, reason);
-        };
-        if !is_name(name) {
-            wrong(
-                "",
-                "a pool's name is made of a-z, 0-9, - and single _".to_owned(),
-            );
-        }
-        if pool.concurrency == 0 {
-            wrong("concurrency", "must be at least 1".to_owned());
-        }
-        prefix(pool, &mut wrong);
-        renamed(pool, &mut wrong);
-        patterns(pool, &mut wrong);
-        backend(&pool.backend, &mut wrong);
+    for (name, config) in &settings.pools {
+        pool(name, config, broken);
     }
+}
+
+pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
+    let mut wrong = |member: &str, reason: String| {
+        let setting = match member {
+            "" => format!("pools.{name}"),
+            member => format!("pools.{name}.{member}"),
+        };
+        broken.add(setting, reason);
+    };
+    if !is_name(name) {
+        wrong(
+            "",
+            "a pool's name is made of a-z, 0-9, - and single _".to_owned(),
+        );
+    }
+    if pool.concurrency == 0 {
+        wrong("concurrency", "must be at least 1".to_owned());
+    }
+    prefix(pool, &mut wrong);
+    renamed(pool, &mut wrong);
+    patterns(pool, &mut wrong);
+    backend(&pool.backend, &mut wrong);
 }
 
 fn is_name(name: &str) -> bool {

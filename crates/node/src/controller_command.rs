@@ -1,0 +1,179 @@
+//! `shoal controller`: makes pools of the servers that are objects of a Kubernetes cluster. It serves no client and is no node.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use http::StatusCode;
+use serde_json::json;
+use shoal_controller::{Check, Controller, Report};
+use shoal_ports::{FileWatch, NodeId};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use toml::{Table, Value};
+
+use crate::admin::{answer, guarded};
+use crate::certificates::Certificates;
+use crate::cli;
+use crate::config::{self, Environment, Flag, Loaded, discovered};
+use crate::exit::Failure;
+use crate::serve::{ADMIN_CONNECTIONS, bind, http_limits};
+use crate::signals::Signals;
+
+/// What operators are told, at any time.
+type Reporter = Arc<dyn Fn() -> Report + Send + Sync>;
+
+/// Reads the settings of a controller.
+///
+/// # Errors
+/// Why they cannot be used.
+pub fn load(command: &cli::Controller, environment: &Environment) -> Result<Loaded, Failure> {
+    let loaded = config::load(&[], command.config.as_deref(), environment, &flags(command))?;
+    if loaded.settings.discovery.kubernetes.namespaces.is_empty() {
+        return Err(Failure::usage(
+            "no namespace is named whose servers are to be found: set discovery.kubernetes.namespaces, or \
+             SHOAL_DISCOVERY__KUBERNETES__NAMESPACES='[\"NAME\"]'",
+        ));
+    }
+    Ok(loaded)
+}
+
+fn flags(command: &cli::Controller) -> Vec<Flag> {
+    let admin = command.admin.map(|address| Flag {
+        flag: "--admin",
+        path: vec!["server".to_owned(), "admin".to_owned()],
+        value: Value::String(address.to_string()),
+    });
+    admin.into_iter().collect()
+}
+
+/// Works as `id` until a signal asks for the end.
+///
+/// # Errors
+/// What keeps the controller from working: no cluster, an address that is taken.
+pub async fn run(
+    command: cli::Controller,
+    environment: Environment,
+    loaded: Loaded,
+    id: NodeId,
+) -> Result<(), Failure> {
+    let mut signals = Signals::take().context("cannot listen to signals")?;
+    let settings = &loaded.settings;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let certificates = Certificates::open(settings).map_err(Failure::usage)?;
+    certificates.renew(settings);
+    let _expiring = certificates.observe_ports();
+    let check: Check = Arc::new(|name: &str, table: &Table| {
+        discovered::understand(name, table.clone().into()).map(drop)
+    });
+    let controller = Controller::connect(
+        settings.discovery.kubernetes.clone(),
+        settings.outbound.clone(),
+        check,
+        id.as_str(),
+    );
+    let controller = controller.await.map_err(Failure::usage)?;
+    let operators = bind(settings.server.admin, "server.admin")?;
+    let operators = operators.over(certificates.operators(settings));
+    let admin = operators.origin();
+    let router = router(
+        Arc::new(controller.reporter()),
+        settings.server.admin,
+        &settings.server.admin_hosts,
+    );
+    let mut limits = http_limits(settings);
+    limits.connections = ADMIN_CONNECTIONS;
+    let served = operators.serve(router, &limits);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "shoal: admin on {admin}").context("cannot write to standard output")?;
+    drop(out);
+
+    let (names, taken) = watch::channel(names(&loaded));
+    let stop = CancellationToken::new();
+    let working = controller.run(taken, stop.clone());
+    let file = command.config.clone().or(environment.config_file.clone());
+    let follow = follow(&command, &environment, file, &names, &loaded);
+    let stopping = async {
+        let signal = signals.next().await;
+        tracing::info!(signal, "ending");
+        stop.cancel();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = working => {}
+        () = follow => {}
+        () = stopping => {}
+    }
+    served.close(settings.shutdown.connections.get()).await;
+    Ok(())
+}
+
+/// The pools of the configuration.
+fn names(loaded: &Loaded) -> BTreeSet<String> {
+    loaded.settings.pools.keys().cloned().collect()
+}
+
+/// Tells which names the configuration has taken, whenever its file has changed. It never ends.
+async fn follow(
+    command: &cli::Controller,
+    environment: &Environment,
+    file: Option<PathBuf>,
+    names_to: &watch::Sender<BTreeSet<String>>,
+    loaded: &Loaded,
+) {
+    let Some(file) = file else {
+        return std::future::pending().await;
+    };
+    let every = loaded.settings.reload.watch_every.get();
+    let mut changes = FileWatch::new(&file);
+    loop {
+        let read = config::load_again(&[], command.config.as_deref(), environment, &flags(command));
+        match read {
+            Ok(loaded) => {
+                names_to.send_if_modified(|known| {
+                    let next = names(&loaded);
+                    let other = *known != next;
+                    *known = next;
+                    other
+                });
+            }
+            Err(error) => tracing::error!("the configuration stays as it was: {error}"),
+        }
+        changes.changed(every).await;
+    }
+}
+
+fn router(reporter: Reporter, listen: SocketAddr, hosts: &[String]) -> Router {
+    let router = Router::new()
+        .route("/readyz", get(readyz))
+        .route("/status", get(status))
+        .with_state(reporter);
+    guarded(router, listen, hosts)
+}
+
+/// A controller is ready once it has read all objects: then it can take over from one that goes.
+async fn readyz(State(reporter): State<Reporter>) -> Response {
+    let report = reporter();
+    let why = (!report.listed).then_some("not all objects have been read yet");
+    let (code, status) = match why {
+        None => (StatusCode::OK, "ready"),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    };
+    answer(
+        code,
+        &json!({ "status": status, "reasons": Vec::from_iter(why) }),
+    )
+}
+
+async fn status(State(reporter): State<Reporter>) -> Response {
+    answer(StatusCode::OK, &reporter())
+}
