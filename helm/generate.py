@@ -50,6 +50,7 @@ OURS = {
 }
 OUR_TABLES = {
     "pools": "set by the chart: use pools, beside config",
+    "discovery": "set by the chart: use controller, beside config",
     "state_keys": "set by the chart: use stateKeys.secret",
 }
 

@@ -42,6 +42,8 @@ CHANGES = {
     "a pool is added": ({}, {"pools": {"late": {"backend": "demo", "settings": {"prefix": "late_", "tools": {"deny": ["echo"]}}}}}, []),
     "a pool is removed": ({}, {"pools": {"pets": None}}, []),
     "a foreign worker is added": ({}, {"pools": {"late": {"foreignWorker": True, "image": {"repository": "late", "tag": "1"}}}}, []),
+    "a pool is added beside the controller": (
+        {"controller": {"enabled": True, "namespaces": ["team-a"]}}, {"pools": {"late": {"backend": "demo"}}}, []),
     "a pool's prefix": ({}, pool(settings={"prefix": "animals_"}), ["worker-pets"]),
     "a pool's tools": ({}, pool(settings={"tools": {"deny": ["delete*"]}}), ["worker-pets"]),
     "a pool's limit": ({}, pool(settings={"concurrency": 3}), ["worker-pets"]),

@@ -54,7 +54,7 @@ def files(spec, maps, directory):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(FILES.get(item["path"], "a-secret-of-sufficient-length"))
         of_map = volumes[mount["name"]].get("configMap", {}).get("name")
-        for name, text in maps.get(of_map, {"data": {}})["data"].items():
+        for name, text in maps.get(of_map, {}).get("data", {}).items():
             path = Path(directory, mount["mountPath"].lstrip("/"), name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

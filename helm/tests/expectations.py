@@ -145,7 +145,35 @@ def volume(rendered, component, name):
     return [one for one in rendered.pod(component)["spec"]["volumes"] if one["name"] == name]
 
 
+def rights(rendered):
+    """What roles allow, by their names and namespaces: resources with verbs, and the names that they are limited to."""
+    return {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]):
+            sorted((resource, *rule["verbs"], *rule.get("resourceNames", [])) for rule in item["rules"] for resource in rule["resources"])
+            for kind in ("Role", "ClusterRole") for item in rendered.kinds(kind) if "certificates" not in item["metadata"]["name"]}
+
+
+def own_rights(namespace):
+    """What the controller may do to its own objects."""
+    return {("Role", namespace, "shoal-controller"): [
+        ("configmaps", "get", "update", "shoal-discovered"), ("leases", "get", "update", "shoal-controller"),
+        ("secrets", "get", "update", "shoal-discovered")]}
+
+
+READS = [("events", "create", "patch"), ("mcpservers", "list", "watch"), ("mcpservers", "list", "watch"), ("services", "list", "watch")]
+
 EXPECTED = {
+    "servers of the cluster": all_of(
+        opens("servers", namespace("team-a")), opens("controller", anywhere(443, 6443)), opens("worker-demo"), opens("edge"),
+        same("rights", rights, {**own_rights("mcp"), ("Role", "team-a", "mcp-shoal-controller-reads-servers"): READS}),
+        of_nodes(lambda one: same(f"the file of {one}", setting(one, "discovery", "file"), "/run/shoal/discovered/pools.toml")),
+        of_nodes(lambda one: same(f"the volume of {one}", lambda it: volume(it, one, "discovered")[0].get("configMap"), {"name": "shoal-discovered", "optional": True})),
+        same("the volume of workers", lambda it: volume(it, "servers", "discovered")[0].get("secret"), {"secretName": "shoal-discovered", "optional": True}),
+        same("the certificate of workers", lambda it: volume(it, "servers", "tls")[0]["secret"]["secretName"], "shoal-made-any-pool"),
+        same("other workers", lambda it: (volume(it, "worker-demo", "discovered"), setting("worker-demo", "discovery")(it)), ([], None)),
+        same("names that are taken", lambda it: list(setting("controller", "pools")(it)), ["demo"]),
+    ),
+    "servers of all namespaces": same("rights", rights, {
+        **own_rights("mcp"), ("ClusterRole", None, "mcp-shoal-controller-reads-servers"): sorted([*READS, ("secrets", "get")])}),
     "trial": all_of(
         same("protocols", protocols, {"edge": "http", "nodes": "tls", "redis": "redis"}),
         same("Secrets", secrets, {"shoal-made-authority": None, "shoal-made-nodes": None, "shoal-made-pool-demo": None}),

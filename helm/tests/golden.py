@@ -23,7 +23,7 @@ def digest(text):
 
 
 def shortened(item):
-    if item["kind"] == "ConfigMap":
+    if item["kind"] == "ConfigMap" and "data" in item:
         item["data"] = {name: digest(text) if name.endswith(".json") else text for name, text in item["data"].items()}
     if item["kind"] == "PrometheusRule":
         item["spec"] = digest(yaml.dump(item["spec"], Dumper=Dumper))

@@ -49,6 +49,8 @@ SETS = {
             "token_exchange": {"endpoint": "https://sts.example.com:8444/token", "client_id": "shoal", "client_secret_file": "/run/s"},
         }}},
     }},
+    "servers of the cluster": {"controller": {"enabled": True, "namespaces": ["team-a"]}},
+    "servers of all namespaces": {"controller": {"enabled": True, "namespaces": ["*"], "tokens": True}},
     "collector by name": {"config": {"telemetry": {"endpoint": "http://collector.telemetry.svc:4317"}}},
     "collector by variable": {"defaults": {"extraEnv": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "https://otel.example.com"}]}},
     "proxy": {

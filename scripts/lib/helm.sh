@@ -61,6 +61,7 @@ suite_helm() {
     chart_check "helm: configurations pass the binary" configuration.py "$SHOAL"
     chart_check "helm: chart and binary refuse the same" same.py "$SHOAL"
     chart_check "helm: processes join by the certificates of the chart" certificates.py "$SHOAL"
+    chart_check "helm: servers that are objects of a cluster come and go" servers.py "$SHOAL"
     if have redis; then
         chart_check "helm: an edge takes an upgrade while it runs" reloads.py "$SHOAL"
     else

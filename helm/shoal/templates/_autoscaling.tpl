@@ -103,7 +103,7 @@ spec:
     {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.sessions "query" (printf "sum(shoal_session_held{%s})" $pods)) | nindent 4 }}
     {{- end }}
     {{- if contains "queued" $by }}
-    {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.queued "query" (printf "sum(shoal_pool_queued{%s,shoal_pool=%q})" $pods .component.pool)) | nindent 4 }}
+    {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.queued "query" (ternary (printf "sum(shoal_pool_queued{%s})" $pods) (printf "sum(shoal_pool_queued{%s,shoal_pool=%q})" $pods .component.pool) (.component.discovered | default false))) | nindent 4 }}
     {{- end }}
 {{- end -}}
 

@@ -85,6 +85,12 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and $v.controller.enabled (not $v.controller.namespaces) -}}
+{{- fail "controller.enabled: say in controller.namespaces whose servers are taken, such as [team-a], or [\"*\"] for all namespaces" -}}
+{{- end -}}
+{{- if and (has "*" $v.controller.namespaces) (gt (len $v.controller.namespaces) 1) -}}
+{{- fail "controller.namespaces: \"*\" stands alone" -}}
+{{- end -}}
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
 {{- fail "ingress.enabled needs ingress.hosts" -}}
 {{- end -}}

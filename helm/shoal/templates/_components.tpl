@@ -16,6 +16,11 @@
 {{- $_ := set $all $name (merge (dict "role" "worker" "pool" $pool) $own) -}}
 {{- end -}}
 {{- end -}}
+{{- if .Values.controller.enabled -}}
+{{- /* Workers of the pools that the controller finds. */ -}}
+{{- $own := mergeOverwrite (deepCopy $.Values.defaults) (deepCopy $.Values.poolDefaults) (deepCopy (.Values.controller.worker | default dict)) -}}
+{{- $_ := set $all "servers" (merge (dict "role" "worker" "pool" "*" "discovered" true) $own) -}}
+{{- end -}}
 {{- toYaml $all -}}
 {{- end -}}
 

@@ -13,6 +13,7 @@ only what running processes do not take: the pods are replaced when that changes
 {{- if eq $role "worker" -}}
 {{- $_ := set $cluster "join" (list (include "shoal.join" .root)) -}}
 {{- $_ := set $cluster "presence_port" 7001 -}}
+{{- if not .component.discovered -}}
 {{- $backend := deepCopy .component.backend -}}
 {{- if and .component.env (kindIs "map" $backend) -}}
 {{- /* The values are in the environment of the pod; its server gets them by name. */ -}}
@@ -20,11 +21,12 @@ only what running processes do not take: the pods are replaced when that changes
 {{- $_ := set $backend.stdio "inherit" $inherited -}}
 {{- end -}}
 {{- $_ := set $pools .component.pool (merge (dict "backend" $backend) (.component.settings | default dict)) -}}
+{{- end -}}
 {{- else -}}
 {{- $_ := set $cluster "listen" (printf "%s:7000" $values.bindAddress) -}}
 {{- /* Which tools a pool has is said by its workers; under which names and how they are called, by this. */ -}}
 {{- range $name, $component := include "shoal.components" .root | fromYaml -}}
-{{- if eq $component.role "worker" -}}
+{{- if and (eq $component.role "worker") (not $component.discovered) -}}
 {{- $_ := set $pools $component.pool (include "shoal.poolElsewhere" $component | fromYaml) -}}
 {{- end -}}
 {{- end -}}
@@ -66,12 +68,15 @@ only what running processes do not take: the pods are replaced when that changes
 {{- /* Only the network policy keeps others away then (docs/tls.md). */ -}}
 {{- $_ := set $cluster "insecure" true -}}
 {{- end -}}
+{{- if and $values.controller.enabled (or (ne $role "worker") .component.discovered) -}}
+{{- $_ := set $config "discovery" (dict "file" "/run/shoal/discovered/pools.toml") -}}
+{{- end -}}
 {{- $ours := dict "node" $node "server" $server "cluster" $cluster "pools" $pools -}}
 {{- $all := mergeOverwrite $config $ours -}}
 {{- if and .restart ($all.reload | default dict).watch -}}
 {{- $all = include "shoal.takenAtStart" (dict "config" $all "component" .component) | fromYaml -}}
 {{- end -}}
-# {{ .name }}: what the chart renders from config{{ if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
+# {{ .name }}: what the chart renders from config{{ if .component.discovered }}, controller.worker{{ else if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
 {{- include "shoal.toml" (dict "path" "" "table" $all) }}
 {{ end -}}
 

@@ -19,7 +19,7 @@ YAML list of {for: <setting>, url: <URL>}. What the chart cannot know is refused
 {{- end -}}
 {{- if eq $c.role "edge" -}}
 {{- $all = concat $all (include "shoal.issuers" ($config.auth | default dict) | fromYamlArray) -}}
-{{- else if and (eq $c.role "worker") (kindIs "map" $c.backend) -}}
+{{- else if and (eq $c.role "worker") (not $c.discovered) (kindIs "map" $c.backend) -}}
 {{- $all = concat $all (include "shoal.backendUrls" . | fromYamlArray) -}}
 {{- end -}}
 {{- $known := list -}}

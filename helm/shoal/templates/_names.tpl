@@ -87,11 +87,13 @@ shoal.dev/node: "true"
 {{- end -}}
 
 {{/* The metadata of an object: of (dict "root" $ "name" <component> "suffix" <end of its name>), with "component", "fullname" in
-     place of the name, "annotations" and "labels" of its own. */}}
+     place of the name, "namespace" if it is another, "ofCluster" if it is in none, "annotations" and "labels" of its own. */}}
 {{- define "shoal.metadata" -}}
 {{- $c := .component | default dict -}}
 name: {{ .fullname | default (printf "%s%s" (include "shoal.fullname" .root) (ternary (printf "-%s" .suffix) "" (not (empty .suffix)))) | quote }}
-namespace: {{ .root.Release.Namespace | quote }}
+{{- if not .ofCluster }}
+namespace: {{ .namespace | default .root.Release.Namespace | quote }}
+{{- end }}
 labels:
   {{- include "shoal.labels" . | nindent 2 }}
 {{- $annotations := include "shoal.merged" (list .root.Values.extraAnnotations $c.annotations .annotations) | fromYaml }}

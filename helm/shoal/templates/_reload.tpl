@@ -67,7 +67,7 @@ whether the new server works.
 */}}
 {{- define "shoal.takenAtStart" -}}
 {{- $config := omit .config "quotas" "pools" -}}
-{{- if eq .component.role "worker" -}}
+{{- if and (eq .component.role "worker") (not .component.discovered) -}}
 {{- $_ := set $config "pools" (dict .component.pool (dict "backend" (index .config.pools .component.pool).backend)) -}}
 {{- end -}}
 {{- toYaml $config -}}

@@ -44,6 +44,15 @@ job
 {{- else if eq $from "certManager" -}}
 {{- printf "%s-%s" (include "shoal.fullname" .root) (ternary (printf "tls-%s" .name) "tls" $isWorker) -}}
 {{- else -}}
-{{- printf "%s-%s" (include "shoal.madeSecrets" .root) (ternary (printf "pool-%s" (trimPrefix "worker-" .name)) "nodes" $isWorker) -}}
+{{- printf "%s-%s" (include "shoal.madeSecrets" .root) (ternary (include "shoal.madeForWorker" .) "nodes" $isWorker) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* How the name of the Secret goes on that the Job fills for a worker: of (dict "name" <component> "component" <its values>). */}}
+{{- define "shoal.madeForWorker" -}}
+{{- if .component.discovered -}}
+any-pool
+{{- else -}}
+{{- printf "pool-%s" (trimPrefix "worker-" .name) -}}
 {{- end -}}
 {{- end -}}

@@ -14,6 +14,9 @@
 - {name: tls-admin, mountPath: /run/tls-admin, readOnly: true}
 {{- end }}
 {{- end }}
+{{- if include "shoal.readsDiscovered" . }}
+- {name: discovered, mountPath: /run/shoal/discovered, readOnly: true}
+{{- end }}
 {{- if .ownImage }}
 - {name: shoal, mountPath: /opt/shoal, readOnly: true}
 {{- end }}
@@ -59,6 +62,19 @@
       - {key: tls.crt, path: tls.crt}
       - {key: tls.key, path: tls.key}
 {{- end }}
+{{- end }}
+{{- if include "shoal.readsDiscovered" . }}
+# Workers get the tokens too.
+- name: discovered
+  {{- if eq .c.role "worker" }}
+  secret:
+    secretName: {{ include "shoal.fullname" .root }}-discovered
+    optional: true
+  {{- else }}
+  configMap:
+    name: {{ include "shoal.fullname" .root }}-discovered
+    optional: true
+  {{- end }}
 {{- end }}
 {{- if .ownImage }}
 - name: shoal
@@ -115,4 +131,9 @@
       - {key: tls.key, path: tls.key}
       - {key: ca.crt, path: ca.crt}
 {{- end }}
+{{- end -}}
+
+{{/* Whether the processes of a component read the pools that the controller finds. */}}
+{{- define "shoal.readsDiscovered" -}}
+{{- if and .root.Values.controller.enabled (or (ne .c.role "worker") .c.discovered) }}true{{ end -}}
 {{- end -}}
