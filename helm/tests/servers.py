@@ -83,7 +83,12 @@ class Kubelet:
                 volume.write({name: text if plain else base64.b64decode(text).decode() for name, text in data.items()})
 
 
-def check(report, api, kubelet, server, node, worker, controller):
+def published(api):
+    """The pools that nodes are to read."""
+    return api.get(CONFIG_MAPS, "shoal-discovered").get("data", {}).get("pools.toml", "")
+
+
+def check(report, api, kubelet, start_worker, server, node, worker, controller):
     def offers(tool):
         def look():
             kubelet.sync()
@@ -96,6 +101,13 @@ def check(report, api, kubelet, server, node, worker, controller):
     url = server.address("serving MCP on ")
     for one in (node, worker, controller):
         report.say(f"{one.log.stem}: ready without a server", one.waits(lambda one=one: one.answers("/readyz")[0] == 200))
+    api.put(SERVERS, "away", status={"url": "http://127.0.0.1:9/mcp"})
+    report.say("a server that is away is a pool", controller.waits(lambda: "team-a_away" in published(api)))
+    kubelet.sync()
+    late = start_worker("late")
+    report.say("a process that starts is ready without it", late.waits(lambda: late.answers("/readyz")[0] == 200))
+    notes = late.answers("/readyz")[1]["notes"]
+    report.say("and says so", [] if any("team-a_away" in note for note in notes) else [str(notes)])
     api.put(SERVERS, "weather", status={"url": url})
     report.say("a server is found", node.waits(offers("weather_echo")))
     called = node.run("call", "weather_echo", json.dumps({"text": "rain"}))
@@ -112,7 +124,7 @@ def check(report, api, kubelet, server, node, worker, controller):
     kubelet.seen.clear()
     api.delete(SERVERS, "weather")
     report.say("a server that goes takes its tools along", node.waits(offers(None)))
-    for one in (node, worker, controller):
+    for one in (node, worker, late, controller):
         report.say(f"{one.log.stem}: the same process", [] if one.process.poll() is None else [one.log.read_text()[-3000:]])
 
 
@@ -133,9 +145,13 @@ def main():
         try:
             server = start("server", "", "serve", "--demo", "--listen", "127.0.0.1:0")
             node = start("node", NODE, "serve", "--listen", "127.0.0.1:0", "--cluster-listen", "127.0.0.1:0")
-            worker = start("worker", WORKER, "serve", "--join", node.address("shoal: cluster on "))
+
+            def start_worker(name):
+                return start(name, WORKER, "serve", "--join", node.address("shoal: cluster on "))
+
+            worker = start_worker("worker")
             controller = start("controller", CONTROLLER, "controller")
-            check(report, api, kubelet, server, node, worker, controller)
+            check(report, api, kubelet, start_worker, server, node, worker, controller)
         finally:
             for one in processes:
                 one.process.kill()

@@ -37,7 +37,7 @@ mod streams;
 mod tasks;
 mod warnings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use calls::Calls;
 pub use catalog::{Catalog, ServerInfo};
@@ -180,7 +180,9 @@ pub struct Loaded {
     pub given: Given,
     /// What can be used, and is worth a warning all the same.
     pub warnings: Vec<Finding>,
-    /// Why pools of `discovery.file` were left out.
+    /// The pools that are there by `discovery.file`.
+    pub discovered: BTreeSet<String>,
+    /// Why others of it were left out.
     pub left_out: Vec<Finding>,
     /// What this machine lacks of what the settings name. A process that needs it says so itself.
     pub absent: Vec<Finding>,

@@ -6,7 +6,7 @@
 
 mod starting;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -154,9 +154,10 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
-    /// Whether there is to be no pool.
-    pub(crate) fn wants_none(&self) -> bool {
-        self.0.state.lock().wanted.is_empty()
+    /// Whether there is to be no pool but these.
+    pub(crate) fn wants_only(&self, these: &BTreeSet<String>) -> bool {
+        let state = self.0.state.lock();
+        state.wanted.keys().all(|name| these.contains(name))
     }
 
     /// The pools that go on as they were because what is to run them is not ready, and why not.

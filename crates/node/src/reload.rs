@@ -59,6 +59,7 @@ impl Reloads {
         state: Arc<ConfigurationState>,
     ) -> Self {
         state.reads(reader.file());
+        state.discovers(started.discovered.clone());
         Self {
             how: started.settings.reload.clone(),
             reader,
@@ -185,6 +186,7 @@ impl Reloads {
             given::tell_withheld(&next.settings);
         }
         self.tell_left_out(next.left_out.clone());
+        self.state.discovers(next.discovered.clone());
         Ok(Taken {
             pools,
             quotas,

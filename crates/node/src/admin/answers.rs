@@ -1,5 +1,7 @@
 //! What the admin port says, as JSON.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use shoal_auth::IssuerReport;
 use shoal_cluster::ClusterStatus;
@@ -27,9 +29,11 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Judges by the pools, unless the node is on its way out. Where none is wanted yet, `empty` is as it should be.
-    pub fn of(draining: bool, status: Status, empty: bool) -> Self {
-        let mut reasons: Vec<String> = status.pools.iter().filter_map(waits_for).collect();
+    /// Judges by the pools, unless the node is on its way out. It can do without `discovered` ones, and without any where `empty` is as it should be.
+    pub fn of(draining: bool, status: Status, discovered: &BTreeSet<String>, empty: bool) -> Self {
+        let (others, own): (Vec<_>, Vec<_>) =
+            (status.pools.iter()).partition(|pool| discovered.contains(&pool.name));
+        let mut reasons: Vec<String> = own.into_iter().filter_map(waits_for).collect();
         if status.pools.is_empty() && !empty {
             reasons.push("no worker has joined".to_owned());
         }
@@ -43,8 +47,8 @@ impl Readiness {
                 (false, true) => "ready",
             },
             reasons,
+            notes: others.into_iter().filter_map(waits_for).collect(),
             conflicts: status.conflicts,
-            notes: Vec::new(),
             store: None,
             refused: false,
         }

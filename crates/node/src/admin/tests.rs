@@ -1,5 +1,6 @@
 //! What the admin port answers, without a node behind it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -50,7 +51,7 @@ impl Observed for Node {
             parked: 0,
             subscriptions: 0,
         };
-        Readiness::of(self.draining, status, false)
+        Readiness::of(self.draining, status, &BTreeSet::new(), false)
     }
 
     fn report(&self) -> StatusReport {

@@ -1,5 +1,6 @@
 //! Reads the file with pools that something else found. What is wrong with one of them concerns no other.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -8,13 +9,22 @@ use toml::{Table, Value};
 
 use super::finding::Finding;
 use super::layers::Source;
-use super::{Backend, LONGEST_FILE, Pool, Role, Settings, rules};
+use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
-/// Adds the pools of the file to those of the settings. Returns those that were left out.
+/// Adds the pools of the file to those of the configuration.
 ///
 /// # Errors
 /// When the file as a whole cannot be read.
-pub(crate) fn add(settings: &mut Settings) -> Result<Vec<Finding>, Finding> {
+pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Finding> {
+    let own: BTreeSet<String> = loaded.settings.pools.keys().cloned().collect();
+    loaded.left_out = add_to(&mut loaded.settings)?;
+    let all = loaded.settings.pools.keys().cloned();
+    loaded.discovered = all.filter(|name| !own.contains(name)).collect();
+    Ok(())
+}
+
+/// Adds them to the settings. Returns those that were left out.
+fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Finding> {
     let Some(file) = settings.discovery.file.clone() else {
         return Ok(Vec::new());
     };
@@ -127,7 +137,7 @@ fn finding(file: &Path, pool: &str, problem: String) -> Finding {
 mod tests {
     use std::path::PathBuf;
 
-    use super::add;
+    use super::add_to;
     use crate::config::{Backend, Finding, Pool, Role, Settings};
 
     /// The settings of an edge with the pool `own`, and what the file adds to them.
@@ -142,7 +152,7 @@ mod tests {
         settings.discovery.file = Some(file);
         let own = Pool::of(Backend::Demo);
         settings.pools.insert("own".to_owned(), own);
-        let left_out = add(&mut settings);
+        let left_out = add_to(&mut settings);
         (settings, left_out)
     }
 

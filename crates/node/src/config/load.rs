@@ -93,6 +93,7 @@ fn load_by(
         sources: layers.sources(),
         from_file: file.is_some(),
         given: Given(layers.merged().clone()),
+        discovered: BTreeSet::new(),
         left_out: Vec::new(),
         warnings,
     })

@@ -142,7 +142,11 @@ pub(super) fn wrong_with_pool(name: &str, pool: &Pool) -> Option<String> {
     let mut broken = Broken::default();
     pools::pool(name, pool, &mut broken);
     let first = broken.0.into_iter().next()?;
-    Some(format!("{}: {}", first.setting, first.reason))
+    let member = first.setting.strip_prefix(&format!("pools.{name}"));
+    match member.map(|member| member.trim_start_matches('.')) {
+        None | Some("") => Some(first.reason),
+        Some(member) => Some(format!("{member}: {}", first.reason)),
+    }
 }
 
 fn discovery(settings: &Settings, broken: &mut Broken) {

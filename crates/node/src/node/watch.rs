@@ -1,5 +1,6 @@
 //! What can be seen of a node while it runs and while it ends.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -111,10 +112,15 @@ impl Watch {
         known.unwrap_or_default()
     }
 
-    /// Whether there is nothing to offer until somebody finds a server.
-    fn wants_no_pool(&self) -> bool {
+    /// The pools that others found, and whether there is no other one.
+    fn discovered(&self) -> (BTreeSet<String>, bool) {
         let known = self.configuration.get();
-        self.discovers && known.is_some_and(|(_, pools)| pools.wants_none())
+        let known = known.and_then(|(known, pools)| Some((known.upgrade()?.discovered(), pools)));
+        let Some((discovered, pools)) = known.filter(|_| self.discovers) else {
+            return (BTreeSet::new(), false);
+        };
+        let empty = pools.wants_only(&discovered);
+        (discovered, empty)
     }
 
     /// Who knows the callers.
@@ -178,7 +184,10 @@ impl Watch {
     /// What keeps the node from doing its part, whether or not it has done it before.
     pub(crate) fn wants(&self) -> Readiness {
         let leaving = self.leaving.load(Ordering::Relaxed);
-        let mut wants = Readiness::of(leaving, self.dispatch.status(), self.wants_no_pool());
+        let mut wants = {
+            let (discovered, empty) = self.discovered();
+            Readiness::of(leaving, self.dispatch.status(), &discovered, empty)
+        };
         if !self.sees_sessions() {
             wants.wait_for("no node takes sessions yet");
         }

@@ -72,8 +72,9 @@ impl ConfigReader {
         let file = loaded.settings.discovery.file.as_deref();
         // From before it is read.
         self.discovered = file.map(FileWatch::new);
-        let added = discovered::add(&mut loaded.settings);
-        loaded.left_out = added.unwrap_or_else(|whole| vec![whole]);
+        if let Err(whole) = discovered::add(&mut loaded) {
+            loaded.left_out = vec![whole];
+        }
         self.accepted(loaded)
     }
 
@@ -83,8 +84,7 @@ impl ConfigReader {
     /// Why it cannot be used.
     pub(super) fn load_again(&self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load_again)?;
-        let added = discovered::add(&mut loaded.settings);
-        loaded.left_out = added.map_err(config::Error::of)?;
+        discovered::add(&mut loaded).map_err(config::Error::of)?;
         self.accepted(loaded)
     }
 

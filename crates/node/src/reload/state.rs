@@ -1,5 +1,6 @@
 //! How the configuration is, for operators.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -26,6 +27,8 @@ pub(crate) struct ConfigurationState {
     known: Mutex<ConfigurationReport>,
     /// What was known to take effect at the next start before.
     told: Mutex<Vec<String>>,
+    /// The pools that others found.
+    discovered: Mutex<BTreeSet<String>>,
 }
 
 impl ConfigurationState {
@@ -38,11 +41,21 @@ impl ConfigurationState {
         Self {
             known: Mutex::new(known),
             told: Mutex::default(),
+            discovered: Mutex::default(),
         }
     }
 
     pub(super) fn reads(&self, file: Option<&Path>) {
         self.known.lock().file = file.map(Path::to_owned);
+    }
+
+    pub(super) fn discovers(&self, pools: BTreeSet<String>) {
+        *self.discovered.lock() = pools;
+    }
+
+    /// The pools that others found. A process does its part without them.
+    pub(crate) fn discovered(&self) -> BTreeSet<String> {
+        self.discovered.lock().clone()
     }
 
     pub(super) fn taken(&self, at_next_start: Vec<String>) {
