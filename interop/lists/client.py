@@ -27,6 +27,7 @@ class Client:
         self.url, self.token, self.modern = url, token, modern
         self.session: str | None = None
         self.told: queue.Queue[str] = queue.Queue()
+        self.honoured: Message = {}
         self._numbers = count(1)
 
     @classmethod
@@ -95,11 +96,13 @@ class Client:
         except urllib.error.HTTPError as refused:
             return refused.code, refused.read().decode(), refused.headers
 
-    def listen(self) -> None:
-        """Has `told` get the methods of what is told by itself, from now on."""
+    def listen(self, *uris: str) -> None:
+        """Has `told` get the methods of what is told by itself, from now on. A modern client asks for changes of these resources, too."""
         message: Message = {"method": "subscriptions/listen", "params": {}}
         if self.modern:
-            wants = {"toolsListChanged": True, "resourcesListChanged": True, "promptsListChanged": True}
+            wants: Message = {"toolsListChanged": True, "resourcesListChanged": True, "promptsListChanged": True}
+            if uris:
+                wants["resourceSubscriptions"] = list(uris)
             meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
             meta |= {"io.modelcontextprotocol/clientCapabilities": {}}
             body = {"jsonrpc": "2.0", "id": 9999, **message, "params": {"notifications": wants, "_meta": meta}}
@@ -111,13 +114,19 @@ class Client:
 
         def read() -> None:
             for line in stream:
+                message = json.loads(line[6:]) if line.startswith(b"data: {") else {}
+                if message.get("method") == "notifications/subscriptions/acknowledged":
+                    self.honoured = message["params"]["notifications"]
                 begun.set()
-                if line.startswith(b"data: {") and (method := json.loads(line[6:]).get("method")):
+                if method := message.get("method"):
                     self.told.put(method)
 
         threading.Thread(target=read, daemon=True).start()
         assert begun.wait(SOON), "the stream does not begin"
 
-    def hears(self, method: str) -> None:
+    def hears(self, method: str) -> list[str]:
+        """Waits until this is told. Returns what was told before."""
+        before = []
         while (told := self.told.get(timeout=SOON)) != method:
-            pass
+            before.append(told)
+        return before

@@ -24,11 +24,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "composed"))
 
-from client import Client, Failed  # noqa: E402
+from client import Client, Failed, Message  # noqa: E402
 from cluster import Cluster, free_port, said, status, until  # noqa: E402
 
 SERVER = HERE / "server.py"
 CHANGED = "notifications/tools/list_changed"
+UPDATED = "notifications/resources/updated"
 PLAIN = ["hello", "enable", "disable"]
 
 
@@ -278,6 +279,58 @@ def upstream_session(node: Node) -> str:
     return "for one session"
 
 
+def subscribe(client: Client, uri: str) -> Callable[[], Message]:
+    return lambda: client.ask("resources/subscribe", {"uri": uri})
+
+
+def watched_for_nobody(node: Node, server: str, url: str, refused: tuple[int, str]) -> None:
+    """Bob and alice ask for what alice alone may watch: no URI goes to the server under another's token, and bob hears of no change."""
+    alice, bob = Client.legacy(url, "token-alice"), Client.legacy(url, "token-bob")
+    for client in (alice, bob):
+        client.listen()
+        client.call("whoami")
+    for client in (bob, alice):
+        fails(refused[0], subscribe(client, "note://alice"), refused[1])
+    for client in (bob, alice):
+        client.call("whoami")
+    order(server, "touch/note://alice")
+    for client in (alice, bob):
+        client.call("enable")
+        before = client.hears(CHANGED)
+        assert UPDATED not in before, before
+    named = [name for name in seen(server) if name.startswith("resources/subscribe")]
+    assert not {"resources/subscribe alice", "resources/subscribe bob"} & set(named), named
+
+
+def subscriptions(node: Node, *flags: str) -> str:
+    """At a server that lists to each caller nobody subscribes."""
+    server = node.server("server", *flags)
+    url = node.start("shoal", tokens() + remote(server, FORWARDS))
+    if "--modern" not in flags:
+        watched_for_nobody(node, server, url, (-32601, "read the resource again"))
+    listener = Client(url, "token-bob", True)
+    listener.names()
+    listener.listen("note://alice", "note://bob")
+    assert "resourceSubscriptions" not in listener.honoured, listener.honoured
+    assert not [name for name in seen(server) if name.startswith(("resources/subscribe", "subscriptions/listen bob"))]
+    return "refused"
+
+
+def shared_subscriptions(node: Node) -> str:
+    """Where all see the same, the server decides by Shoal's own token, and refuses what is alice's."""
+    server = node.server("server", "--handshake")
+    own = 'headers = { Authorization = "Bearer token-service" }\n'
+    pool = f'[pools.remote.backend.http]\nurl = "{server}"\n{FORWARDS}{own}'
+    url = node.start("shoal", tokens() + pool)
+    watched_for_nobody(node, server, url, (-32602, "note://alice for service"))
+    client = Client.legacy(url, "token-bob")
+    client.listen()
+    subscribe(client, "note://service")()
+    order(server, "touch/note://service")
+    client.hears(UPDATED)
+    return "refused, and told"
+
+
 def through_a_cluster(node: Node) -> str:
     """Two edges, a node for sessions, and a worker."""
     cluster = node.cluster
@@ -337,6 +390,10 @@ CHECKS: dict[str, Callable[[Node], str]] = {
     "a session's process": session,
     "calls without a session": sessionless,
     "a session at a server behind a URL": upstream_session,
+    "subscriptions": subscriptions,
+    "subscriptions at a server that lets anybody open a session": lambda node: subscriptions(node, "--handshake"),
+    "subscriptions at one of 2026-07-28": lambda node: subscriptions(node, "--modern"),
+    "subscriptions where all see the same": shared_subscriptions,
     "a cluster": through_a_cluster,
 }
 

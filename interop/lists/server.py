@@ -3,7 +3,7 @@
 Without `--http` it speaks stdio. Its tool `enable` adds a tool, a resource and a prompt in this process, and announces that.
 
 With `--http` it speaks Streamable HTTP, prints its URL, and wants a bearer token that it knows for everything: whoever has it sees
-tools of its own. `GET /seen` says what was asked. `--handshake` lets anybody open a session. `--modern` speaks 2026-07-28.
+tools of its own, and may subscribe only to its own resource. `GET /seen` says what was asked; `GET /touch/URI` tells the sessions that watch it. `--handshake` lets anybody open a session. `--modern` speaks 2026-07-28.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Offer:
 
     def __init__(self, user: str | None = None) -> None:
         self.user, self.enabled = user, False
+        self.watched: set[str] = set()
 
     def lists(self, method: str) -> Message | None:
         names = ["whoami", f"{self.user}_only"] if self.user else ["hello"]
@@ -55,6 +56,11 @@ class Offer:
             if uri not in [item["uri"] for item in self.lists("resources/list")["resources"]]:
                 return failure(-32002, f"no resource {uri}")
             return {"result": {"contents": [{"uri": uri, "text": f"{uri} of {self.user}"}]}}
+        if method == "resources/subscribe":
+            if params["uri"] not in [item["uri"] for item in self.lists("resources/list")["resources"]]:
+                return failure(-32602, f"no resource {params['uri']} for {self.user}")
+            self.watched.add(params["uri"])
+            return {"result": {}}
         if method == "prompts/get":
             if params["name"] not in [item["name"] for item in self.lists("prompts/list")["prompts"]]:
                 return failure(-32602, f"no prompt {params['name']}")
@@ -78,6 +84,7 @@ def failure(code: int, message: str) -> Message:
 
 CAPABILITIES = {name: {"listChanged": True} for name in ("tools", "resources", "prompts")}
 CHANGED = [{"jsonrpc": "2.0", "method": f"notifications/{name}/list_changed"} for name in CAPABILITIES]
+CAPABILITIES["resources"]["subscribe"] = True
 
 
 def greeting(version: str) -> Message:
@@ -142,6 +149,14 @@ class Handler(BaseHTTPRequestHandler):
         if self.path in ("/hold", "/release"):
             with self.lock:
                 type(self).held = self.path == "/hold"
+                self.lock.notify_all()
+            return self.plain(200)
+        if self.path.startswith("/touch/"):
+            uri = self.path.removeprefix("/touch/")
+            told = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}}
+            with self.lock:
+                for session in self.sessions.values():
+                    session.stream += [told] * (uri in session.offer.watched)
                 self.lock.notify_all()
             return self.plain(200)
         session = self.sessions.get(self.headers.get("Mcp-Session-Id", ""))

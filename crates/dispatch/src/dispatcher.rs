@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, EdgePlan, Expected, Planning,
-    ResourceUpdated, RunningCall, ServerFacts, SessionId, SettledFacts, Starting, WorkerId,
-    at_once, later,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, EdgePlan, Expected,
+    ListScope, Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SettledFacts,
+    Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Body, Era, Method, RawJson, RpcError, code};
@@ -219,6 +219,9 @@ impl Dispatcher for Dispatch {
                 None => unknown_resource(code::RESOURCE_NOT_FOUND, uri),
             });
         };
+        if view.own.scope(pool) == ListScope::Principal {
+            return Err(of_no_caller());
+        }
         Subscriptions::add(&self.shared, pool, uri).await
     }
 
@@ -240,6 +243,14 @@ impl Dispatch {
         // A worker that has left meanwhile took its pool's name along.
         Some(view.member(worker)?.pool.clone())
     }
+}
+
+/// Workers are subscribed for all callers at once. Where a server shows each caller its own resources, one caller's would be named
+/// to it in another's name, and a change told in one caller's session would reach another.
+fn of_no_caller() -> RpcError {
+    let told = "this server lists to each caller its own resources (lists = \"principal\"), and Shoal cannot subscribe in one \
+                caller's name: read the resource again instead";
+    RpcError::new(code::METHOD_NOT_FOUND, told)
 }
 
 /// The tool that a call names, if its caller may use it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use shoal_ports::Worker;
+use shoal_ports::{Announcement, ListScope, Worker};
 use shoal_protocol::RpcError;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
@@ -63,6 +63,11 @@ impl Subscriptions {
 
     /// Subscribes a worker that has (re)appeared to everything its pool is watched for.
     pub(crate) async fn restore(&self, pool: &str, worker: &dyn Worker) {
+        let scope = |said: &Announcement| said.catalog.as_ref().map(|catalog| catalog.lists);
+        if scope(&worker.announcement().borrow()) == Some(ListScope::Principal) {
+            // What was subscribed to while all callers saw the same is nobody's there.
+            return;
+        }
         for uri in self.of(pool) {
             if let Err(error) = worker.subscribe(&uri).await {
                 tracing::warn!(pool, uri, %error, "a worker refused a subscription");

@@ -191,16 +191,17 @@ impl HttpBackend {
         call: &Call,
         context: &CallContext,
     ) -> (Result<CallOutcome, CallFailure>, bool) {
-        match self.presence.way() {
+        let lead = match self.presence.way() {
             Ok(Way::Lead(lead)) => {
                 let greeting = lead.link.greeting();
                 if greeting.era == Era::Modern || lead.link.is_stateless() {
                     return over(&lead, call, context).await;
                 }
+                Some(lead)
             }
-            Ok(Way::OfCallers) => {}
+            Ok(Way::OfCallers) => None,
             Err(failure) => return (Err(failure), false),
-        }
+        };
         let owner = self.owner(call);
         let _ending = matches!(owner, SessionOwner::Call(_)).then(|| Ending {
             sessions: self.sessions.clone(),
@@ -208,9 +209,9 @@ impl HttpBackend {
         });
         match self.sessions.hold(&owner, call, context).await {
             Ok(hold) => {
-                if matches!(owner, SessionOwner::Session(_)) {
+                if let (SessionOwner::Session(_), Some(lead)) = (&owner, &lead) {
                     let watched = &self.server.launcher.subscriptions;
-                    catch_up(&hold.connection.link, watched).await;
+                    catch_up(&hold.connection.link, &lead.link, watched).await;
                 }
                 over(&hold.connection, call, context).await
             }

@@ -1,5 +1,6 @@
 //! What the merged server says of itself.
 
+use shoal_ports::ListScope;
 use shoal_protocol::{RawJson, RawObject};
 
 use super::{Pool, fitting};
@@ -43,7 +44,13 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
         merged.set("tools", listed.clone());
     }
     if any(&|pool| pool.compiled.has_resources()) {
-        let resources = RawJson::from_static(r#"{"subscribe":true,"listChanged":true}"#);
+        let are_watched = |pool: &Pool| {
+            pool.compiled.has_resources() && pool.compiled.source.lists == ListScope::Shared
+        };
+        let resources = match any(&are_watched) {
+            true => RawJson::from_static(r#"{"subscribe":true,"listChanged":true}"#),
+            false => listed.clone(),
+        };
         merged.set("resources", resources);
     }
     if any(&|pool| pool.compiled.has_prompts()) {

@@ -16,7 +16,9 @@ use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 use tokio::sync::Semaphore;
 
 use crate::fake_worker::{FakeWorker, Script};
-use crate::setting::{CallExt as _, Setting, call, configured, legacy, modern, setting, tools};
+use crate::setting::{
+    CallExt as _, Setting, call, configured, items, legacy, modern, setting, tools,
+};
 
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
@@ -383,6 +385,48 @@ async fn resources_and_prompts_of_single_callers_are_found() {
         setting.error(asked("bob")).await;
         assert_eq!(calls_of(&worker, &method), 1);
     }
+}
+
+/// A worker watches for all callers, and does not know whose a resource is.
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
+    let setting = setting();
+    let own = FakeWorker::new("o1", "own", each_its_own()).on_call(by_principal);
+    let own = setting.add(own);
+    let resources = |setting: &Setting| {
+        let facts = setting.dispatch.facts().borrow().clone();
+        let resources = facts.capabilities.member("resources");
+        resources.unwrap().as_str().to_owned()
+    };
+    assert_eq!(resources(&setting), r#"{"listChanged":true}"#);
+    let caller = |principal: &str| list(principal).caller;
+    for principal in ["alice", "bob"] {
+        let asked = (setting.dispatch).subscribe(Some(&caller(principal)), "alices");
+        let refused = asked.await.unwrap_err();
+        assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
+        assert!(refused.message.contains("read the resource again"));
+    }
+    // Nor without a caller, for a session that was subscribed before.
+    let again = setting.dispatch.subscribe(None, "alices").await;
+    assert_eq!(again.unwrap_err().code, code::METHOD_NOT_FOUND);
+    // What others offer is subscribed to as ever.
+    let shared = PoolCatalog {
+        resources: items(json!([{ "uri": "r://1", "name": "r" }])),
+        ..tools(&[])
+    };
+    let shared = setting.add(FakeWorker::new("s1", "shared", shared));
+    assert!(resources(&setting).contains(r#""subscribe":true"#));
+    let alice = caller("alice");
+    let subscribed = setting.dispatch.subscribe(Some(&alice), "r://1").await;
+    subscribed.unwrap();
+    assert!(shared.subscribed.lock().iter().all(|uri| uri == "r://1"));
+    // A pool whose server lists to each caller from now on.
+    shared.announce(Some(each_its_own()), None);
+    let again = setting.add(FakeWorker::new("s2", "shared", each_its_own()));
+    // Until nothing is left to do.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(*again.subscribed.lock(), Vec::<String>::new());
+    assert_eq!(*own.subscribed.lock(), Vec::<String>::new());
 }
 
 #[tokio::test]

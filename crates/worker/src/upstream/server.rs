@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use shoal_ports::{Announcement, Call, CallFailure, CallOutcome, OwnLists, ResourceUpdated};
+use shoal_ports::{
+    Announcement, Call, CallFailure, CallOutcome, ListScope, OwnLists, ResourceUpdated,
+};
 use shoal_protocol::{Era, Method, RpcError, code};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -129,6 +131,13 @@ impl Server {
         uri: &str,
         connection: Option<Arc<Connection>>,
     ) -> Result<(), RpcError> {
+        if self.launcher.settings.lists == ListScope::Principal {
+            // The callers' sessions are all that there is, and nobody knows in whose the resource is to be watched.
+            return Err(RpcError::new(
+                code::METHOD_NOT_FOUND,
+                "the server lists to each caller its own resources, and cannot be subscribed to for all callers",
+            ));
+        }
         if self.launcher.subscriptions.contains(uri) {
             return Ok(());
         }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use shoal_ports::{Call, CallOutcome, ListScope, PoolCatalog};
-use shoal_protocol::Method;
+use shoal_protocol::{Method, code};
 
-use super::harness::{Client, TestBackend, error, eventually};
+use super::harness::{Client, TestBackend, error, eventually, text};
 use super::server::Server;
-use crate::HttpConfig;
+use crate::{Backend as _, HttpConfig};
 
 async fn list(running: &TestBackend, client: &Client) -> CallOutcome {
     let call = Call {
@@ -65,6 +65,34 @@ async fn a_server_that_refuses_shoals_own_requests_is_ready_and_tells_callers() 
         running.state_where(|state| state.detail.is_some()).await;
         server.come_again().await;
         running.state_where(|state| state.detail.is_none()).await;
+    }
+}
+
+/// Nobody knows for whom it would be: what alice alone may watch is not asked for in bob's name, and bob does not hear of it.
+#[tokio::test]
+async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
+    for flags in [
+        &["--watcher", "alice"][..],
+        &["--watcher", "alice", "--protected"],
+    ] {
+        let server = Server::start(flags).await;
+        let running = server.backend_of(of_callers(&server)).await;
+        let mut updates = running.0.resource_updates();
+        for name in ["bob", "alice"] {
+            server.order(json!({ "valid": name })).await;
+            let refused = running.0.subscribe("test://alice").await.unwrap_err();
+            assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
+        }
+        for name in ["bob", "alice", "bob"] {
+            let bearer = format!("Bearer {name}");
+            let client = Client::named(name).bringing(&[("authorization", &bearer)]);
+            let arguments = json!({ "uri": "test://alice" });
+            let outcome = running.call(&client, "touch", arguments).await;
+            assert_eq!(text(&outcome), "touched");
+        }
+        assert_eq!(server.seen().await["subscribed"], json!([]));
+        running.0.shutdown().await;
+        assert!(updates.try_recv().is_err());
     }
 }
 

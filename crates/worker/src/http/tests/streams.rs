@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{CallFailure, ResourceUpdated};
+use shoal_ports::{CallFailure, ResourceUpdated, Secret};
+use shoal_protocol::code;
 
 use super::harness::{Client, error, failure, text};
 use super::server::{Server, started};
@@ -149,6 +150,31 @@ async fn a_change_that_is_told_in_one_session_only_is_told_once() {
     running.0.shutdown().await;
     let more = std::iter::from_fn(|| updates.try_recv().ok()).count();
     assert!(more < 10, "{more}");
+}
+
+/// What is watched for all callers is what the server lets Shoal itself watch, also when that could not be asked at first.
+#[tokio::test]
+async fn what_the_server_shows_one_caller_alone_is_watched_in_nobodys_session() {
+    let mut server = Server::start(&["--watcher", "alice"]).await;
+    let mut config = server.config();
+    config.forward = vec!["authorization".to_owned()];
+    let own = ("Authorization".to_owned(), Secret::new("Bearer shoal"));
+    config.headers.extend([own]);
+    let running = server.backend_of(config).await;
+    let refused = running.0.subscribe("test://alice").await.unwrap_err();
+    assert_eq!(refused.code, code::INVALID_PARAMS, "{refused:?}");
+    server.stop().await;
+    running.state_where(|state| state.detail.is_some()).await;
+    running.0.subscribe("test://alice").await.unwrap();
+    server.come_again().await;
+    running.state_where(|state| state.detail.is_none()).await;
+    let asked = |seen: &Value| seen["subscribed"] == json!(["shoal"]);
+    server.seen_where("Shoal has asked", asked).await;
+    let alice = Client::named("a").bringing(&[("authorization", "Bearer alice")]);
+    let arguments = json!({ "uri": "test://alice" });
+    let outcome = running.call(&alice, "touch", arguments).await;
+    assert_eq!(text(&outcome), "touched");
+    assert!(asked(&server.seen().await), "{}", server.seen().await);
 }
 
 #[tokio::test]
