@@ -1,18 +1,21 @@
 //! `shoal certificates`: makes an authority, and certificates for the processes of a cluster.
 //!
-//! Whatever is there and right stays. So the command can run at every deployment.
+//! Sound certificates stay, so the command can run at every deployment.
 
 mod authority;
 mod directory;
 mod secrets;
+mod standing;
 
 use std::collections::BTreeMap;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use rustls_pki_types::DnsName;
 
 use self::authority::Authority;
 use self::directory::Directory;
 use self::secrets::Secrets;
+use self::standing::Standing;
 use crate::cli;
 use crate::exit::Failure;
 use crate::print::print;
@@ -20,13 +23,18 @@ use crate::print::print;
 /// The files of one certificate by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What the authority is called among the certificates.
+/// The name of the authority among the certificates.
 const AUTHORITY: &str = "authority";
-/// What the certificate of edges and session nodes is called.
+/// The name of the certificate of edges and session nodes.
 const NODES: &str = "nodes";
 
-/// What the certificate of workers is called that serve any pool.
+/// The name of the certificate of workers that serve any pool.
 const ANY_POOL: &str = "any-pool";
+
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+/// The authorities that the holder of a certificate trusts.
+const ISSUED_BY: &str = "ca.crt";
 
 /// Where the certificates are kept.
 enum Place {
@@ -41,27 +49,52 @@ struct Found {
     version: Option<String>,
 }
 
-/// Makes what is missing, and prints what became of each certificate.
+/// A certificate to keep or make.
+struct Wanted {
+    certificate: String,
+    names: Vec<String>,
+    found: Found,
+}
+
+/// Makes missing certificates, replaces unusable ones, and prints a line for each.
 ///
 /// # Errors
-/// When a pool has a name that no pool can have, or the place cannot be read or written.
+/// When a name is impossible, the place cannot be read or written, the authority is missing or unusable although it is needed, or a
+/// certificate is for other names. All of this is found before anything is written.
 pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
-    let wanted = wanted(command)?;
+    let names = wanted(command)?;
     let place = match (&command.to, &command.secrets) {
-        (Some(to), _) => Place::Directory(Directory::new(to)),
+        (Some(to), _) => Place::Directory(Directory::open(to)?),
         (None, Some(prefix)) => Place::Secrets(Secrets::of_pod(prefix, command)?),
         (None, None) => return Err(Failure::usage("name a directory, or --secrets PREFIX")),
     };
-    let authority = place.authority().await?;
-    for (certificate, names) in wanted {
+    let mut wanted = Vec::new();
+    for (certificate, names) in names {
         let found = place.read(&certificate).await?;
-        if authority.issued(&found.files, &names) {
-            print(&format!("kept {}\n", place.describe(&certificate)))?;
-            continue;
+        wanted.push(Wanted {
+            certificate,
+            names,
+            found,
+        });
+    }
+    let authority = place.authority(&wanted).await?;
+    let mut standings = Vec::new();
+    for it in &wanted {
+        let standing = authority.standing(&it.found.files, &it.names);
+        standings.push(standing.with_context(|| place.describe(&it.certificate))?);
+    }
+    for (it, standing) in wanted.iter().zip(standings) {
+        let described = place.describe(&it.certificate);
+        let line = match standing {
+            Standing::Right => format!("kept {described}\n"),
+            Standing::Missing => format!("made {described}\n"),
+            Standing::Unusable(why) => format!("made {described} again: {why}\n"),
+        };
+        if standing != Standing::Right {
+            let made = authority.issue(&it.names, &it.found.files)?;
+            place.write(&it.certificate, &it.found, made).await?;
         }
-        let made = authority.issue(&names)?;
-        place.write(&certificate, &found, made).await?;
-        print(&format!("made {}\n", place.describe(&certificate)))?;
+        print(&line)?;
     }
     Ok(())
 }
@@ -69,6 +102,12 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
 /// The certificates by name, and the DNS names of each.
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
+    // A name of the list of names in a certificate would be another one.
+    if DnsName::try_from(member.as_str()).is_err() {
+        return Err(Failure::usage(format!(
+            "--name {member}: it must be a DNS name, such as shoal or mcp.example.com"
+        )));
+    }
     let mut wanted = BTreeMap::from([(NODES.to_owned(), vec![member.clone()])]);
     if command.any_pool {
         let names = vec![member.clone(), format!("*.pool.{member}")];
@@ -92,26 +131,43 @@ fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, 
 }
 
 impl Place {
-    /// The authority that is there, or a new one.
-    async fn authority(&self) -> anyhow::Result<Authority> {
+    /// Opens the authority, or makes one if there are no certificates yet.
+    async fn authority(&self, wanted: &[Wanted]) -> anyhow::Result<Authority> {
+        let place = self.describe(AUTHORITY);
         let found = self.read(AUTHORITY).await?;
-        if let Some(authority) = Authority::open(&found.files) {
-            let place = self.describe(AUTHORITY);
-            let authority = authority.with_context(|| format!("{place}: cannot use its key"))?;
+        if found.files.contains_key(CERTIFICATE) {
+            let authority = Authority::open(&found.files).with_context(|| {
+                format!("cannot use {place}. Put it right, or remove it and all its certificates to begin anew")
+            })?;
             print(&format!("kept {place}\n"))?;
+            if let Some(ends) = authority.ends_soon() {
+                let ends = humantime::format_rfc3339_seconds(ends);
+                print(&format!(
+                    "warning: {place} ends at {ends}: change the authority before\n"
+                ))?;
+            }
             return Ok(authority);
         }
-        let (authority, files) = Authority::create()?;
+        if let Some(issued) = wanted.iter().find(|it| !it.found.files.is_empty()) {
+            bail!(
+                "{place} is missing, and only it can add to {}. Put it back, or remove all certificates to begin anew",
+                self.describe(&issued.certificate)
+            );
+        }
+        let (authority, files) = Authority::create(found.files.get(KEY).map(Vec::as_slice))?;
         self.write(AUTHORITY, &found, files).await?;
-        print(&format!("made {}\n", self.describe(AUTHORITY)))?;
+        print(&format!("made {place}\n"))?;
         Ok(authority)
     }
 
     async fn read(&self, certificate: &str) -> anyhow::Result<Found> {
-        match self {
-            Self::Directory(directory) => directory.read(certificate),
-            Self::Secrets(secrets) => secrets.read(certificate).await,
-        }
+        let mut found = match self {
+            Self::Directory(directory) => directory.read(certificate)?,
+            Self::Secrets(secrets) => secrets.read(certificate).await?,
+        };
+        // A Secret of the type `kubernetes.io/tls` must have them from the start.
+        found.files.retain(|_, content| !content.is_empty());
+        Ok(found)
     }
 
     async fn write(&self, certificate: &str, before: &Found, files: Files) -> anyhow::Result<()> {

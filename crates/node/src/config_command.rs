@@ -11,7 +11,7 @@ use shoal_policy::RulesInForce;
 
 use crate::certificates::{self, Certificates};
 use crate::cli::{ConfigCommand, ConfigFile, Output};
-use crate::config::files::is_there;
+use crate::config::files::{is_there, of_redis};
 use crate::config::{
     self, AuthMode, Environment, Finding, Loaded, Preset, Role, Settings, Source, reference,
 };
@@ -83,6 +83,14 @@ fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
 fn open_files(settings: &Settings) -> Result<(), Failure> {
     if certificates::are_there(settings) {
         Certificates::open(settings).map_err(Failure::usage)?;
+    }
+    let redis = of_redis(settings);
+    if !redis.is_empty() && redis.iter().all(|(_, file)| file.exists()) {
+        let store = settings
+            .redis
+            .store(&settings.node.store, &settings.streams);
+        shoal_store_redis::open_files(&store)
+            .map_err(|reason| Failure::usage(format!("redis: {reason}")))?;
     }
     let auth = &settings.auth;
     let edge = settings.node.is(Role::Edge);

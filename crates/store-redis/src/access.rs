@@ -73,14 +73,17 @@ impl Credentials {
                     .to_owned(),
             );
         }
+        let user = target.user.clone().or(user);
+        let in_url = target.password.clone().map(Secret::new);
+        let password = in_url.map(Password::Value).or(password);
+        // Redis' client would log in as `default`.
+        if user.is_some() && password.is_none() {
+            let reason = "a user needs a password: set redis.password. Redis takes any password for a user with nopass";
+            return Err(reason.to_owned());
+        }
         Ok(Self {
-            user: target.user.clone().or(user),
-            password: target
-                .password
-                .clone()
-                .map(Secret::new)
-                .map(Password::Value)
-                .or(password),
+            user,
+            password,
             tls,
             sentinel,
         })

@@ -45,3 +45,13 @@ pub fn check(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     access::Credentials::new(&target, config).map(drop)
 }
+
+/// Reads the passwords and certificates of a store, without connecting.
+///
+/// # Errors
+/// As [`check`], and the file that cannot be used.
+pub fn open_files(config: &RedisConfig) -> Result<(), String> {
+    let target = target::Target::parse(&config.url)?;
+    let credentials = access::Credentials::new(&target, config)?;
+    credentials.read(&target).map(drop)
+}

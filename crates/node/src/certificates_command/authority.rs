@@ -1,79 +1,106 @@
-//! An authority of one cluster, and what it issues.
+//! An authority of one cluster, and the certificates that it issues.
 
 use std::time::{Duration, SystemTime};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
 
-use super::Files;
+use super::standing::{self, Standing, Validity};
+use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// Nobody renews them: an operator who wants short lives has cert-manager or an authority of his own.
+/// The longest life of a certificate. For short lives, operators have cert-manager or an authority of their own.
 const VALID_FOR: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// How far the clocks of other machines may be behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
-/// The subject of every authority; issued certificates repeat it.
+/// The subject of every new authority.
 const SUBJECT: &str = "Shoal cluster authority";
-
-/// The subject of what it issues; only the DNS names count.
+/// The subject of issued certificates. Only their DNS names count.
 const PROCESS: &str = "Shoal process";
-
-const CERTIFICATE: &str = "tls.crt";
-const KEY: &str = "tls.key";
-const ISSUED_BY: &str = "ca.crt";
-/// The DNS names of a certificate, beside it.
-const NAMES: &str = "names";
 
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: Vec<u8>,
+    pem: Vec<u8>,
+    der: CertificateDer<'static>,
+    validity: Validity,
 }
 
 impl Authority {
-    /// A new authority, and its files.
-    pub(super) fn create() -> anyhow::Result<(Self, Files)> {
-        let key = KeyPair::generate().context("cannot make a key")?;
-        let made = params().self_signed(&key);
-        let certificate = made.context("cannot make an authority")?.pem().into_bytes();
-        let files = [
-            (CERTIFICATE, certificate.clone()),
-            (KEY, key.serialize_pem().into_bytes()),
-        ];
-        let files = files.map(|(name, content)| (name.to_owned(), content));
-        let issuer = Issuer::new(params(), key);
-        Ok((
-            Self {
-                issuer,
-                certificate,
-            },
-            Files::from(files),
-        ))
+    /// Makes an authority of `key`, or of a new key.
+    pub(super) fn create(key: Option<&[u8]>) -> anyhow::Result<(Self, Files)> {
+        let key = match key {
+            Some(pem) => key_of(pem)?,
+            None => KeyPair::generate().context("cannot make a key")?,
+        };
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, SUBJECT);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let now = SystemTime::now();
+        params.not_before = (now - CLOCK_SKEW).into();
+        params.not_after = (now + VALID_FOR).into();
+        let made = params
+            .self_signed(&key)
+            .context("cannot make an authority")?;
+        let files = [(CERTIFICATE, made.pem()), (KEY, key.serialize_pem())];
+        let files = Files::from(files.map(|(name, pem)| (name.to_owned(), pem.into_bytes())));
+        Ok((Self::open(&files)?, files))
     }
 
-    /// The authority of these files, if they are one.
-    pub(super) fn open(files: &Files) -> Option<anyhow::Result<Self>> {
-        let (certificate, key) = (files.get(CERTIFICATE)?, files.get(KEY)?);
-        let key = str::from_utf8(key).map_err(anyhow::Error::from);
-        let key = key.and_then(|pem| Ok(KeyPair::from_pem(pem)?));
-        Some(key.map(|key| Self {
-            issuer: Issuer::new(params(), key),
-            certificate: certificate.clone(),
-        }))
+    /// Opens an authority that is there.
+    ///
+    /// # Errors
+    /// When a file is missing or unusable, the key belongs to another certificate, or the certificate may not issue or has expired.
+    pub(super) fn open(files: &Files) -> anyhow::Result<Self> {
+        let file = |name| {
+            files
+                .get(name)
+                .with_context(|| format!("{name} is missing"))
+        };
+        let (pem, key) = (file(CERTIFICATE)?, key_of(file(KEY)?)?);
+        let der = CertificateDer::from_pem_slice(pem)
+            .map_err(|_| anyhow!("{CERTIFICATE} holds no certificate"))?;
+        let (_, parsed) = X509Certificate::from_der(&der)
+            .map_err(|_| anyhow!("{CERTIFICATE} holds no certificate"))?;
+        if !standing::is_of(&key, &parsed) {
+            bail!("{KEY} does not belong to {CERTIFICATE}");
+        }
+        if !parsed.is_ca() {
+            bail!("{CERTIFICATE} may not issue certificates: it is no CA");
+        }
+        let validity = Validity::of(&parsed);
+        if validity.ends <= SystemTime::now() {
+            bail!("{CERTIFICATE} has expired");
+        }
+        Ok(Self {
+            issuer: Issuer::from_ca_cert_der(&der, key).context("cannot issue with it")?,
+            pem: pem.clone(),
+            der,
+            validity,
+        })
     }
 
-    /// Whether the files are a certificate of this authority with these names.
-    pub(super) fn issued(&self, files: &Files, names: &[String]) -> bool {
-        files.get(ISSUED_BY) == Some(&self.certificate)
-            && files.get(NAMES).map(Vec::as_slice) == Some(names.join(" ").as_bytes())
-            && [CERTIFICATE, KEY]
-                .iter()
-                .all(|name| files.contains_key(*name))
+    /// When the authority ends, if little of its life is left.
+    pub(super) fn ends_soon(&self) -> Option<SystemTime> {
+        self.validity.is_nearly_over().then_some(self.validity.ends)
     }
 
-    /// A certificate with a new key.
-    pub(super) fn issue(&self, names: &[String]) -> anyhow::Result<Files> {
+    /// Says whether the files are a certificate of this authority for these names.
+    ///
+    /// # Errors
+    /// When they are a sound certificate for other names.
+    pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
+        standing::of(files, names, &self.der)
+    }
+
+    /// Issues a certificate with a new key. Other authorities that `before` trusts stay in the bundle.
+    pub(super) fn issue(&self, names: &[String], before: &Files) -> anyhow::Result<Files> {
         let mut params = CertificateParams::new(names).context("cannot put into a certificate")?;
         params.distinguished_name.push(DnType::CommonName, PROCESS);
         params.extended_key_usages = vec![
@@ -82,32 +109,35 @@ impl Authority {
         ];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
-        valid(&mut params);
+        let now = SystemTime::now();
+        params.not_before = (now - CLOCK_SKEW).into();
+        params.not_after = (now + VALID_FOR).min(self.validity.ends).into();
         let key = KeyPair::generate().context("cannot make a key")?;
-        let made = params.signed_by(&key, &self.issuer);
+        let made = params
+            .signed_by(&key, &self.issuer)
+            .context("cannot sign")?;
         let files = [
-            (CERTIFICATE, made.context("cannot sign")?.pem().into_bytes()),
+            (CERTIFICATE, made.pem().into_bytes()),
             (KEY, key.serialize_pem().into_bytes()),
-            (ISSUED_BY, self.certificate.clone()),
-            (NAMES, names.join(" ").into_bytes()),
+            (ISSUED_BY, self.bundle(before.get(ISSUED_BY))),
         ];
         Ok(Files::from(
             files.map(|(name, content)| (name.to_owned(), content)),
         ))
     }
+
+    /// The authorities to trust: those that are trusted already, and this one.
+    fn bundle(&self, before: Option<&Vec<u8>>) -> Vec<u8> {
+        let trusted = before.filter(|pem| !standing::certificates(pem).is_empty());
+        match trusted {
+            Some(trusted) if standing::certificates(trusted).contains(&self.der) => trusted.clone(),
+            Some(trusted) => [trusted.trim_ascii_end(), b"\n", &self.pem].concat(),
+            None => self.pem.clone(),
+        }
+    }
 }
 
-fn params() -> CertificateParams {
-    let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, SUBJECT);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    valid(&mut params);
-    params
-}
-
-fn valid(params: &mut CertificateParams) {
-    let now = SystemTime::now();
-    params.not_before = (now - CLOCK_SKEW).into();
-    params.not_after = (now + VALID_FOR).into();
+fn key_of(pem: &[u8]) -> anyhow::Result<KeyPair> {
+    let pem = str::from_utf8(pem).map_err(|_| anyhow!("{KEY} holds no key"))?;
+    KeyPair::from_pem(pem).map_err(|error| anyhow!("{KEY} holds no key that can be used: {error}"))
 }

@@ -7,30 +7,49 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Files, Found};
+use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
 
-/// For the user who made them: they let their holder join.
+/// Only the user who made them may read them: they let their holder join.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-pub(super) struct Directory(PathBuf);
+pub(super) struct Directory {
+    path: PathBuf,
+    /// Held as long as this lives: two runs at once would each make an authority.
+    _lock: fs::File,
+}
 
 impl Directory {
-    pub(super) fn new(path: &Path) -> Self {
-        Self(path.to_owned())
+    /// Waits for another run that has the directory.
+    ///
+    /// # Errors
+    /// When there is no such directory.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        let open = || -> io::Result<fs::File> {
+            let directory = fs::File::open(path)?;
+            directory.lock()?;
+            Ok(directory)
+        };
+        let lock = open().with_context(|| {
+            format!(
+                "cannot use {}: it must exist, and be a directory",
+                path.display()
+            )
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
     }
 
     pub(super) fn path(&self, certificate: &str) -> PathBuf {
-        self.0.join(certificate)
+        self.path.join(certificate)
     }
 
-    /// The files of a certificate; none if there is no such directory.
+    /// Reads the files of a certificate; none if there is no such directory.
     pub(super) fn read(&self, certificate: &str) -> anyhow::Result<Found> {
         let path = self.path(certificate);
-        let files = match files(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Files::new(),
-            files => files.with_context(|| format!("cannot read {}", path.display()))?,
-        };
+        let files = files(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Found {
             files,
             version: None,
@@ -40,7 +59,7 @@ impl Directory {
     pub(super) fn write(&self, certificate: &str, files: &Files) -> anyhow::Result<()> {
         let path = self.path(certificate);
         write(&path, files).with_context(|| {
-            let above = self.0.display();
+            let above = self.path.display();
             format!(
                 "cannot write {}: {above} must exist and be writable for this user",
                 path.display()
@@ -51,10 +70,12 @@ impl Directory {
 
 fn files(directory: &Path) -> io::Result<Files> {
     let mut files = Files::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if let Some(name) = entry.file_name().to_str().map(str::to_owned) {
-            files.insert(name, fs::read(entry.path())?);
+    for name in [CERTIFICATE, KEY, ISSUED_BY] {
+        match fs::read(directory.join(name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            content => {
+                files.insert(name.to_owned(), content?);
+            }
         }
     }
     Ok(files)
@@ -68,11 +89,12 @@ fn write(directory: &Path, files: &Files) -> io::Result<()> {
             fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))?;
         }
     }
-    for (name, content) in files {
-        // Each is complete or not there.
-        let beside = directory.join(format!(".{name}.{}", std::process::id()));
+    // The key comes first: an authority that is killed here still has its key, and makes its certificate next time.
+    for (name, content) in files.iter().rev() {
+        // Each is complete or not there. A run that was killed may have left its part, which nobody else uses.
+        let beside = directory.join(format!(".{name}.new"));
         let written = create(&beside)
-            .and_then(|mut file| file.write_all(content))
+            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&beside, directory.join(name)));
         if written.is_err() {
             let _ = fs::remove_file(&beside);

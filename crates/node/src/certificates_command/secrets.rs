@@ -1,4 +1,4 @@
-//! Certificates in Secrets of Kubernetes, which exist and are filled here.
+//! Certificates in Secrets of Kubernetes. The Secrets must exist; this fills them.
 //!
 //! The pod's service account may `get` and `patch` the Secrets. It needs no right to make one.
 

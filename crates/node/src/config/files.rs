@@ -7,7 +7,7 @@ use shoal_worker::{HttpTls, StdioConfig, TokenExchangeConfig};
 
 use super::finding::Finding;
 use super::layers::Layers;
-use super::{Backend, PortTls, Role, Settings};
+use super::{Backend, PortTls, Role, SecretSource, Settings};
 use crate::given;
 
 /// Which files this process would need and this machine does not have. Where a configuration is checked they need not be, so these
@@ -16,6 +16,9 @@ pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let mut named = Named::default();
     named.of_ports(settings);
     named.of_auth(settings);
+    for (setting, file) in of_redis(settings) {
+        named.add(setting, Some(file));
+    }
     named.add("policy.file", settings.policy.file.as_deref());
     if settings.node.is(Role::Worker) {
         named.of_pools(settings);
@@ -31,6 +34,33 @@ pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
 /// Whether a file that a setting names is there.
 pub(crate) fn is_there(file: Option<&Path>) -> bool {
     file.is_some_and(|file| file.exists())
+}
+
+/// The files for a store in Redis.
+pub(crate) fn of_redis(settings: &Settings) -> Vec<(&'static str, &Path)> {
+    if settings.node.store.is_memory() {
+        return Vec::new();
+    }
+    let redis = &settings.redis;
+    let files = [
+        ("redis.password", in_file(redis.password.as_ref())),
+        (
+            "redis.sentinel.password",
+            in_file(redis.sentinel.password.as_ref()),
+        ),
+        ("redis.tls.authority", redis.tls.authority.as_deref()),
+        ("redis.tls.certificate", redis.tls.certificate.as_deref()),
+        ("redis.tls.key", redis.tls.key.as_deref()),
+    ];
+    let named = |(setting, file): (_, Option<_>)| Some((setting, file?));
+    files.into_iter().filter_map(named).collect()
+}
+
+fn in_file(secret: Option<&SecretSource>) -> Option<&Path> {
+    match secret? {
+        SecretSource::File(file) => Some(file),
+        SecretSource::Value(_) => None,
+    }
 }
 
 fn unreadable(file: &Path) -> Option<String> {

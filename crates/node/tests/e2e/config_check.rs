@@ -178,3 +178,24 @@ async fn an_issuer_that_could_take_no_token_is_told_with_what_to_write() {
     let checked = Directory::new(&settings(&sound)).check(&[]).await;
     assert_eq!(checked.code, 0, "{}", checked.stderr);
 }
+
+#[tokio::test]
+async fn the_files_of_redis_are_looked_at() {
+    let settings = "[node]\nstore = 'rediss://127.0.0.1:1'\n[redis]\nuser = 'shoal'\npassword = { file = 'HERE/password' }\n\
+                    tls = { authority = 'HERE/ca.crt' }\n[pools.a]\nbackend = 'demo'\n";
+    let directory = Directory::new(settings);
+    let absent = directory.check(&[]).await;
+    assert_eq!(absent.code, 0, "{}", absent.stderr);
+    for setting in ["redis.password", "redis.tls.authority"] {
+        assert!(absent.stdout.contains(setting), "{}", absent.stdout);
+    }
+    directory.write("password", "secret\n");
+    directory.write("ca.crt", "no certificate\n");
+    let wrong = directory.check(&[]).await;
+    assert_eq!(wrong.code, 2, "{}", wrong.stdout);
+    assert!(
+        wrong.stderr.contains("ca.crt has no certificate in PEM"),
+        "{}",
+        wrong.stderr
+    );
+}
