@@ -36,7 +36,7 @@ BEHIND = {"Shoal, Python": PYTHON, "Shoal, TypeScript": TYPESCRIPT}
 """The servers behind Shoal: what one of them refuses, Shoal may pass on to the other."""
 ENOUGH = 2
 """Peers that serve a request, so that Shoal must."""
-ANSWER_SECONDS = 5
+ANSWER_SECONDS = 15
 AT_ONCE = 12
 LONGEST_HEAD = 1 << 16
 
