@@ -101,7 +101,7 @@ impl Membership for RedisStore {
             let mut command = redis::cmd("GET");
             command.arg(&key);
             Ok(match self.inner.connections.ask(&key, command).await? {
-                Value::BulkString(catalog) => Some(catalog.into()),
+                Value::BulkString(catalog) => Some(catalog),
                 _ => None,
             })
         })
