@@ -56,12 +56,12 @@ async fn the_first_alternative_that_is_configured_is_taken() {
             .collect();
         let running = service.backend_of(config).await;
         // Where the key is a credential, it is no argument.
-        let mine = if query.is_empty() {
-            json!({})
-        } else {
-            json!({ "key": "mine" })
-        };
-        result(running.call(&client, "secret", mine).await);
+        if !query.is_empty() {
+            let mine = json!({ "key": "mine" });
+            let refused = result(running.call(&client, "secret", mine).await);
+            assert_eq!(refused["isError"], true, "{refused}");
+        }
+        result(running.call(&client, "secret", json!({})).await);
         let last = &service.seen().await["last"];
         assert_eq!(last["query"], query);
         assert_eq!(
@@ -84,11 +84,10 @@ async fn headers_of_the_operator_and_of_clients_go_along() {
     config.forward = vec!["x-team".to_owned()];
     let running = service.backend_of(config).await;
     let client = Client::named("a").bringing(&[("x-team", "blue"), ("x-other", "no")]);
-    result(
-        running
-            .call(&client, "listPets", json!({ "X-Request-Tag": "mine" }))
-            .await,
-    );
+    let mine = json!({ "X-Request-Tag": "mine" });
+    let refused = result(running.call(&client, "listPets", mine).await);
+    assert_eq!(refused["isError"], true, "{refused}");
+    result(running.call(&client, "listPets", json!({})).await);
     let headers = &service.seen().await["last"]["headers"];
     assert_eq!(
         (&headers["x-request-tag"], &headers["x-team"]),
