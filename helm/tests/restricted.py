@@ -24,8 +24,8 @@ def of_pod(spec):
         kinds = set(volume) - {"name"}
         if not kinds <= VOLUMES:
             yield f"volume {volume['name']} is {', '.join(kinds - VOLUMES)}"
-    # Only the Job that fills Secrets speaks to the API server.
-    if spec.get("automountServiceAccountToken") is not spec.get("serviceAccountName", "").endswith("-certificates"):
+    # Only the Job that fills Secrets, and the controller, speak to the API server.
+    if spec.get("automountServiceAccountToken") is not spec.get("serviceAccountName", "").endswith(("-certificates", "-controller")):
         yield "automountServiceAccountToken is not false"
     if spec.get("enableServiceLinks") is not False:
         yield "enableServiceLinks is not false"
