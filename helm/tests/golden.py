@@ -39,7 +39,7 @@ Lines.add_representer(str, lambda dumper, text: dumper.represent_scalar(
 
 
 def rendered(values):
-    objects = sorted(map(shortened, render(values)), key=lambda item: (item["kind"], item["metadata"]["name"]))
+    objects = sorted(map(shortened, render(values)), key=lambda item: (item["kind"], item["metadata"]["name"], item["metadata"].get("namespace", "")))
     return yaml.dump_all(objects, Dumper=Lines, width=1000)
 
 
