@@ -34,6 +34,8 @@ impl Observed for Node {
             ready: self.ready,
             lingering: false,
             removed: false,
+            unnamed: false,
+            awaiting: 0,
             lists: shoal_ports::ListScope::Shared,
             own_lists: 0,
             tools: 0,
