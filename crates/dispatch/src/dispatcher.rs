@@ -220,7 +220,7 @@ impl Dispatcher for Dispatch {
             });
         };
         if view.own.scope(pool) == ListScope::Principal {
-            return Err(of_no_caller());
+            return Err(not_to_be_watched());
         }
         Subscriptions::add(&self.shared, pool, uri).await
     }
@@ -247,7 +247,7 @@ impl Dispatch {
 
 /// Workers are subscribed for all callers at once. Where a server shows each caller its own resources, one caller's would be named
 /// to it in another's name, and a change told in one caller's session would reach another.
-fn of_no_caller() -> RpcError {
+fn not_to_be_watched() -> RpcError {
     let told = "this server lists to each caller its own resources (lists = \"principal\"), and Shoal cannot subscribe in one \
                 caller's name: read the resource again instead";
     RpcError::new(code::METHOD_NOT_FOUND, told)

@@ -401,7 +401,8 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     assert_eq!(resources(&setting), r#"{"listChanged":true}"#);
     let caller = |principal: &str| list(principal).caller;
     for principal in ["alice", "bob"] {
-        let asked = (setting.dispatch).subscribe(Some(&caller(principal)), "alices");
+        let caller = caller(principal);
+        let asked = setting.dispatch.subscribe(Some(&caller), "alices");
         let refused = asked.await.unwrap_err();
         assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
         assert!(refused.message.contains("read the resource again"));

@@ -6,7 +6,7 @@ use shoal_protocol::{Method, code};
 
 use super::harness::{Client, TestBackend, error, eventually, text};
 use super::server::Server;
-use crate::{Backend as _, HttpConfig};
+use crate::HttpConfig;
 
 async fn list(running: &TestBackend, client: &Client) -> CallOutcome {
     let call = Call {
