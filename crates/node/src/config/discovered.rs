@@ -15,7 +15,7 @@ use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 ///
 /// # Errors
 /// When the file as a whole cannot be read.
-pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Finding> {
+pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Box<Finding>> {
     let own: BTreeSet<String> = loaded.settings.pools.keys().cloned().collect();
     loaded.left_out = add_to(&mut loaded.settings)?;
     let all = loaded.settings.pools.keys().cloned();
@@ -24,11 +24,11 @@ pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Finding> {
 }
 
 /// Adds them to the settings. Returns those that were left out.
-fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Finding> {
+fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Box<Finding>> {
     let Some(file) = settings.discovery.file.clone() else {
         return Ok(Vec::new());
     };
-    let pools = read(&file).map_err(|problem| finding(&file, "", problem))?;
+    let pools = read(&file).map_err(|problem| Box::new(finding(&file, "", problem)))?;
     let mut left_out = Vec::new();
     for (name, table) in pools {
         if settings.pools.contains_key(&name) {
@@ -141,7 +141,7 @@ mod tests {
     use crate::config::{Backend, Finding, Pool, Role, Settings};
 
     /// The settings of an edge with the pool `own`, and what the file adds to them.
-    fn added(text: Option<&str>) -> (Settings, Result<Vec<Finding>, Finding>) {
+    fn added(text: Option<&str>) -> (Settings, Result<Vec<Finding>, Box<Finding>>) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pools.toml");
         if let Some(text) = text {

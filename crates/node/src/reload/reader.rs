@@ -73,7 +73,7 @@ impl ConfigReader {
         // From before it is read.
         self.discovered = file.map(FileWatch::new);
         if let Err(whole) = discovered::add(&mut loaded) {
-            loaded.left_out = vec![whole];
+            loaded.left_out = vec![*whole];
         }
         self.accepted(loaded)
     }
@@ -84,7 +84,7 @@ impl ConfigReader {
     /// Why it cannot be used.
     pub(super) fn load_again(&self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load_again)?;
-        discovered::add(&mut loaded).map_err(config::Error::of)?;
+        discovered::add(&mut loaded).map_err(|whole| config::Error::of(*whole))?;
         self.accepted(loaded)
     }
 

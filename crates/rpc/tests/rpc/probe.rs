@@ -63,6 +63,7 @@ pub(crate) async fn next(running: &mut RunningCall) -> Option<(u64, String)> {
             params.map_or(String::new(), |params| params.as_str().to_owned())
         }
         CallEventKind::State { request, .. } => format!("{request:?}"),
+        CallEventKind::Withdrawn { ask } => format!("withdrawn {}", ask.0),
         CallEventKind::CloseStream { retry } => format!("close {}", retry.as_millis()),
         CallEventKind::Finished(CallOutcome::Result(result)) => {
             format!("result {}", result.as_str())

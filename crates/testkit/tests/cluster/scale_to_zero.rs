@@ -66,10 +66,10 @@ async fn scale(cluster: &Cluster, calls: f64) {
 
 /// The message of an answer that may be a stream.
 fn message(answer: &str) -> Value {
-    let data = answer
+    let mut data = answer
         .lines()
         .filter_map(|line| line.strip_prefix("data: "));
-    let last = data.filter(|data| !data.is_empty()).last();
+    let last = data.rfind(|data| !data.is_empty());
     serde_json::from_str(last.unwrap_or(answer)).unwrap()
 }
 

@@ -22,10 +22,10 @@ async fn call(edge: &Member, tool: &str) -> Value {
     let arguments = json!({ "text": "x" });
     let answer = modern_call(edge.mcp_url().unwrap(), tool, &arguments);
     let answer = within(answer).await.unwrap();
-    let data = answer
+    let mut data = answer
         .lines()
         .filter_map(|line| line.strip_prefix("data: "));
-    let last = data.filter(|data| !data.is_empty()).last();
+    let last = data.rfind(|data| !data.is_empty());
     serde_json::from_str(last.unwrap_or(&answer)).unwrap()
 }
 

@@ -207,9 +207,7 @@ impl Monitor {
                     let differs = |known: Arc<Api>| known.catalog.tools != api.catalog.tools;
                     self.generation += u64::from(known.is_some_and(differs));
                     self.files = files;
-                    if std::mem::replace(&mut self.told, Some(api.size)) != Some(api.size)
-                        && self.service.is_first
-                    {
+                    if self.told.replace(api.size) != Some(api.size) && self.service.is_first {
                         api.size.tell();
                     }
                     let api = Arc::new(api);

@@ -150,6 +150,7 @@ pub(super) async fn said(running: &mut RunningCall) -> Said {
             params,
         } => Said::Asked(ask, method, value(params)),
         CallEventKind::State { ask, request } => Said::Kept(ask, request),
+        CallEventKind::Withdrawn { ask } => panic!("{ask:?} is withdrawn"),
         CallEventKind::CloseStream { retry } => Said::CloseStream(retry),
         CallEventKind::Finished(outcome) => Said::Ended(outcome),
     }
