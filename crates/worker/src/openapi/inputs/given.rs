@@ -1,14 +1,9 @@
 //! What a call gives, under the names that its request needs.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Inputs, ParameterInput};
 use crate::openapi::schema::WIRE_NAME;
-
-/// Names that an error lists.
-const LISTED: usize = 20;
-/// Characters of a name that an error quotes.
-const QUOTED: usize = 64;
 
 /// The properties of a body beside which there are no others, where its schema says so: as they are listed, and as the service
 /// names them.
@@ -38,7 +33,7 @@ impl Inputs {
             };
             put(&mut given, name, value, "argument")?;
         }
-        self.refuse_unknown(&given)?;
+        self.leave_out_unknown(&mut given);
         match &self.wire_names {
             Some(names) => names.restored(given),
             None => Ok(given),
@@ -66,28 +61,17 @@ impl Inputs {
         body == Some(name) || self.parameters.iter().any(|it| it.name == name)
     }
 
-    /// What nobody would read is told, where the schema says that there is no more.
-    fn refuse_unknown(&self, given: &Map<String, Value>) -> Result<(), String> {
+    /// Leaves out arguments that the tool does not have, where its schema says that there are no others: some clients add their own.
+    fn leave_out_unknown(&self, given: &mut Map<String, Value>) {
         let Some(properties) = &self.closed else {
-            return Ok(());
+            return;
         };
-        let is_unknown = |name: &&String| !self.has_argument(name) && !properties.contains(*name);
-        let unknown: Vec<&String> = given.keys().filter(is_unknown).collect();
-        if unknown.is_empty() {
-            return Ok(());
+        let before = given.len();
+        given.retain(|name, _| self.has_argument(name) || properties.contains(name));
+        let left_out = before - given.len();
+        if left_out > 0 {
+            tracing::debug!(left_out, "a call has arguments that the tool does not have");
         }
-        let body = self.body.iter().filter_map(|body| body.argument.as_ref());
-        let known = self.parameters.iter().map(|it| &it.name).chain(body);
-        let known: Vec<&String> = known.chain(properties).collect();
-        // What the SDKs' servers say of closed schemas begins so.
-        Err(format!(
-            "Input validation error: the tool has no argument {}; {}",
-            some(&unknown, "or"),
-            match known.is_empty() {
-                true => "it takes none".to_owned(),
-                false => format!("it takes {}", some(&known, "and")),
-            }
-        ))
     }
 }
 
@@ -109,21 +93,6 @@ pub(super) fn put(
             Ok(())
         }
     }
-}
-
-/// The first of them, quoted.
-fn some(names: &[&String], last: &str) -> String {
-    let quoted = names.iter().take(LISTED);
-    let mut quoted: Vec<String> = quoted
-        .map(|name| json!(shoal_protocol::shown(name, QUOTED)).to_string())
-        .collect();
-    match names.len() {
-        1 => return quoted.remove(0),
-        all if all > LISTED => quoted.push(format!("{} more", all - LISTED)),
-        _ => {}
-    }
-    let end = quoted.pop().unwrap_or_default();
-    format!("{} {last} {end}", quoted.join(", "))
 }
 
 #[cfg(test)]
