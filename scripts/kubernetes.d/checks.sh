@@ -27,7 +27,7 @@ YAML
 }
 
 # The checks of the release under load, in this order.
-UNDER_LOAD="helm_test server_side_apply pools controller upgrade same_authority lost budgets autoscaling rollback rollouts uninstall"
+UNDER_LOAD="helm_test server_side_apply pools controller scale upgrade same_authority lost budgets autoscaling rollback rollouts uninstall"
 
 under_load() {
     local check
