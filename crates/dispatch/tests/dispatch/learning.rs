@@ -75,6 +75,8 @@ async fn what_is_unknown_at_the_start_is_not_refused_for_good() {
         assert_eq!(failure.to_rpc().code, 50_301);
     }
     setting.result(legacy("t", json!({}))).await;
+    // The only pool that has prompts would be asked for one that it does not list.
+    setting.add(worker("b", "more"));
     tokio::time::sleep(Duration::from_secs(2)).await;
     for call in unknown() {
         setting.error(call).await;
