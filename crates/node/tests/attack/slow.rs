@@ -33,10 +33,10 @@ pub(crate) async fn family() -> Family {
         "408 did not arrive",
         chunk.send(url).await,
     );
-    let many = (0..200).fold(echo.clone(), |request, each| {
+    let many = (0..600).fold(echo.clone(), |request, each| {
         request.and(&format!("X-{each}"), "a")
     });
-    family.row("200 headers", "431", many.send(url).await);
+    family.row("600 headers", "431", many.send(url).await);
     let long = echo.clone().header("X-Long", &"a".repeat(40_000));
     family.row("a header of 40 KB", "431", long.send(url).await);
 

@@ -161,13 +161,13 @@ async fn members_and_headers_that_say_nothing_are_taken_for_absent() {
     for params in [
         json!({ "cursor": "" }),
         json!({ "cursor": null }),
+        // The list has one page, so there is nothing that such a cursor could skip.
+        json!({ "cursor": "nobody's" }),
         json!(null),
     ] {
         let listed = session.ask(&request(1, "tools/list", params.clone())).await;
         assert!(listed["result"]["tools"].is_array(), "{params} {listed}");
     }
-    let unknown = request(1, "tools/list", json!({ "cursor": "nobody's" }));
-    assert_eq!(session.ask(&unknown).await["error"]["code"], -32602);
     let listed = session.ask(&call(2, "list_roots", json!(null))).await;
     assert!(listed.get("result").is_some(), "{listed}");
 
