@@ -76,7 +76,10 @@ controller_is_there() {
         --wait --timeout 150s
 }
 
-all_pods() { n get pods -o 'jsonpath={range .items[*]}{.metadata.uid}{"\n"}{end}' | sort; }
+# all_pods: those that stay. The upgrade before may not have removed all of its old ones yet.
+all_pods() {
+    n get pods -o 'go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}} {{.metadata.uid}}{{"\n"}}{{end}}{{end}}' | sort
+}
 
 servers_come_and_go() {
     local name=$1
@@ -101,7 +104,7 @@ check_controller() {
         if [[ $before == "$after" ]]; then
             pass "$name" "$(wc -l <<<"$after") pods stay, $((SECONDS - began)) s"
         else
-            fail "$name" "pods were replaced"
+            fail "$name" "pods were replaced: $(diff <(echo "$before") <(echo "$after") | paste -s -d ' ')"
         fi
     fi
     must controller-off h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --wait --timeout 150s || true
