@@ -112,6 +112,7 @@ pub(crate) fn observe_all() {
         all.journal.observe_running(|| 6),
         all.pools.observe_in_flight(|to| to("math", 8)),
         all.pools.observe_queued(|to| to("math", 9)),
+        all.pools.observe_awaiting(|to| to("math", 22)),
         all.pools.observe_capacity(|to| to("math", 10)),
         all.pools.observe_queue_age(|to| to("math", MOMENT)),
         all.pools
@@ -130,6 +131,7 @@ pub(crate) fn observe_all() {
         (all.nodes).observe_nodes(|to| to(Role::Edge, NodeState::Reachable, 17)),
         all.nodes.observe_ready(|| Some(true)),
         all.nodes.observe_clock_skew(|| Some(MOMENT)),
+        all.tls.observe_distrusted(|| Some(23)),
         all.configuration.observe_last_success(|| Some(1)),
         all.nodes.observe_roles(|to| to(Role::Edge)),
         all.rpc.observe_links(|to| to(LinkKind::Gateway, 18)),
