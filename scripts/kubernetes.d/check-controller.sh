@@ -73,7 +73,12 @@ refused() {
 controller_is_there() {
     h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set controller.enabled=true \
         --set "controller.namespaces={$SERVERS}" --set controller.replicas=2 --set controller.worker.replicas=1 \
-        --wait --timeout 150s
+        --wait --timeout 150s || return 1
+    # Helm does not wait for the pods before them to go.
+    local component
+    for component in edge session; do
+        KUBECTL_SECONDS=80 n rollout status "deployment/$RELEASE-shoal-$component" --timeout 70s || return 1
+    done
 }
 
 # all_pods: those that stay. The upgrade before may not have removed all of its old ones yet.
