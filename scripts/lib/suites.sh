@@ -236,7 +236,7 @@ against_parsers() {
 
 # Each oddity of servers in the field, directly and through Shoal.
 against_odd_servers() {
-    CLIENT_SECONDS=900 client "interop: odd servers" odd --shoal "$SHOAL"
+    CLIENT_SECONDS=1800 client "interop: odd servers" odd --shoal "$SHOAL"
 }
 
 # Each odd request of clients in the field, to the servers of the common SDKs and to Shoal.
