@@ -74,10 +74,17 @@ CHANGES = {
 }
 
 
+def without_nulls(values):
+    """Values that were set to None are not there: not every release of Helm removes a null before it looks at the schema."""
+    if not isinstance(values, dict):
+        return values
+    return {key: without_nulls(value) for key, value in values.items() if value is not None}
+
+
 def rendered(values):
     """Objects by kind and name; those that the Job of the certificates consists of left out."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.dump(values, file)
+        yaml.dump(without_nulls(values), file)
         file.flush()
         objects = render(Path(file.name))
     return {(item["kind"], item["metadata"]["name"].removeprefix("shoal-")): item for item in objects

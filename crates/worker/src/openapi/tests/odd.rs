@@ -58,7 +58,7 @@ async fn arguments_have_names_that_clients_take_and_arrive_under_the_services_ow
 }
 
 #[tokio::test]
-async fn the_services_own_names_are_taken_and_what_nobody_knows_is_refused() {
+async fn the_services_own_names_are_taken_unless_they_contradict() {
     let (_service, running) = started().await;
     let own = json!({
         "include[]": ["a"], "StartTime<": "now", "$filter": "x", "data[id]": "1",
@@ -83,11 +83,6 @@ async fn the_services_own_names_are_taken_and_what_nobody_knows_is_refused() {
             "post_echo",
             json!({ "who": { "friends": [{ "type_2": "a", "@type": "b" }] } }),
             "\"@type\" is given twice",
-        ),
-        (
-            "lies",
-            json!({ "answer": "{}", "$answer": "{}" }),
-            "no argument \"$answer\"; it takes \"answer\"",
         ),
     ] {
         let got = result(running.call(&Client::named("a"), tool, arguments).await);

@@ -142,7 +142,11 @@ pub(super) async fn said(running: &mut RunningCall) -> Said {
     fn value(params: Option<RawJson>) -> Value {
         params.map_or(Value::Null, |params| params.read().expect("JSON"))
     }
-    match running.events.next().await.expect("the call goes on").kind {
+    let mut kind = running.events.next().await.expect("the call goes on").kind;
+    while matches!(kind, CallEventKind::Withdrawn { .. }) {
+        kind = running.events.next().await.expect("the call goes on").kind;
+    }
+    match kind {
         CallEventKind::Notification { method, params } => Said::Told(method, value(params)),
         CallEventKind::Ask {
             ask,
@@ -150,7 +154,7 @@ pub(super) async fn said(running: &mut RunningCall) -> Said {
             params,
         } => Said::Asked(ask, method, value(params)),
         CallEventKind::State { ask, request } => Said::Kept(ask, request),
-        CallEventKind::Withdrawn { ask } => panic!("{ask:?} is withdrawn"),
+        CallEventKind::Withdrawn { ask } => unreachable!("{ask:?}"),
         CallEventKind::CloseStream { retry } => Said::CloseStream(retry),
         CallEventKind::Finished(outcome) => Said::Ended(outcome),
     }

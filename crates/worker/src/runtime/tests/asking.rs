@@ -229,7 +229,9 @@ async fn a_tool_that_gives_its_question_up_goes_on_in_the_pool() {
     });
     let worker = script.worker(small()).await;
     let mut running = worker.start(repeatable()).await.unwrap();
-    asked(&mut running).await;
+    let given_up = asked(&mut running).await;
+    let said = running.events.next().await.unwrap().kind;
+    assert!(matches!(said, CallEventKind::Withdrawn { ask } if ask == given_up));
     for _ in 0..2 {
         let ask = asked(&mut running).await;
         answer(&running, ask);
