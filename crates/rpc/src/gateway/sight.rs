@@ -35,10 +35,17 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
             sleep(PAUSE).await;
         }
         match greet(from, None, address, config).await {
-            Ok(there) if there.welcome.node == node.as_str() => return Sight::There,
-            // A name that is not said is no other's.
-            Ok(there) if there.welcome.node.is_empty() => return Sight::Unknown,
-            Ok(_) | Err(LinkError::NobodyListens(_)) => return Sight::Gone,
+            Ok(there) => {
+                // The other side would wait for more, and take the link for broken.
+                there.outbox.close(Some("it was only looked for"));
+                return match there.welcome.node.as_str() {
+                    found if found == node.as_str() => Sight::There,
+                    // A name that is not said is no other's.
+                    "" => Sight::Unknown,
+                    _ => Sight::Gone,
+                };
+            }
+            Err(LinkError::NobodyListens(_)) => return Sight::Gone,
             Err(LinkError::Transport(_) | LinkError::Closed(_) | LinkError::Ended) => {}
             Err(_) => return Sight::Unknown,
         }
