@@ -82,7 +82,7 @@ impl Drop for AwaitingCall {
     }
 }
 
-/// What a call is told for which no worker came.
+/// The failure of a call for which no worker came in time.
 pub(crate) fn nobody_came(pool: &str, waited: Duration) -> CallFailure {
     CallFailure::NotReady {
         reason: format!(

@@ -72,7 +72,7 @@ settings! {
         pub max_parked_per_principal: usize = 1_000,
         /// Who may use what; without any, everybody may use everything.
         pub policies: Option<Arc<RulesInForce>> = None,
-        /// Whether pools are offered that are not named in `pools`. Those that are not are known, and take no calls.
+        /// Whether to offer pools that `pools` does not name. With false, the status shows such a pool, and it takes no calls.
         pub unnamed_pools: bool = true,
         /// Settings of single pools, by name, to begin with. A pool that is not named here has the defaults.
         pub pools: BTreeMap<String, PoolConfig> = BTreeMap::new(),
@@ -116,7 +116,7 @@ settings! {
 }
 
 settings! {
-    /// A pool that may have no worker while nobody calls it. What it offers stays listed, and calls wait for a worker.
+    /// A pool that may have no worker while nobody calls it. Its tools, prompts and resources stay listed, and calls wait for a worker.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ScaleToZero {

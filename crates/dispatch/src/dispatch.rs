@@ -105,7 +105,7 @@ impl Dispatch {
         self.shared.recall(pools);
     }
 
-    /// What the pools offer that may have no worker, to be remembered for nodes that start.
+    /// Returns the catalogs of the pools that may scale to zero, to be remembered for nodes that start.
     pub fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
         self.shared.to_remember()
     }

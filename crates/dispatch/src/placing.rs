@@ -20,8 +20,8 @@ impl Dispatch {
         self.place(&view, &plan.call, route, tried).ok()
     }
 
-    /// Waits for a worker, for as long as one that is away is waited for, or one of a pool that may have none. Whoever polls
-    /// this owns all of it.
+    /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait` if that is longer. The caller that
+    /// polls the future owns all of it.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,

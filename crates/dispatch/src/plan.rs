@@ -194,7 +194,7 @@ impl Dispatch {
             Some(_) => None,
             None => match self.place(view, call, &routed.route, &[]) {
                 Ok(worker) => Some(worker),
-                // Whoever journals nothing is refused at once, unless the pool may have no worker.
+                // A call that is not journaled is refused at once, unless its pool may scale to zero.
                 Err((_, ShedReason::NoWorker))
                     if is_journaled(call, routed.durability)
                         || view.settings.scale_to_zero(&routed.route.pool).is_some() =>

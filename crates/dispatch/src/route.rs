@@ -212,8 +212,8 @@ fn prompt<'a>(
     found.ok_or_else(|| absent(view, access, unknown()))
 }
 
-/// One that nobody lists, of the only pool that has prompts. While pools are missing, or lists differ by caller, nobody knows which pool
-/// that is.
+/// Sends a prompt that no pool lists to the only pool that has prompts. While pools are missing, or if lists differ by caller, that pool
+/// is not known.
 fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &'a str)> {
     let pool = view.catalog.only_pool_of_prompts()?;
     let settings = view.settings.of(pool);

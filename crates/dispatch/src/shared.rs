@@ -165,7 +165,7 @@ impl Shared {
         self.registry.lock().unknown_scaled()
     }
 
-    /// What there is to remember of pools that may have no worker.
+    /// Returns the catalogs of the pools that may scale to zero.
     pub(crate) fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
         self.registry.lock().to_remember()
     }

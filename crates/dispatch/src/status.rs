@@ -125,7 +125,7 @@ impl Status {
     }
 }
 
-/// What the first worker that takes calls leaves out of its list, and lists in less detail: the others of its version say the same.
+/// The `left_out` and `cut` of the first worker that takes calls. The other workers of its version say the same.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());

@@ -65,7 +65,7 @@ impl Subscriptions {
     pub(crate) async fn restore(&self, pool: &str, worker: &dyn Worker) {
         let scope = |said: &Announcement| said.catalog.as_ref().map(|catalog| catalog.lists);
         if scope(&worker.announcement().borrow()) == Some(ListScope::Principal) {
-            // What was subscribed to while all callers saw the same is nobody's there.
+            // The subscriptions are from when all callers saw the same lists. They belong to no caller here.
             return;
         }
         for uri in self.of(pool) {

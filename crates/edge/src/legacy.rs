@@ -317,7 +317,7 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let session = addressed(visit)?;
     media::expect_event_stream(&visit.head.headers)?;
-    // What is no id of Shoal's was given by another server: nothing of this session comes after it.
+    // An id that Shoal cannot read is another server's: no event of this session comes after it.
     let cursor = cursor(&visit.head.headers).unwrap_or_default();
     let permit = edge
         .load

@@ -106,7 +106,7 @@ fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, Polic
         path: path.to_owned(),
         reason: error.to_string().trim_end().to_owned(),
     })?;
-    // A file that was cut off, or not written yet, must not open everything. One that says `rules = []` means it.
+    // A file that was cut off, or not written yet, must not open everything. A file that says `rules = []` does so on purpose.
     if file.rules.is_empty() && !names_rules(text) {
         return Err(PolicyError::NoRule {
             path: path.to_owned(),

@@ -35,7 +35,7 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// What is remembered of a pool.
+    /// Returns the catalog that is remembered of a pool.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Agrees with the other nodes on which pool keeps each contested name. `contested` are all of them, each with the pool that

@@ -134,7 +134,7 @@ impl Tls {
         self.material().validity
     }
 
-    /// What the last dials of the peers at `addresses` (`host:port`) have shown, and open connections.
+    /// Returns what the last dials of the peers at `addresses` (`host:port`) and the open connections show.
     pub fn trust_of<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
         self.trust.with_peers(addresses)
     }

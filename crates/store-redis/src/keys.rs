@@ -57,7 +57,7 @@ impl Keys {
         format!("{}:{{nodes}}:pools", self.prefix)
     }
 
-    /// What a pool offers that may have no worker.
+    /// The catalog of a pool that may scale to zero.
     pub(crate) fn catalog(&self, pool: &str) -> String {
         format!("{}:{{nodes}}:catalog:{pool}", self.prefix)
     }

@@ -152,8 +152,8 @@ impl PromptRules {
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// What the backend calls a prompt that it need not list, if clients may call it so, but for the prefix. Where some prompts are not
-    /// offered, none may: the backend may take another spelling for one of those.
+    /// Returns the backend's name for a prompt that the backend need not list. `shown` is without the pool's prefix. If the rules hide
+    /// any prompt, there is none: the backend may take another spelling for a hidden one.
     pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
         if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
             return None;

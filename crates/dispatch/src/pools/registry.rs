@@ -124,7 +124,7 @@ impl Registry {
             .collect()
     }
 
-    /// What the pools offer that may have no worker, for whoever remembers it.
+    /// Returns the catalogs of the pools that may scale to zero.
     pub(crate) fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
         let may_be_vacant = |name: &Arc<str>| self.settings.scale_to_zero(name).is_some();
         let listed = self.pools.iter().filter(|(name, _)| may_be_vacant(name));

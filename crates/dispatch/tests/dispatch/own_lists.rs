@@ -410,7 +410,7 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     // Nor without a caller, for a session that was subscribed before.
     let again = setting.dispatch.subscribe(None, "alices").await;
     assert_eq!(again.unwrap_err().code, code::METHOD_NOT_FOUND);
-    // What others offer is subscribed to as ever.
+    // Resources of other pools can still be subscribed to.
     let shared = PoolCatalog {
         resources: items(json!([{ "uri": "r://1", "name": "r" }])),
         ..tools(&[])

@@ -41,7 +41,7 @@ pub(super) struct Data {
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
     /// The pools that are remembered, and until when.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
-    /// What pools offer, and until when that is remembered.
+    /// The remembered catalogs of pools, and until when each is kept.
     pub(super) catalogs: DashMap<String, (Vec<u8>, Instant)>,
     /// The pools that keep contested names, and until when that is remembered.
     pub(super) names: Mutex<Option<(BTreeMap<String, String>, Instant)>>,

@@ -44,13 +44,13 @@ pub(crate) fn announcement_in(
     })
 }
 
-/// What a pool offers, as bytes that another process can [read](decode_catalog).
+/// Encodes the catalog of a pool. Another process reads it with [`decode_catalog`].
 #[must_use]
 pub fn encode_catalog(catalog: &PoolCatalog) -> Vec<u8> {
     catalog_out(catalog).encode_to_vec()
 }
 
-/// What a pool offers; `None` for bytes that are none of that.
+/// Decodes the catalog of a pool; `None` if the bytes are not a catalog.
 #[must_use]
 pub fn decode_catalog(bytes: &[u8]) -> Option<PoolCatalog> {
     catalog_in(wire::Catalog::decode(bytes).ok()?).ok()

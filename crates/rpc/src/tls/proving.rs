@@ -1,6 +1,6 @@
 //! A dialled connection, until its peer has shown that it accepts this process's certificate.
 //!
-//! In TLS 1.3 the dialer's handshake is over before the listener has judged the dialer. What the listener says first tells:
+//! In TLS 1.3 the dialer's handshake is over before the listener has judged the dialer. The listener's first bytes are the verdict:
 //! an alert, or anything else.
 
 use std::io;

@@ -14,19 +14,19 @@ const MOST: usize = 1024;
 /// Characters of what TLS said that are kept.
 const LONGEST_REASON: usize = 256;
 
-/// What dials have shown of peers, and how many connections with certificates are open.
+/// The outcomes of dials, by address, and the number of open connections with certificates.
 #[derive(Default)]
 pub(super) struct Trust {
     open: AtomicUsize,
     peers: Mutex<HashMap<String, Dialled>>,
 }
 
-/// What the dials of an address have shown.
+/// The outcomes of the dials of one address.
 struct Dialled {
     at: Instant,
     /// Whether TLS was agreed on at any time.
     trusted: bool,
-    /// What TLS said at the last dial, if it said no.
+    /// Why TLS failed at the last dial, if it did.
     refused: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Drop for OpenConnection {
 pub struct Distrusted {
     /// The address that was dialled.
     pub address: String,
-    /// What TLS said, in words.
+    /// Why TLS failed, in words.
     pub why: String,
     /// Whether it was agreed on before.
     pub lost: bool,
@@ -53,7 +53,7 @@ pub struct Distrusted {
 /// How this process stands with its peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerTrust {
-    /// Those with which TLS cannot be agreed on.
+    /// The peers with which TLS cannot be agreed on.
     pub distrusted: Vec<Distrusted>,
     /// Whether the last dial of a peer succeeded, or a connection with certificates is open.
     pub trusted: bool,

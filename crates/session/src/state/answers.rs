@@ -50,7 +50,7 @@ pub(crate) fn question_id(call: CallId, ask: AskId) -> RequestId {
     RequestId::from_string(&name_of(call, ask))
 }
 
-/// What tells the client that nobody waits for its answer any more.
+/// Makes the notification that tells the client that its answer is no longer needed.
 pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     let mut params = RawObject::default();
     params.set("requestId", question_id(call, ask).to_json());

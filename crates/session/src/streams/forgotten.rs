@@ -53,7 +53,7 @@ impl Streams {
             let confirmed = match found.await {
                 Err(LogError::Store(StoreError::Forgotten)) => self.restore(&tail).await,
                 Err(LogError::Store(outage)) if outage.is_outage() => Err(outage),
-                // Who has the session now knows better.
+                // A newer owner of the session knows better.
                 _ => Ok(()),
             };
             match confirmed {

@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use super::over::DirectoryOver;
 
-/// What becomes of a save or a release.
+/// The outcome of a save or a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Works,
