@@ -10,6 +10,7 @@ mod listen;
 mod locks;
 mod node;
 mod ownership;
+mod patience;
 mod places;
 mod renew;
 mod repeated;

@@ -9,6 +9,7 @@ use shoal_protocol::StreamId;
 use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, sleep};
 
+use super::patience::Patience;
 use super::{Alone, Node};
 use crate::actor::SessionMsg;
 use crate::actor::record::Step;
@@ -27,9 +28,9 @@ pub(crate) enum Leave {
     /// Nothing goes on in it: its record is stored, and the node stays its owner.
     Passivate,
     /// Any node may claim it, and its calls run on.
-    HandOver,
+    HandOver(Arc<Patience>),
     /// Any node may claim it, and its calls are told that the server shuts down.
-    ShutDown,
+    ShutDown(Arc<Patience>),
     /// Another node has it.
     Lost,
     /// It ends for good; its calls are told.
@@ -55,8 +56,8 @@ impl Node {
         match &how {
             Leave::Passivate | Leave::Lost => {}
             // First the calls stop appending; what they send from now on waits at their workers.
-            Leave::HandOver => live.streams.stop_writing(),
-            Leave::ShutDown => live.streams.begin_end(SHUTTING_DOWN),
+            Leave::HandOver(_) => live.streams.stop_writing(),
+            Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
             // Before the calls are told: their answers say that the session has ended.
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
@@ -73,8 +74,8 @@ impl Node {
     pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: Leave) -> bool {
         match how {
             Leave::Passivate => self.passivate(live).await,
-            Leave::HandOver => self.hand_over_one(live).await,
-            Leave::ShutDown => self.shut_down(live).await,
+            Leave::HandOver(patience) => self.hand_over_one(live, &patience).await,
+            Leave::ShutDown(patience) => self.shut_down(live, &patience).await,
             Leave::Lost => self.clear_lost(live).await,
             Leave::End { why, told, written } => self.end(live, why, told, &written).await,
         }
@@ -102,10 +103,10 @@ impl Node {
         true
     }
 
-    async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {
+    async fn hand_over_one(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         live.end();
         let subscriptions = live.subscriptions();
-        let released = match self.release(live).await {
+        let released = match self.release(live, patience).await {
             true => HandOverOutcome::Released,
             false => HandOverOutcome::Failed,
         };
@@ -119,12 +120,12 @@ impl Node {
         true
     }
 
-    async fn shut_down(&self, live: &Arc<LiveSession>) -> bool {
+    async fn shut_down(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         for slot in live.end() {
             slot.cancel(SHUTTING_DOWN);
         }
         live.streams.end();
-        self.release(live).await;
+        self.release(live, patience).await;
         self.table.remove_live(live);
         live.forget();
         true
@@ -132,16 +133,21 @@ impl Node {
 
     /// Lets any node claim the session, with its open streams and its record as they are; whether the store has them. The next
     /// owner knows only these, so a store that is away for a moment is waited for.
-    async fn release(&self, live: &Arc<LiveSession>) -> bool {
-        let until = Instant::now() + self.config.begin_patience;
+    async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;
             live.write_record(Step::Release).await
         };
         let released = loop {
             match release().await {
-                Err(error) if error.is_outage() && Instant::now() < until => sleep(AGAIN).await,
-                settled => break settled,
+                Err(error) if error.is_outage() => match patience.lasts() {
+                    true => sleep(AGAIN).await,
+                    false => break Err(error),
+                },
+                settled => {
+                    patience.answered();
+                    break settled;
+                }
             }
         };
         if let Err(error) = &released {

@@ -11,6 +11,7 @@ use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
 use super::leaving::Leave;
+use super::patience::Patience;
 use super::places::Place;
 use super::{Node, Passive};
 use crate::clock::unix_millis;
@@ -125,8 +126,10 @@ impl Node {
 
     /// Gives every session up, with what it knows stored; calls that still run are told to stop.
     pub(crate) async fn passivate_all(&self) {
+        let patience = Arc::new(Patience::new(self.config.begin_patience));
         for live in self.all_live() {
-            self.leave(&live, Leave::ShutDown, None).await;
+            let leave = Leave::ShutDown(patience.clone());
+            self.leave(&live, leave, None).await;
         }
     }
 

@@ -15,6 +15,7 @@ use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics}
 use tokio::time::{Instant, timeout};
 
 use super::leaving::Leave;
+use super::patience::Patience;
 use super::places::Place;
 use super::{About, Alone, HandedOver, Node, Passive, TakingOver};
 use crate::call::{TakenOver, brought_by};
@@ -352,13 +353,15 @@ impl Node {
 
     pub(crate) async fn hand_over(&self) -> HandedOver {
         self.handing_over.store(true, Ordering::Release);
+        let patience = &Arc::new(Patience::new(self.config.begin_patience));
         let handing_over = futures::stream::iter(self.all_live())
             .map(|live| async move {
                 let began = Instant::now();
                 let alone = self.locks.lock(&live.id).await;
                 // One that is lost, or has fallen asleep or ended meanwhile, is not.
                 let here = self.live(&live.id).is_some_and(|it| it.epoch == live.epoch);
-                let handed_over = here && self.leave(&live, Leave::HandOver, Some(alone)).await;
+                let leave = Leave::HandOver(patience.clone());
+                let handed_over = here && self.leave(&live, leave, Some(alone)).await;
                 handed_over.then(|| began.elapsed())
             })
             .buffer_unordered(AT_ONCE)

@@ -9,6 +9,7 @@ use shoal_ports::{
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
+use tokio::time::Instant;
 
 use crate::support::{Bench, Driven, Fate, call, post, read, read_all, within};
 
@@ -325,6 +326,25 @@ async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     lose_lease(&bench.store).await;
     let (reader, _answering) = begin(&bench, &second, &alice, 2, "reads").await;
     assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"v"}"#);
+}
+
+/// Most of them would find the store away for as long as those before.
+#[tokio::test(start_paused = true)]
+async fn sessions_that_leave_together_wait_for_the_store_once() {
+    let config = SessionConfig {
+        begin_patience: LONG,
+        ..SessionConfig::default()
+    };
+    let (bench, saves) = Bench::with_fate(config);
+    for _ in 0..200 {
+        bench.open("alice", "2025-11-25").await;
+    }
+    *saves.lock() = Fate::Away;
+    let began = Instant::now();
+    let handed_over = bench.sessions.hand_over().await;
+    assert_eq!(handed_over.sessions, 200);
+    let took = began.elapsed();
+    assert!((LONG..2 * LONG).contains(&took), "{took:?}");
 }
 
 /// Without such a write, the next owner knows the record before.

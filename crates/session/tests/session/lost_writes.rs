@@ -1,25 +1,28 @@
 //! A store that has lost its newest writes, and an owner that hands its sessions over before it has written anything since.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Append, Appended, Delivered, Epoch, EventLog, Journal, LogError, OpenSession, OpenStream,
-    SessionGateway as _, SessionId, SessionRef, SessionTransport, Store, StoreError,
+    Append, Appended, Delivered, Epoch, EventLog, Journal, LogError, NodeId, OpenSession,
+    OpenStream, SessionGateway as _, SessionId, SessionRef, SessionTransport, Store, StoreError,
 };
 use shoal_session::SessionConfig;
 
 use crate::support::over::{EventLogOver, JournalOver, Over};
-use crate::support::{Bench, call, initialize, post, read};
+use crate::support::{Bench, call, initialize, post, read, within};
 
-/// A store that says that it knows less than it was told, until it is told again.
+/// A store that says that it knows less than it was told, until it is told again, or that it is away.
 struct Lossy {
     store: Store,
-    lost: AtomicBool,
+    says: Mutex<Option<StoreError>>,
+    /// How often it has said so.
+    said: AtomicUsize,
     told: Mutex<Vec<OpenStream>>,
 }
 
@@ -35,8 +38,9 @@ impl EventLogOver for Lossy {
         epoch: Epoch,
         append: Append,
     ) -> Result<Appended, LogError> {
-        if self.lost.load(SeqCst) {
-            return Err(StoreError::Forgotten.into());
+        if let Some(error) = self.says.lock().clone() {
+            self.said.fetch_add(1, SeqCst);
+            return Err(error.into());
         }
         self.store.log.append(session, epoch, append).await
     }
@@ -50,17 +54,18 @@ impl JournalOver for Lossy {
 
     async fn restore(&self, _: &SessionId, _: Epoch, stream: OpenStream) -> Result<(), StoreError> {
         self.told.lock().push(stream);
-        self.lost.store(false, SeqCst);
+        *self.says.lock() = None;
         Ok(())
     }
 }
 
-#[tokio::test]
-async fn the_next_owner_finds_what_the_store_had_lost() {
+/// A node on such a store.
+fn lossy(config: SessionConfig) -> (Bench, Arc<Lossy>) {
     let store = MemoryStore::new(MemoryLimits::default()).into_store();
     let lossy = Arc::new(Lossy {
         store: store.clone(),
-        lost: AtomicBool::new(false),
+        says: Mutex::default(),
+        said: AtomicUsize::new(0),
         told: Mutex::default(),
     });
     let store = Store {
@@ -68,7 +73,12 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
         journal: Arc::new(Over(lossy.clone())),
         ..store
     };
-    let bench = Bench::on(store, SessionConfig::default());
+    (Bench::on(store, config), lossy)
+}
+
+#[tokio::test]
+async fn the_next_owner_finds_what_the_store_had_lost() {
+    let (bench, lossy) = lossy(SessionConfig::default());
     let open = OpenSession {
         transport: SessionTransport::SingleStream,
         ..initialize("alice", "2025-11-25")
@@ -88,7 +98,7 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
     let answer = read(&mut stream, 1).await;
     assert!(answer.texts[0].contains(r#""id":1"#), "{answer:?}");
 
-    lossy.lost.store(true, SeqCst);
+    *lossy.says.lock() = Some(StoreError::Forgotten);
     assert_eq!(bench.sessions.hand_over().await.sessions, 1);
     let told = lossy.told.lock();
     let [open] = &told[..] else {
@@ -97,4 +107,39 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
     assert_eq!(open.last, answer.cursor(), "with what the client has");
     assert_eq!((open.ended.len(), open.calls.len()), (1, 1));
     assert_ne!(open.ended[0], open.calls[0].entry.call);
+}
+
+/// Neither the streams nor the record are given up while the store is away for a moment.
+#[tokio::test]
+async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
+    let long = Duration::from_secs(60);
+    let (bench, lossy) = lossy(SessionConfig {
+        begin_patience: long,
+        ..SessionConfig::default()
+    });
+    for node in ["test", "b"] {
+        let directory = &bench.store.directory;
+        directory
+            .renew_lease(&NodeId::new(node), long)
+            .await
+            .unwrap();
+    }
+    let second = bench.another_node("b");
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    bench.script.call("stream").await.progress(1).await;
+    let seen = read(&mut stream, 1).await;
+
+    *lossy.says.lock() = Some(StoreError::Away("the test says so".to_owned()));
+    let back = async {
+        while lossy.said.load(SeqCst) < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        *lossy.says.lock() = None;
+    };
+    let (handed_over, ()) = within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
+    assert_eq!(handed_over.sessions, 1);
+    // The lease goes on: only a session that was released has another owner.
+    let taken = second.listen(&alice, Some(seen.cursor())).await;
+    assert!(taken.is_ok(), "{:?}", taken.err());
 }
