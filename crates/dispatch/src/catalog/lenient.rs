@@ -7,8 +7,12 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 use shoal_protocol::{RawJson, RawObject, is_legal_name, may_be_listed_as, nesting_within};
 
+use super::budget::charge;
+
 /// Deeper texts stay strings.
 const MAX_NESTING: usize = 32;
+/// Bytes of a name that are rewritten in about one step.
+const BYTES_A_STEP: usize = 8;
 
 /// A change after which arguments fit better.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +27,7 @@ pub(super) enum Correction {
 pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
     let is_of_other_kind = |error: &ValidationError<'_>| {
         let at = error.instance_path();
+        charge(errors.len() as u64);
         let mut there = errors.iter().filter(|other| other.instance_path() == at);
         error.instance().is_number() && there.any(names_other_kind)
     };
@@ -47,6 +52,8 @@ fn is_forgivable(error: &ValidationError<'_>) -> bool {
 
 /// Whether a member is missing that may be there under a name that tools cannot list, such as `$top` for `top`. A server may know
 /// it: those that come from OpenAPI documents do.
+///
+/// The caller sends the names and the schema the missing ones: comparing all of them is [charged](charge).
 pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::Required { property } => {
@@ -54,14 +61,21 @@ pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
             else {
                 return false;
             };
-            given.keys().any(|own| may_be_listed_as(own, listed))
+            given.keys().any(|own| {
+                charge(1 + (own.len() / BYTES_A_STEP) as u64);
+                may_be_listed_as(own, listed)
+            })
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            charge(unexpected.len() as u64);
             unexpected.iter().all(|name| !is_legal_name(name))
         }
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => context
-            .iter()
-            .any(|choice| !choice.is_empty() && choice.iter().all(names_unlisted)),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            charge(context.len() as u64);
+            context
+                .iter()
+                .any(|choice| !choice.is_empty() && choice.iter().all(names_unlisted))
+        }
         _ => false,
     }
 }
@@ -75,9 +89,10 @@ fn names_other_kind(error: &ValidationError<'_>) -> bool {
         _ => false,
     };
     match error.kind() {
-        Kind::Enum { options } => options
-            .as_array()
-            .is_some_and(|all| all.iter().any(is_other)),
+        Kind::Enum { options } => options.as_array().is_some_and(|all| {
+            charge(all.len() as u64);
+            all.iter().any(is_other)
+        }),
         Kind::Constant { expected_value } => is_other(expected_value),
         _ => false,
     }
@@ -207,6 +222,26 @@ mod tests {
             assert_eq!(check(ArgumentPolicy::Coerce, text), forgiven, "{text}");
             assert!(!check(ArgumentPolicy::Strict, text), "{text}");
         }
+    }
+
+    #[test]
+    fn comparing_the_names_sent_with_the_missing_ones_is_paid_for() {
+        let missing: Vec<String> = (0..100).map(|at| format!("m{at}")).collect();
+        let checker = Checker::of(&json!({ "type": "object", "required": missing })).unwrap();
+        let check = |others: usize| {
+            let others = (0..others).map(|at| format!("$x{at}"));
+            let sent = others.chain(missing.iter().map(|name| format!("${name}")));
+            let sent: serde_json::Map<_, _> = sent.map(|name| (name, json!(1))).collect();
+            let budget = Budget {
+                steps: 50_000,
+                ..BUDGET
+            };
+            let verdict = checker.check(&RawJson::of(&sent), ArgumentPolicy::Pass, budget);
+            verdict.unwrap() == Verdict::Valid
+        };
+        assert!(check(0));
+        // All of them are a hundred times as many looks as there are names.
+        assert!(!check(2_000));
     }
 
     #[test]
