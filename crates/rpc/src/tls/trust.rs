@@ -26,8 +26,18 @@ struct Dialled {
     at: Instant,
     /// Whether TLS was agreed on at any time.
     trusted: bool,
-    /// Why TLS failed at the last dial, if it did.
-    refused: Option<String>,
+    last: Last,
+}
+
+/// The outcome of the last dial of an address.
+#[derive(Debug, PartialEq, Eq)]
+enum Last {
+    /// Nobody was there to ask.
+    Unknown,
+    /// Both sides have accepted the other's certificate.
+    Agreed,
+    /// TLS failed, and why.
+    Refused(String),
 }
 
 /// Counts a connection on which both sides have accepted the other's certificate.
@@ -81,7 +91,7 @@ impl Trust {
     pub(super) fn agreed(&self, address: &str) {
         self.note(address, |dialled| {
             dialled.trusted = true;
-            dialled.refused = None;
+            dialled.last = Last::Agreed;
         });
     }
 
@@ -89,13 +99,13 @@ impl Trust {
     pub(super) fn refused(&self, address: &str, why: &str) {
         // A certificate may carry any number of names.
         let why: String = why.chars().take(LONGEST_REASON).collect();
-        self.note(address, |dialled| dialled.refused = Some(why));
+        self.note(address, |dialled| dialled.last = Last::Refused(why));
     }
 
     /// Nobody was there to ask.
     pub(super) fn unknown(&self, address: &str) {
         if let Some(dialled) = self.peers.lock().get_mut(address) {
-            dialled.refused = None;
+            dialled.last = Last::Unknown;
         }
     }
 
@@ -110,7 +120,7 @@ impl Trust {
         let dialled = peers.entry(address.to_owned()).or_insert(Dialled {
             at: Instant::now(),
             trusted: false,
-            refused: None,
+            last: Last::Unknown,
         });
         dialled.at = Instant::now();
         change(dialled);
@@ -127,13 +137,14 @@ impl Trust {
             let Some(dialled) = peers.get(address) else {
                 continue;
             };
-            match &dialled.refused {
-                Some(why) => found.distrusted.push(Distrusted {
+            match &dialled.last {
+                Last::Refused(why) => found.distrusted.push(Distrusted {
                     address: address.to_owned(),
                     why: why.clone(),
                     lost: dialled.trusted,
                 }),
-                None => found.trusted |= dialled.trusted,
+                Last::Agreed => found.trusted = true,
+                Last::Unknown => {}
             }
         }
         found
@@ -159,6 +170,10 @@ mod tests {
         assert!(!cut_off(&["b"]), "that peer is gone");
         trust.agreed("b");
         assert!(!cut_off(&["a", "b"]), "one is enough");
+        trust.unknown("b");
+        assert!(cut_off(&["a", "b"]), "the one that said yes is away");
+        trust.agreed("b");
+        assert!(!cut_off(&["a", "b"]), "it is back");
         let open = trust.opened();
         assert!(!cut_off(&["a"]), "somebody came in");
         drop(open);
