@@ -5,6 +5,6 @@ use shoal_policy::{Policy, RulesFile};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(file) = toml::from_str::<RulesFile>(text) {
-        let _ = Policy::compile(&file.rules);
+        let _ = Policy::compile(&file.rules.unwrap_or_default());
     }
 });

@@ -16,7 +16,7 @@ fn rules() -> Policy {
         ));
     }
     let file: RulesFile = toml::from_str(&text).expect("rules");
-    Policy::compile(&file.rules).expect("they can be used")
+    Policy::compile(&file.rules.unwrap_or_default()).expect("they can be used")
 }
 
 fn decide(c: &mut Criterion) {

@@ -28,8 +28,8 @@ settings! {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[rules]]")]
 pub struct RulesFile {
-    /// The rules.
-    pub rules: Vec<Rule>,
+    /// The rules; `None` where the file does not say how many there are, as one that was cut off.
+    pub rules: Option<Vec<Rule>>,
 }
 
 /// A rule. It applies where everything holds that it says; in a list, one entry is enough.

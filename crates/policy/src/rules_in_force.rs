@@ -107,18 +107,11 @@ fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, Polic
         reason: error.to_string().trim_end().to_owned(),
     })?;
     // A file that was cut off, or not written yet, must not open everything. A file that says `rules = []` does so on purpose.
-    if file.rules.is_empty() && !names_rules(text) {
-        return Err(PolicyError::NoRule {
-            path: path.to_owned(),
-        });
-    }
-    let all: Vec<Rule> = configured.iter().chain(&file.rules).cloned().collect();
+    let rules = file.rules.ok_or_else(|| PolicyError::NoRule {
+        path: path.to_owned(),
+    })?;
+    let all: Vec<Rule> = configured.iter().chain(&rules).cloned().collect();
     Ok(Policy::compile(&all)?)
-}
-
-/// Whether a file says how many rules there are, which may be none.
-fn names_rules(text: &str) -> bool {
-    toml::from_str::<toml::Table>(text).is_ok_and(|file| file.contains_key("rules"))
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ fn rules_can_be_written_as_the_page_begins() {
     let first = blocks().next().unwrap().replace("policy.rules", "rules");
     let rules: Vec<Rule> = toml::from_str::<shoal_policy::RulesFile>(&first)
         .unwrap()
-        .rules;
+        .rules
+        .unwrap();
     assert!(Policy::compile(&rules).is_ok());
 }

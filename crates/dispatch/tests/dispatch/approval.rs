@@ -33,7 +33,7 @@ const ASK: &str = r#"
 fn config() -> Config {
     let file: RulesFile = toml::from_str(ASK).unwrap();
     let policy = PolicyConfig {
-        rules: file.rules,
+        rules: file.rules.unwrap(),
         ..PolicyConfig::default()
     };
     Config {

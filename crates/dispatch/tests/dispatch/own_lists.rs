@@ -337,7 +337,7 @@ async fn prefixes_and_rules_apply_to_lists_of_single_callers() {
     )
     .unwrap();
     let policy = PolicyConfig {
-        rules: rules.rules,
+        rules: rules.rules.unwrap(),
         ..PolicyConfig::default()
     };
     let setting = configured(Config {

@@ -40,7 +40,7 @@ const BY_NAME: &str = r#"
 fn config(rules: &str) -> Config {
     let file: RulesFile = toml::from_str(rules).unwrap();
     let policy = PolicyConfig {
-        rules: file.rules,
+        rules: file.rules.unwrap(),
         ..PolicyConfig::default()
     };
     Config {

@@ -11,12 +11,14 @@ use crate::target::{Target, TargetKind};
 
 fn policy(text: &str) -> Policy {
     let file: RulesFile = toml::from_str(text).unwrap();
-    Policy::compile(&file.rules).unwrap()
+    Policy::compile(&file.rules.unwrap_or_default()).unwrap()
 }
 
 fn error(text: &str) -> String {
     let file: RulesFile = toml::from_str(text).unwrap();
-    Policy::compile(&file.rules).unwrap_err().to_string()
+    Policy::compile(&file.rules.unwrap_or_default())
+        .unwrap_err()
+        .to_string()
 }
 
 fn target(kind: TargetKind, name: &str) -> Target<'_> {
