@@ -217,13 +217,13 @@ pub(crate) struct PoolSettings {
     coerces: bool,
     /// Those of them that are not named any more. They stay for as long as the pool is offered: what its rules hide must not
     /// appear because its workers learn later that it is no more.
-    left: BTreeSet<String>,
+    dropped: BTreeSet<String>,
     /// Whether pools that are not named take no calls.
     only_named: bool,
 }
 
 /// The settings of pools that the configuration does not name.
-static UNNAMED: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
+static DEFAULTS: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
 
 impl Config {
     pub(crate) fn reconnect_wait(&self) -> Duration {
@@ -254,24 +254,24 @@ impl PoolSettings {
 
     /// Whether a pool takes calls.
     pub(crate) fn admits(&self, name: &str) -> bool {
-        !self.only_named || self.pools.contains_key(name)
+        !self.only_named || self.pools.contains_key(name) && !self.is_dropped(name)
     }
 
     /// How calls of a pool wait for a worker, if it may have none: unless it is not named any more, and only ends.
     pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
         let settings = self.pools.get(name)?;
-        (settings.scale_to_zero.as_ref()).filter(|_| !self.left.contains(name))
+        (settings.scale_to_zero.as_ref()).filter(|_| !self.is_dropped(name))
     }
 
     /// The pools that may have no worker.
-    pub(crate) fn scaled(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn may_be_vacant(&self) -> impl Iterator<Item = &String> {
         let names = self.pools.keys();
         names.filter(|name| self.scale_to_zero(name).is_some())
     }
 
     /// The settings of a pool.
     pub(crate) fn of(&self, name: &str) -> &PoolConfig {
-        self.pools.get(name).unwrap_or(&UNNAMED)
+        self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
     /// Takes other settings of these pools over; none where a pool is not named any more.
@@ -279,11 +279,11 @@ impl PoolSettings {
         for (name, settings) in pools {
             match settings {
                 Some(settings) => {
-                    self.left.remove(&name);
+                    self.dropped.remove(&name);
                     self.pools.insert(name, settings);
                 }
                 None if self.pools.contains_key(&name) => {
-                    self.left.insert(name);
+                    self.dropped.insert(name);
                 }
                 None => {}
             }
@@ -292,18 +292,18 @@ impl PoolSettings {
     }
 
     /// The pools that are not named any more.
-    pub(crate) fn left(&self) -> impl Iterator<Item = &String> {
-        self.left.iter()
+    pub(crate) fn dropped(&self) -> impl Iterator<Item = &String> {
+        self.dropped.iter()
     }
 
     /// Whether the pool was named, and is not any more.
-    pub(crate) fn has_left(&self, name: &str) -> bool {
-        self.left.contains(name)
+    pub(crate) fn is_dropped(&self, name: &str) -> bool {
+        self.dropped.contains(name)
     }
 
     /// Forgets a pool that is neither named nor offered.
     pub(crate) fn forget(&mut self, name: &str) {
-        self.left.remove(name);
+        self.dropped.remove(name);
         self.pools.remove(name);
         self.note();
     }

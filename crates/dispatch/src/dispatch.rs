@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::catalog::{Conflict, contested};
 use crate::config::{Config, PoolConfig};
+use crate::remembered::Memorable;
 use crate::shared::Shared;
 use crate::status::Status;
 
@@ -106,8 +107,13 @@ impl Dispatch {
     }
 
     /// Returns the catalogs of the pools that may scale to zero, to be remembered for nodes that start.
-    pub fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
+    pub fn to_remember(&self) -> Vec<Memorable> {
         self.shared.to_remember()
+    }
+
+    /// Returns the pools that may scale to zero and that their workers have removed. They are listed no more until a worker comes.
+    pub fn to_forget(&self) -> Vec<Arc<str>> {
+        self.shared.to_forget()
     }
 
     /// The pools that may have no worker, and of which nothing is known.

@@ -42,6 +42,7 @@ mod picture;
 mod placing;
 mod plan;
 mod pools;
+mod remembered;
 mod rounds;
 mod route;
 mod settling;
@@ -62,4 +63,5 @@ pub use config::{
 };
 pub use dispatch::Dispatch;
 pub use pools::CircuitState;
+pub use remembered::Memorable;
 pub use status::{PoolStatus, Status, WorkerStatus};

@@ -22,6 +22,7 @@ use crate::in_flight::InFlight;
 use crate::own::OwnViews;
 use crate::picture::Picture;
 use crate::pools::{Registry, View};
+use crate::remembered::Memorable;
 use crate::subscriptions::Subscriptions;
 
 /// The versions of lists of which nothing is known yet.
@@ -166,8 +167,13 @@ impl Shared {
     }
 
     /// Returns the catalogs of the pools that may scale to zero.
-    pub(crate) fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
+    pub(crate) fn to_remember(&self) -> Vec<Memorable> {
         self.registry.lock().to_remember()
+    }
+
+    /// The pools whose workers have removed them.
+    pub(crate) fn to_forget(&self) -> Vec<Arc<str>> {
+        self.registry.lock().to_forget()
     }
 
     /// Goes by other settings of these pools; none where a pool is not named any more.

@@ -170,15 +170,17 @@ impl Pools {
     }
 
     /// Has the pools be as `wanted` says. What takes its time goes on after this has returned. Sessions keep what is theirs for
-    /// as long as `sessions`. Returns the pools that differ from what was wanted before. Dropped before its end, it may have
-    /// changed some of them.
+    /// as long as `sessions`. `rules` puts the policy rules in force that were written with them: pools that are not wanted any more
+    /// take no calls before, and other pools change after. Returns the pools that differ from what was wanted before. Dropped
+    /// before its end, it may have changed some of them.
     ///
     /// # Errors
-    /// When a backend cannot be made of its settings: then nothing is changed.
+    /// Those of `rules`, or when a backend cannot be made of its settings: then no pool is changed.
     pub(crate) async fn apply(
         &self,
         wanted: &BTreeMap<String, Pool>,
         sessions: Duration,
+        rules: impl Future<Output = anyhow::Result<()>>,
     ) -> anyhow::Result<Vec<String>> {
         let mut turn = self.0.turn.lock().await;
         let now = self.0.state.lock().wanted.clone();
@@ -186,6 +188,28 @@ impl Pools {
             .into_iter()
             .map(str::to_owned)
             .collect();
+        let removed: Vec<&String> = (changed.iter())
+            .filter(|name| !wanted.contains_key(*name))
+            .collect();
+        for name in &removed {
+            self.configure(name, None);
+        }
+        let made = async {
+            rules.await?;
+            match self.0.run_here {
+                true => self.make(&changed, wanted, &mut turn).await,
+                false => Ok(BTreeMap::new()),
+            }
+        };
+        let mut made = match made.await {
+            Ok(made) => made,
+            Err(error) => {
+                for name in removed {
+                    self.offer_again(name, &now);
+                }
+                return Err(error);
+            }
+        };
         if !self.0.run_here {
             let offers = changed.iter().map(|name| {
                 let settings = wanted.get(name).map(Pool::to_dispatch);
@@ -195,7 +219,6 @@ impl Pools {
             self.0.state.lock().wanted = wanted.clone();
             return Ok(changed);
         }
-        let mut made = self.make(&changed, wanted, &mut turn).await?;
         for name in &changed {
             if let Some(superseded) = self.0.state.lock().starting.remove(name) {
                 superseded.give_up();
@@ -213,6 +236,22 @@ impl Pools {
         }
         self.0.state.lock().wanted = wanted.clone();
         Ok(changed)
+    }
+
+    /// Has a pool that was not wanted take calls again, since it stays.
+    fn offer_again(&self, name: &str, wanted: &BTreeMap<String, Pool>) {
+        let settings = match self.0.run_here {
+            // One that was still being started has taken none.
+            true => {
+                let state = self.0.state.lock();
+                let running = state.running.get(name);
+                running.map(|running| running.settings.clone())
+            }
+            false => wanted.get(name).cloned(),
+        };
+        if let Some(settings) = settings {
+            self.configure(name, Some(&settings));
+        }
     }
 
     /// Makes the backends of the pools that need other ones than they have.

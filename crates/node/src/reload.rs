@@ -6,6 +6,7 @@ mod state;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use shoal_dispatch::Dispatch;
 use shoal_edge::Quotas;
 use shoal_policy::RulesInForce;
@@ -166,13 +167,13 @@ impl Reloads {
             .reader
             .load_again()
             .map_err(|failure| failure.to_string())?;
-        // A pool takes no call before what was written with it is in force.
-        self.reread_rules().await?;
+        // A pool takes no call before what was written with it is in force, and none after it was removed.
         let before = self.quotas.as_ref().map(|(_, known)| known.clone());
         let quotas = self.take_quotas(&next.settings.quotas);
+        let rules = reread(self.rules.clone());
         let applied = self
             .pools
-            .apply(&next.settings.pools, self.how.sessions.get());
+            .apply(&next.settings.pools, self.how.sessions.get(), rules);
         let pools = match applied.await {
             Ok(pools) => pools,
             Err(error) => {
@@ -192,20 +193,6 @@ impl Reloads {
             quotas,
             at_next_start: at_next_start(&self.started, &next),
         })
-    }
-
-    /// Reads the policy rules again.
-    async fn reread_rules(&self) -> Result<(), String> {
-        let Some((rules, dispatch)) = &self.rules else {
-            return Ok(());
-        };
-        let rules = Arc::clone(rules);
-        let read = tokio::task::spawn_blocking(move || rules.try_reread()).await;
-        let read = read.map_err(|error| error.to_string())?;
-        if read.map_err(|error| format!("policy.file: {error}"))? {
-            dispatch.rules_changed();
-        }
-        Ok(())
     }
 
     /// Whether the quotas are others now.
@@ -237,6 +224,18 @@ impl Reloads {
         tracing::info!(why, ?pools, quotas, "the configuration was read again");
         ReloadOutcome::Changed
     }
+}
+
+/// Reads the policy rules again.
+async fn reread(rules: Option<(Arc<RulesInForce>, Dispatch)>) -> anyhow::Result<()> {
+    let Some((rules, dispatch)) = rules else {
+        return Ok(());
+    };
+    let read = tokio::task::spawn_blocking(move || rules.try_reread()).await?;
+    if read.context("policy.file")? {
+        dispatch.rules_changed();
+    }
+    Ok(())
 }
 
 /// Waits until a file has changed; for ever where there is none.

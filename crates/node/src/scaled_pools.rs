@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_dispatch::Dispatch;
+use shoal_dispatch::{Dispatch, Memorable};
 use shoal_ports::{Membership, PoolCatalog};
 use shoal_rpc::{decode_catalog, encode_catalog};
 use tokio::time::{Instant, sleep, timeout};
@@ -29,6 +29,8 @@ pub(crate) struct ScaledPools {
     dispatch: Dispatch,
     /// What the store was told of each, and when.
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
+    /// The removed pools that it was told to forget.
+    forgotten: BTreeSet<Arc<str>>,
     too_large: BTreeSet<Arc<str>>,
 }
 
@@ -39,6 +41,7 @@ impl ScaledPools {
             store,
             dispatch,
             told: HashMap::new(),
+            forgotten: BTreeSet::new(),
             too_large: BTreeSet::new(),
         };
         pools.ask().await;
@@ -86,19 +89,46 @@ impl ScaledPools {
         }
     }
 
-    /// Tells the store what is new, and what was told long ago.
-    async fn tell(&mut self) {
-        let known = self.dispatch.to_remember();
-        self.told
-            .retain(|pool, _| known.iter().any(|(name, _)| name == pool));
-        for (pool, catalog) in known {
-            let is_told = self
-                .told
-                .get(&pool)
-                .is_some_and(|(told, at)| Arc::ptr_eq(told, &catalog) && at.elapsed() < REMIND);
-            if is_told {
+    /// Has the store forget the pools that their workers have removed.
+    async fn forget(&mut self) {
+        let gone = self.dispatch.to_forget();
+        self.forgotten.retain(|pool| gone.contains(pool));
+        for pool in gone {
+            if self.forgotten.contains(&pool) {
                 continue;
             }
+            match timeout(PATIENCE, self.store.forget_catalog(&pool)).await {
+                Ok(Ok(())) => {
+                    self.forgotten.insert(pool);
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%pool, %error, "could not have the store forget a pool that is removed; trying on");
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Tells the store what is new, and what was told long ago.
+    async fn tell(&mut self) {
+        self.forget().await;
+        let known = self.dispatch.to_remember();
+        self.told
+            .retain(|pool, _| known.iter().any(|it| it.pool == *pool));
+        for Memorable {
+            pool,
+            catalog,
+            is_news,
+        } in known
+        {
+            let before = self.told.get(&pool);
+            let before = before.filter(|(told, _)| Arc::ptr_eq(told, &catalog));
+            if before.is_some_and(|(_, at)| at.elapsed() < REMIND) {
+                continue;
+            }
+            // Another node may have told of something newer since.
+            let replaces = is_news && before.is_none();
             let bytes = encode_catalog(&catalog);
             if bytes.len() > LARGEST {
                 if self.too_large.insert(pool.clone()) {
@@ -107,7 +137,16 @@ impl ScaledPools {
                 }
                 continue;
             }
-            let telling = self.store.remember_catalog(&pool, &bytes, REMEMBERED);
+            let telling = async {
+                match replaces {
+                    true => {
+                        (self.store)
+                            .remember_catalog(&pool, &bytes, REMEMBERED)
+                            .await
+                    }
+                    false => self.store.keep_catalog(&pool, &bytes, REMEMBERED).await,
+                }
+            };
             match timeout(PATIENCE, telling).await {
                 Ok(Ok(())) => {
                     self.told.insert(pool, (catalog, Instant::now()));

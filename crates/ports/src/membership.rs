@@ -35,6 +35,17 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
+    /// Has what is remembered of a pool stay for `life`. Remembers `catalog` where nothing is.
+    async fn keep_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// Forgets what a pool offers.
+    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError>;
+
     /// Returns the catalog that is remembered of a pool.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 

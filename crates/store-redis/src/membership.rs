@@ -95,6 +95,37 @@ impl Membership for RedisStore {
         .await
     }
 
+    async fn keep_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        measured("membership.keep_catalog", async {
+            let key = self.inner.keys.catalog(pool);
+            let mut longer = redis::cmd("PEXPIRE");
+            longer.arg(&key).arg(millis(life));
+            if self.inner.connections.ask(&key, longer).await? == Value::Int(1) {
+                return Ok(());
+            }
+            let mut set = redis::cmd("SET");
+            set.arg(&key).arg(catalog);
+            set.arg("NX").arg("PX").arg(millis(life));
+            self.inner.connections.ask(&key, set).await.map(drop)
+        })
+        .await
+    }
+
+    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
+        measured("membership.forget_catalog", async {
+            let key = self.inner.keys.catalog(pool);
+            let mut command = redis::cmd("UNLINK");
+            command.arg(&key);
+            self.inner.connections.ask(&key, command).await.map(drop)
+        })
+        .await
+    }
+
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
         measured("membership.remembered_catalog", async {
             let key = self.inner.keys.catalog(pool);

@@ -54,6 +54,19 @@ impl Membership for Slow {
         self.membership.remember_catalog(pool, catalog, life).await
     }
 
+    async fn keep_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        self.membership.keep_catalog(pool, catalog, life).await
+    }
+
+    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
+        self.membership.forget_catalog(pool).await
+    }
+
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
         self.membership.remembered_catalog(pool).await
     }

@@ -16,6 +16,7 @@ use crate::catalog::{AgreedNames, Audience, Catalog, CompiledPool, Keepers, Pool
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::own::OwnPools;
 use crate::picture::Picture;
+use crate::remembered::Memorable;
 
 /// Why a worker takes no calls whose pool the configuration does not name.
 const UNNAMED: &str =
@@ -36,6 +37,9 @@ pub(crate) struct Registry {
     /// Whether what is offered is to be merged anew, though no pool has changed.
     merges: bool,
     departed: Departed,
+    /// Pools that may have no worker, and whose last worker has said that they are not to be there any more. What is remembered of
+    /// them is out of date.
+    gone: BTreeSet<Arc<str>>,
 }
 
 struct Registered {
@@ -60,6 +64,8 @@ struct Listed {
     vacant_since: Option<Instant>,
     /// Whether the last that left had said that the pool is not to be there any more.
     removed: bool,
+    /// Whether it was remembered, and no worker has offered anything else since.
+    recalled: bool,
 }
 
 impl Drop for Registered {
@@ -83,6 +89,7 @@ impl Registry {
             reserved_until: None,
             merges: false,
             departed: Departed::default(),
+            gone: BTreeSet::new(),
         }
     }
 
@@ -97,6 +104,7 @@ impl Registry {
     /// Lists what a pool offered when it had a worker last; whether that is news. It stays listed only if it may have none.
     pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
         if self.settings.scale_to_zero(pool).is_none()
+            || self.gone.contains(pool)
             || self.pools.get(pool).is_some_and(|it| it.compiled.is_some())
         {
             return false;
@@ -109,6 +117,7 @@ impl Registry {
         listed.versions.update(&[&catalog], Duration::ZERO, now);
         let name: Arc<str> = pool.into();
         listed.compile(&name, self.settings.of(pool));
+        listed.recalled = true;
         self.pools.insert(name, listed);
         self.picture.came(now);
         self.merges = true;
@@ -117,22 +126,33 @@ impl Registry {
 
     /// The pools that may have no worker, and that nobody has told of.
     pub(crate) fn unknown_scaled(&self) -> Vec<String> {
-        let is_unknown = |name: &&String| !self.pools.contains_key(name.as_str());
-        (self.settings.scaled())
+        let is_unknown = |name: &&String| {
+            !self.pools.contains_key(name.as_str()) && !self.gone.contains(name.as_str())
+        };
+        (self.settings.may_be_vacant())
             .filter(is_unknown)
             .cloned()
             .collect()
     }
 
     /// Returns the catalogs of the pools that may scale to zero.
-    pub(crate) fn to_remember(&self) -> Vec<(Arc<str>, Arc<PoolCatalog>)> {
+    pub(crate) fn to_remember(&self) -> Vec<Memorable> {
         let may_be_vacant = |name: &Arc<str>| self.settings.scale_to_zero(name).is_some();
         let listed = self.pools.iter().filter(|(name, _)| may_be_vacant(name));
         listed
             .filter_map(|(name, listed)| {
-                Some((name.clone(), listed.compiled.as_ref()?.source.clone()))
+                Some(Memorable {
+                    pool: name.clone(),
+                    catalog: listed.compiled.as_ref()?.source.clone(),
+                    is_news: !listed.recalled,
+                })
             })
             .collect()
+    }
+
+    /// The pools whose workers have removed them: what is remembered of them is to be forgotten.
+    pub(crate) fn to_forget(&self) -> Vec<Arc<str>> {
+        self.gone.iter().cloned().collect()
     }
 
     /// Notes what the nodes have agreed on; whether that is news.
@@ -259,7 +279,7 @@ impl Registry {
     pub(crate) fn view(&mut self, config: &Config, before: &View) -> (View, ServerFacts) {
         let removed = self.removed();
         let changed = self.update(&removed, Instant::now()) | std::mem::take(&mut self.merges);
-        self.forget_left();
+        self.forget_dropped();
         let mut pools: BTreeMap<Arc<str>, PoolView> = BTreeMap::new();
         for (name, listed) in &self.pools {
             let announced = listed.compiled.is_some();
@@ -356,16 +376,19 @@ impl Registry {
     }
 
     /// Forgets the settings of pools that are neither named nor offered any more.
-    fn forget_left(&mut self) {
+    fn forget_dropped(&mut self) {
         let is_over = |name: &&String| {
             let mut workers = self.workers.values();
             !self.pools.contains_key(name.as_str())
                 && !workers.any(|worker| *worker.announcement.pool == **name)
         };
-        let over: Vec<String> = self.settings.left().filter(is_over).cloned().collect();
+        let over: Vec<String> = self.settings.dropped().filter(is_over).cloned().collect();
         for name in over {
             Arc::make_mut(&mut self.settings).forget(&name);
         }
+        let settings = &self.settings;
+        self.gone
+            .retain(|name| settings.scale_to_zero(name).is_some());
     }
 
     /// Brings the compiled pools up to date; whether any changed.
@@ -383,7 +406,11 @@ impl Registry {
             let catalogs = announced.entry(announcement.pool.clone()).or_default();
             catalogs.extend(&announcement.catalog);
         }
+        let may_be_vacant = |name: &&Arc<str>| self.settings.scale_to_zero(name).is_some();
+        let gone = removed.iter().filter(may_be_vacant).cloned();
+        self.gone.extend(gone);
         for name in announced.keys() {
+            self.gone.remove(name);
             let listed = self.pools.entry(name.clone()).or_default();
             listed.vacant_since = None;
             listed.removed = false;
@@ -391,7 +418,7 @@ impl Registry {
         let mut changed = false;
         let settings = Arc::clone(&self.settings);
         self.pools.retain(|name, listed| {
-            let is_left = settings.has_left(name);
+            let is_dropped = settings.is_dropped(name);
             let may_be_vacant = settings.scale_to_zero(name).is_some();
             let settings = settings.of(name);
             let linger = settings.linger;
@@ -406,7 +433,7 @@ impl Registry {
                 || listed.compiled.is_some()
                     && !removed.contains(name)
                     && !listed.removed
-                    && !is_left
+                    && !is_dropped
                     && (may_be_vacant || now < since + linger);
             changed |= if stays {
                 if listed.compiled.is_none() && listed.versions.newest().is_some() {
@@ -414,6 +441,9 @@ impl Registry {
                 }
                 listed.compile(name, settings)
             } else {
+                if may_be_vacant && listed.removed {
+                    self.gone.insert(name.clone());
+                }
                 tracing::info!(pool = %name, "a pool without workers is listed no more");
                 listed.compiled.is_some()
             };
@@ -501,6 +531,7 @@ impl Listed {
         if before.is_some_and(|before| as_before && same(&before.source, newest)) {
             return false;
         }
+        self.recalled &= before.is_some_and(|before| same(&before.source, newest));
         let compiled = CompiledPool::new(name, Arc::clone(newest), before, settings);
         self.compiled = Some(Arc::new(compiled));
         self.settings = settings.clone();

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use shoal_dispatch::{PoolConfig, ToolRules};
+use shoal_dispatch::{Config, PoolConfig, ToolRules};
 use shoal_ports::{Announcement, CallFailure, Dispatcher as _, WorkerId};
 use shoal_protocol::{Method, Revision};
 
 use crate::fake_worker::FakeWorker;
-use crate::setting::{Setting, call, legacy, setting, tools};
+use crate::setting::{Setting, call, configured, legacy, setting, tools};
 
 fn worker(id: &str, pool: &str) -> FakeWorker {
     FakeWorker::new(id, pool, tools(&["t", "hidden"]))
@@ -137,4 +137,22 @@ async fn a_pool_is_removed_when_all_its_workers_say_so() {
         setting.failure(legacy("t", json!({}))).await,
         CallFailure::NotExecuted { .. }
     ));
+}
+
+#[tokio::test]
+async fn a_pool_that_is_named_no_more_takes_no_calls_where_only_named_ones_do() {
+    let setting = configured(Config {
+        unnamed_pools: false,
+        pools: BTreeMap::from([("a".to_owned(), hiding())]),
+        ..Config::default()
+    });
+    setting.add(worker("a1", "a"));
+    setting.result(legacy("a_t", json!({}))).await;
+    configure(&setting, None);
+    let error = setting.error(legacy("a_t", json!({}))).await;
+    assert_eq!(error.message, "method not found: tools/call");
+    assert!(setting.dispatch.status().pools[0].unnamed);
+    // Its workers are there all the while.
+    configure(&setting, Some(hiding()));
+    setting.result(legacy("a_t", json!({}))).await;
 }

@@ -37,3 +37,4 @@ mod session_state;
 mod setting;
 mod subscriptions;
 mod task_time;
+mod vacant;

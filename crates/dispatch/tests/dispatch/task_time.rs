@@ -8,7 +8,7 @@ use shoal_ports::{
     AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, NodeId, RunningCall,
     SessionId,
 };
-use shoal_protocol::{Outcome, RawJson, code};
+use shoal_protocol::{Method, Outcome, RawJson, code};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -100,6 +100,32 @@ async fn the_time_of_a_task_stops_while_a_question_is_open() {
     assert!(running.control.answer(ask, yes()).await);
     let (_, outcome) = finish(&mut running).await;
     took(begun, TIME + ANSWER_WITHIN / 2);
+    assert!(
+        matches!(
+            outcome,
+            CallOutcome::Failed(CallFailure::DeadlineExceeded { .. })
+        ),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_taken_back_stops_no_time() {
+    let (setting, _worker) = with(|mut script| async move {
+        script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+        sleep(TIME / 2).await;
+        script.withdraw(1).await;
+        std::future::pending().await
+    });
+    let begun = Instant::now();
+    let mut running = setting.dispatch.resume(of_task(), 0).await.unwrap();
+    let ask = question(&mut running).await;
+    let (seen, outcome) = finish(&mut running).await;
+    took(begun, TIME + TIME / 2);
+    assert!(
+        matches!(seen[..], [CallEventKind::Withdrawn { ask: it }] if it == ask),
+        "{seen:?}"
+    );
     assert!(
         matches!(
             outcome,

@@ -91,6 +91,18 @@ pub(super) async fn remembered_catalogs(store: &Store) {
         .unwrap();
     tokio::time::sleep(brief * 3).await;
     assert_eq!(remembered("one").await, None, "for so long only");
+    membership.keep_catalog("one", any, brief).await.unwrap();
+    membership.keep_catalog("one", b"new", LONG).await.unwrap();
+    tokio::time::sleep(brief * 3).await;
+    assert_eq!(
+        remembered("one").await.as_deref(),
+        Some(any),
+        "it stays as it is, and longer"
+    );
+    membership.forget_catalog("one").await.unwrap();
+    membership.forget_catalog("one").await.unwrap();
+    assert_eq!(remembered("one").await, None);
+    assert!(remembered("other").await.is_some());
 }
 
 pub(super) async fn settled_names(store: &Store) {

@@ -58,6 +58,28 @@ impl Membership for MemoryStore {
         Ok(())
     }
 
+    async fn keep_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        let now = Instant::now();
+        let mut kept =
+            (self.data.catalogs.entry(pool.to_owned())).or_insert_with(|| (catalog.to_vec(), now));
+        let (known, until) = kept.value_mut();
+        if *until <= now {
+            *known = catalog.to_vec();
+        }
+        *until = now + life;
+        Ok(())
+    }
+
+    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
+        self.data.catalogs.remove(pool);
+        Ok(())
+    }
+
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let now = Instant::now();
         self.data.catalogs.retain(|_, (_, until)| *until > now);

@@ -11,6 +11,9 @@ use tokio::time::sleep;
 use crate::client::{modern_call, within};
 use crate::start;
 
+const ALL_BUT_ECHO: &str = "[[rules]]\nname = 'others'\neffect = 'allow'\n\n\
+     [[rules]]\nname = 'no echo'\neffect = 'deny'\ntools = ['echo']\n";
+
 /// Puts another file in the place of one, as the kubelet does.
 fn put(file: &Path, text: &str) {
     let next = file.with_extension("next");
@@ -63,11 +66,7 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     assert!(answer["error"].is_object(), "{answer}");
 
     // Everything at once: what the pool may be used for, and that it is there.
-    put(
-        &rules,
-        "[[rules]]\nname = 'others'\neffect = 'allow'\n\n\
-         [[rules]]\nname = 'no echo'\neffect = 'deny'\ntools = ['echo']\n",
-    );
+    put(&rules, ALL_BUT_ECHO);
     put(
         &config,
         &format!("{before}[pools.demo]\nbackend = 'demo'\n"),
@@ -96,4 +95,30 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
         }
     })
     .await;
+
+    // The pool goes, and the rule that hid a tool of it goes with it.
+    put(&rules, ALL_BUT_ECHO);
+    put(
+        &config,
+        &format!("{before}[pools.demo]\nbackend = 'demo'\nlinger = '2m'\n"),
+    );
+    within(async {
+        while call(edge, "echo").await["error"].is_null() {
+            sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    put(&rules, "rules = []\n");
+    put(&config, &before);
+    within(async {
+        while is_unnamed(edge).await != true {
+            let answer = call(edge, "echo").await;
+            assert!(answer["error"].is_object(), "{answer}");
+        }
+    })
+    .await;
+    for tool in ["echo", "add"] {
+        let answer = call(edge, tool).await;
+        assert!(answer["error"].is_object(), "{answer}");
+    }
 }

@@ -199,6 +199,22 @@ impl Membership for StoreAccess {
             .await
     }
 
+    async fn keep_catalog(
+        &self,
+        pool: &str,
+        catalog: &[u8],
+        life: Duration,
+    ) -> Result<(), StoreError> {
+        self.here()?
+            .membership
+            .keep_catalog(pool, catalog, life)
+            .await
+    }
+
+    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
+        self.here()?.membership.forget_catalog(pool).await
+    }
+
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
         self.here()?.membership.remembered_catalog(pool).await
     }
