@@ -16,6 +16,7 @@ use crate::config::{Config, PoolConfig};
 use crate::remembered::Memorable;
 use crate::shared::Shared;
 use crate::status::Status;
+use crate::subscriptions::Subscriptions;
 
 /// Runs calls on any number of workers; a cheap handle.
 #[derive(Clone)]
@@ -57,7 +58,7 @@ impl Dispatch {
         let followed = worker.clone();
         let follow = tokio::spawn(async move {
             if let (true, Some(shared)) = (ready, weak.upgrade()) {
-                shared.subscriptions.restore(&pool, followed.as_ref()).await;
+                Subscriptions::follow(&shared, &pool, followed.as_ref(), true).await;
             }
             crate::watch::announcements(weak, followed, announcements).await;
         });

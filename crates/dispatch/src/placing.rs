@@ -1,6 +1,8 @@
 //! The worker for a planned call.
 
-use shoal_ports::{Binding, Call, CallFailure, CallOutcome, CallPlan, Route, WorkerId};
+use std::sync::Arc;
+
+use shoal_ports::{Binding, Call, CallFailure, CallOutcome, CallPlan, Principal, Route, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::{Instant, timeout_at};
 
@@ -9,6 +11,7 @@ use crate::dispatch::Dispatch;
 use crate::plan::{Found, shed, tell_allowed};
 use crate::pools::{AffinityKey, View, Wanted};
 use crate::route::Routed;
+use crate::shared::Shared;
 
 impl Dispatch {
     /// Another worker for a call, by the way that was found for it.
@@ -29,14 +32,14 @@ impl Dispatch {
     ) -> Result<Found, CallOutcome> {
         let began = Instant::now();
         let pool = &routed.route.pool;
-        let view = self.shared.view();
-        let scale = view.settings.scale_to_zero(pool);
+        // A view would keep what was there when the call came for as long as it waits.
+        let scale = self.shared.view().settings.scale_to_zero(pool).cloned();
         let mut patience = self.shared.config.reconnect_wait();
         let refuse = |failure, reason| {
             tell_allowed(call, routed.route.rule.clone());
             shed(pool, failure, reason)
         };
-        let _awaiting = match scale {
+        let _awaiting = match &scale {
             Some(scale) => {
                 patience = patience.max(scale.wait.get());
                 let entered = self
@@ -95,5 +98,38 @@ impl Dispatch {
             }),
             Err(failure) => Err((failure, view.shed_reason(&route.pool, &wanted))),
         }
+    }
+}
+
+impl Shared {
+    /// Waits until a pool that may scale to zero has a worker, as its calls do. Other pools are not waited for.
+    ///
+    /// # Errors
+    /// None came in time, or as many calls wait as may.
+    pub(crate) async fn any_worker(
+        &self,
+        pool: &Arc<str>,
+        principal: &Principal,
+    ) -> Result<(), CallFailure> {
+        let began = Instant::now();
+        let mut changes = self.changes();
+        let scale = {
+            let view = self.view();
+            match view.has_worker(pool) {
+                true => None,
+                false => view.settings.scale_to_zero(pool).cloned(),
+            }
+        };
+        let Some(scale) = scale else {
+            return Ok(());
+        };
+        let _awaiting = self.awaiting.enter(pool, principal, &scale)?;
+        let until = began + scale.wait.get().max(self.config.reconnect_wait());
+        while !self.view().has_worker(pool) {
+            if timeout_at(until, changes.changed()).await.is_err() {
+                return Err(nobody_came(pool, began.elapsed()));
+            }
+        }
+        Ok(())
     }
 }

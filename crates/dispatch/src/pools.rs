@@ -250,6 +250,12 @@ impl View {
         self.pools.values().flat_map(PoolView::members)
     }
 
+    /// Whether a worker of the pool takes calls.
+    pub(crate) fn has_worker(&self, pool: &str) -> bool {
+        let ready = self.pools.get(pool).map(|pool| &pool.ready);
+        ready.is_some_and(|ready| ready.iter().any(|member| member.is_reachable()))
+    }
+
     /// The worker to offer a call of `pool` to, other than those in `tried`.
     ///
     /// # Errors

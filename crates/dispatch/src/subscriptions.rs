@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use shoal_ports::{Announcement, ListScope, Worker};
+use shoal_ports::{ListScope, Worker};
 use shoal_protocol::RpcError;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
@@ -61,13 +61,29 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes a worker that has (re)appeared to everything its pool is watched for.
-    pub(crate) async fn restore(&self, pool: &str, worker: &dyn Worker) {
-        let scope = |said: &Announcement| said.catalog.as_ref().map(|catalog| catalog.lists);
-        if scope(&worker.announcement().borrow()) == Some(ListScope::Principal) {
-            // The subscriptions are from when all callers saw the same lists. They belong to no caller here.
-            return;
+    /// Keeps a pool's subscriptions up to date with what a worker has said: subscribes the worker if it `appears`, or ends all of them
+    /// if the pool has other lists for each caller now, for which nobody can subscribe.
+    pub(crate) async fn follow(
+        shared: &Arc<Shared>,
+        pool: &str,
+        worker: &dyn Worker,
+        appears: bool,
+    ) {
+        if shared.view().own.scope(pool) == ListScope::Principal {
+            let uris = shared.subscriptions.of(pool).into_iter();
+            let ended: Vec<_> = uris
+                .filter_map(|uri| SubscriptionEntry::existing(shared, &uri))
+                .map(|entry| tokio::spawn(entry.leave(usize::MAX)))
+                .collect();
+            // They come to their ends even if this is dropped, and fail only if the runtime ends.
+            let _ = join_all(ended).await;
+        } else if appears {
+            shared.subscriptions.restore(pool, worker).await;
         }
+    }
+
+    /// Subscribes a worker that has (re)appeared to everything its pool is watched for.
+    async fn restore(&self, pool: &str, worker: &dyn Worker) {
         for uri in self.of(pool) {
             if let Err(error) = worker.subscribe(&uri).await {
                 tracing::warn!(pool, uri, %error, "a worker refused a subscription");

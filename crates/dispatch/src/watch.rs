@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use shoal_ports::{Announcement, OwnLists, ResourceUpdated, Worker};
+use shoal_ports::{Announcement, ListScope, OwnLists, ResourceUpdated, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use crate::shared::Shared;
+use crate::subscriptions::Subscriptions;
 
 /// Keeps the registry up to date with what a worker says. A worker that has gone without a word stays
 /// registered, as not ready, until it is removed.
@@ -28,9 +29,8 @@ pub(crate) async fn announcements(
         }
         let pool = said.pool.clone();
         tracing::debug!(worker = %said.worker, %pool, ready = said.catalog.is_some(), "a worker spoke");
-        if shared.hear(&worker, said) {
-            shared.subscriptions.restore(&pool, worker.as_ref()).await;
-        }
+        let appears = shared.hear(&worker, said);
+        Subscriptions::follow(&shared, &pool, worker.as_ref(), appears).await;
         if gone {
             return;
         }
@@ -65,8 +65,11 @@ pub(crate) async fn resource_updates(
         let Some(shared) = shared.upgrade() else {
             return;
         };
+        // What each caller sees for itself is told to nobody.
+        let is_own = shared.view().own.scope(&pool) == ListScope::Principal;
         // An error of sending only says that nobody listens.
         match update {
+            Ok(_) | Err(RecvError::Lagged(_)) if is_own => {}
             Ok(update) => drop(shared.updates.send(update)),
             Err(RecvError::Lagged(_)) => {
                 for uri in shared.subscriptions.of(&pool) {

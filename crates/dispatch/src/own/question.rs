@@ -73,6 +73,8 @@ async fn part_of(
     {
         return before.clone();
     }
+    // Its lists are known to its workers alone: where it has none, this is what wakes it.
+    let vacant = shared.any_worker(&part.pool, &caller.principal).await.err();
     let read = Instant::now();
     let view = shared.view();
     let offered = view.offered.iter().find(|pool| pool.name == part.pool);
@@ -84,9 +86,10 @@ async fn part_of(
     let lists = LISTS
         .iter()
         .zip(asked)
-        .map(async |(method, asked)| match asked {
-            true => list(shared, part, caller, method).await,
-            false => Ok(RawJson::from_static("{}")),
+        .map(async |(method, asked)| match (asked, &vacant) {
+            (true, None) => list(shared, part, caller, method).await,
+            (true, Some(failure)) => Err(CallOutcome::Failed(failure.clone())),
+            (false, _) => Ok(RawJson::from_static("{}")),
         });
     let mut answer = Answer {
         pool: part.pool.clone(),

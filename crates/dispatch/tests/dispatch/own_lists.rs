@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use serde_json::{Value, json};
-use shoal_dispatch::{Config, PoolConfig};
+use shoal_dispatch::{Config, PoolConfig, ScaleToZero};
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
     Call, CallFailure, CallOutcome, Dispatcher as _, Durability, ForwardedHeaders, ListOwner,
-    ListScope, PoolCatalog, SessionId, WorkerId,
+    ListScope, Period, PoolCatalog, RawObjectOrEmpty, ResourceUpdated, SessionId, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 use tokio::sync::Semaphore;
@@ -387,6 +387,13 @@ async fn resources_and_prompts_of_single_callers_are_found() {
     }
 }
 
+fn updated() -> ResourceUpdated {
+    ResourceUpdated {
+        uri: "r://1".to_owned(),
+        params: RawJson::from_static(r#"{"uri":"r://1"}"#),
+    }
+}
+
 /// A worker watches for all callers, and does not know whose a resource is.
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
@@ -421,11 +428,19 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     let subscribed = setting.dispatch.subscribe(Some(&alice), "r://1").await;
     subscribed.unwrap();
     assert!(shared.subscribed.lock().iter().all(|uri| uri == "r://1"));
+    let mut updates = setting.dispatch.resource_updates();
+    shared.report(updated());
+    assert_eq!(updates.recv().await.unwrap().uri, "r://1");
     // A pool whose server lists to each caller from now on.
     shared.announce(Some(each_its_own()), None);
+    setting.until(|d| d.status().subscriptions == 0).await;
+    assert_eq!(*shared.unsubscribed.lock(), ["r://1"]);
+    // A server that goes on telling of it is not listened to.
+    shared.report(updated());
     let again = setting.add(FakeWorker::new("s2", "shared", each_its_own()));
     // Until nothing is left to do.
     tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(updates.try_recv().is_err());
     assert_eq!(*again.subscribed.lock(), Vec::<String>::new());
     assert_eq!(*own.subscribed.lock(), Vec::<String>::new());
 }
@@ -443,4 +458,58 @@ async fn what_takes_too_much_room_is_refused() {
     );
     let error = setting.error(list("alice")).await;
     assert!(error.message.contains("bytes"), "{}", error.message);
+}
+
+/// Only a worker can tell what a caller may use, so asking for that is what brings one.
+#[tokio::test(start_paused = true)]
+async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
+    let own = PoolConfig {
+        scale_to_zero: Some(ScaleToZero {
+            wait: Period::seconds(20),
+            ..ScaleToZero::default()
+        }),
+        ..PoolConfig::default()
+    };
+    let setting = Arc::new(configured(Config {
+        pools: BTreeMap::from([("own".to_owned(), own)]),
+        ..Config::default()
+    }));
+    let recalled = vec![("own".to_owned(), Arc::new(each_its_own()))];
+    setting.dispatch.recall(recalled);
+    // Nobody comes in time.
+    let failure = setting.failure(modern("alices", json!({}))).await;
+    let why = failure.to_string();
+    assert!(why.contains("none came within 20 s"), "{why}");
+    // A worker comes when the call is sent again.
+    let CallFailure::NotReady { retry_after, .. } = failure else {
+        panic!("{failure:?}");
+    };
+    tokio::time::sleep(retry_after).await;
+    let calls = [modern("alices", json!({})), list("alice")].map(|call| {
+        let setting = setting.clone();
+        tokio::spawn(async move { setting.result(call).await })
+    });
+    setting.until(|d| d.status().pools[0].awaiting == 1).await;
+    setting.add(FakeWorker::new("o1", "own", each_its_own()).on_call(by_principal));
+    let [said, listed] = futures::future::join_all(calls).await.try_into().unwrap();
+    assert_eq!(said.unwrap()["structuredContent"], "alice");
+    assert_eq!(listed.unwrap()["tools"][1]["name"], "alices");
+    assert_eq!(setting.dispatch.status().pools[0].awaiting, 0);
+}
+
+#[tokio::test]
+async fn a_prompt_that_nobody_lists_is_unknown_while_lists_differ_by_caller() {
+    let setting = setting();
+    let said =
+        |_: Call, mut script: Script| async move { script.result(r#"{"messages":[]}"#).await };
+    setting.add(FakeWorker::new("s1", "shared", tools(&[])).on_call(said));
+    let get = || call(LEGACY, Method::PromptsGet, json!({ "name": "other" }));
+    setting.result(get()).await;
+    // Any pool may have it for this caller now.
+    let own = PoolCatalog {
+        capabilities: RawObjectOrEmpty(RawJson::from_static(r#"{"tools":{}}"#)),
+        ..each_its_own()
+    };
+    setting.add(FakeWorker::new("o1", "own", own).on_call(by_principal));
+    assert_eq!(setting.error(get()).await.code, code::INVALID_PARAMS);
 }
