@@ -118,6 +118,8 @@ impl<'a> Drive<'a> {
 
     /// Drives the link until it ends.
     pub(super) async fn run(mut self) -> End {
+        // A node takes a worker in by its announcement, and refuses calls for one that has not said how many it can run.
+        self.report();
         self.announce();
         self.tell_own_lists();
         loop {

@@ -46,6 +46,25 @@ async fn a_call_that_ends_at_once_is_one_event() {
     .await;
 }
 
+/// Otherwise the node would refuse calls of a worker that it knows, until it hears more.
+#[tokio::test]
+async fn a_worker_says_how_much_it_can_run_before_what_it_offers() {
+    within(async {
+        let mut node = RawNode::start().await;
+        let joining = JoiningWorker::new(ScriptedWorker::echoing("w"));
+        let _join = WorkerJoin::start(&joining, &node.address, config());
+        let mut link = node.welcomed(1).await;
+        let first = link.hear().await;
+        assert!(
+            matches!(&first, Some(Frame::Load(load)) if load.capacity > 0),
+            "{first:?}"
+        );
+        let second = link.hear().await;
+        assert!(matches!(second, Some(Frame::Announce(_))), "{second:?}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_silent_call_is_accepted_once() {
     within(async {
