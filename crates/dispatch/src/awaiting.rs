@@ -5,26 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, Principal, PrincipalCounts};
+use shoal_ports::{CallFailure, Principal};
 
 use crate::config::ScaleToZero;
+use crate::shares::{Full, Shares};
 
 /// When to come back where too many wait.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The calls that wait, by pool.
 #[derive(Default)]
-pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Waiting>>>);
-
-#[derive(Default)]
-struct Waiting {
-    calls: usize,
-    of: PrincipalCounts,
-}
+pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Shares>>>);
 
 /// A call that waits, until it is dropped.
 pub(crate) struct AwaitingCall {
-    all: Arc<Mutex<HashMap<Arc<str>, Waiting>>>,
+    all: Arc<Mutex<HashMap<Arc<str>, Shares>>>,
     pool: Arc<str>,
     principal: Principal,
 }
@@ -41,21 +36,21 @@ impl Awaiting {
         limits: &ScaleToZero,
     ) -> Result<AwaitingCall, CallFailure> {
         let mut all = self.0.lock();
-        let (calls, own) = (all.get(pool)).map_or((0, 0), |it| (it.calls, it.of.of(principal)));
-        let full = match (calls >= limits.calls, own >= limits.calls_per_principal) {
-            (true, _) => Some(("calls", calls)),
-            (_, true) => Some(("calls of one caller", own)),
-            _ => None,
-        };
-        if let Some((what, count)) = full {
+        let waiting = all.entry(Arc::clone(pool)).or_default();
+        let entered = waiting.enter(principal, limits.calls, limits.calls_per_principal);
+        if let Err(full) = entered {
+            if waiting.is_empty() {
+                all.remove(pool);
+            }
+            let (count, what) = match full {
+                Full::All(count) => (count, "calls"),
+                Full::OfPrincipal(count) => (count, "calls of one caller"),
+            };
             return Err(CallFailure::Overloaded {
                 reason: format!("{count} {what} wait for the pool {pool} to have a worker"),
                 retry_after: RETRY_AFTER,
             });
         }
-        let waiting = all.entry(Arc::clone(pool)).or_default();
-        waiting.calls += 1;
-        waiting.of.add(principal, 1);
         Ok(AwaitingCall {
             all: Arc::clone(&self.0),
             pool: Arc::clone(pool),
@@ -65,7 +60,7 @@ impl Awaiting {
 
     /// How many wait for a pool.
     pub(crate) fn of(&self, pool: &str) -> usize {
-        self.0.lock().get(pool).map_or(0, |waiting| waiting.calls)
+        self.0.lock().get(pool).map_or(0, Shares::len)
     }
 }
 
@@ -73,9 +68,8 @@ impl Drop for AwaitingCall {
     fn drop(&mut self) {
         let mut all = self.all.lock();
         if let Some(waiting) = all.get_mut(&self.pool) {
-            waiting.calls -= 1;
-            waiting.of.subtract(&self.principal, 1);
-            if waiting.calls == 0 {
+            waiting.leave(&self.principal);
+            if waiting.is_empty() {
                 all.remove(&self.pool);
             }
         }

@@ -5,13 +5,14 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, CallOutcome, Principal, PrincipalCounts};
+use shoal_ports::{CallFailure, CallOutcome, Principal};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::catalog::{Budget, Tool, Verdict};
 use crate::config::ArgumentPolicy;
+use crate::shares::Shares;
 
 /// What a check may take where the call is: about as long as the rest of its way.
 pub(crate) const AT_ONCE: Budget = Budget {
@@ -42,13 +43,7 @@ pub(crate) struct Checking {
     /// What such a check may take.
     budget: Budget,
     threads: Arc<Semaphore>,
-    under_way: Mutex<UnderWay>,
-}
-
-#[derive(Default)]
-struct UnderWay {
-    all: usize,
-    by_principal: PrincipalCounts,
+    under_way: Mutex<Shares>,
 }
 
 /// A check's room, until it is done or nobody waits for its turn any more.
@@ -136,13 +131,8 @@ impl Checking {
     }
 
     fn enter(self: &Arc<Self>, principal: &Principal) -> Option<CheckPermit> {
-        let mut under_way = self.under_way.lock();
-        let own = under_way.by_principal.of(principal);
-        if under_way.all >= MOST || own >= MOST_OF_PRINCIPAL {
-            return None;
-        }
-        under_way.all += 1;
-        under_way.by_principal.add(principal, 1);
+        let entered = (self.under_way.lock()).enter(principal, MOST, MOST_OF_PRINCIPAL);
+        entered.ok()?;
         Some(CheckPermit {
             checking: Arc::clone(self),
             principal: principal.clone(),
@@ -152,9 +142,7 @@ impl Checking {
 
 impl Drop for CheckPermit {
     fn drop(&mut self) {
-        let mut under_way = self.checking.under_way.lock();
-        under_way.all -= 1;
-        under_way.by_principal.subtract(&self.principal, 1);
+        self.checking.under_way.lock().leave(&self.principal);
     }
 }
 
@@ -191,7 +179,6 @@ mod tests {
         drop(mallory);
         assert!(enter("alice").is_some());
         drop(others);
-        let under_way = checking.under_way.lock();
-        assert!(under_way.all == 0 && under_way.by_principal.is_empty());
+        assert!(checking.under_way.lock().is_empty());
     }
 }

@@ -48,6 +48,7 @@ mod route;
 mod settling;
 mod shape;
 mod shared;
+mod shares;
 mod start;
 mod status;
 mod subscriptions;

@@ -9,7 +9,7 @@ use redis::Value;
 use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
 
 use crate::measure::measured;
-use crate::reply::{fields, parts, unexpected};
+use crate::reply::{fields, optional, parts, unexpected};
 use crate::store::{RedisStore, millis};
 
 #[async_trait]
@@ -71,11 +71,9 @@ impl Membership for RedisStore {
             let key = self.inner.keys.pools();
             let mut command = redis::cmd("GET");
             command.arg(&key);
-            let said = self.inner.connections.ask(&key, command).await?;
-            Ok(match said {
-                Value::BulkString(what) => serde_json::from_slice(&what).unwrap_or_default(),
-                _ => Vec::new(),
-            })
+            let said = optional(self.inner.connections.ask(&key, command).await?)?;
+            let pools = said.map(|said| serde_json::from_slice(&said).unwrap_or_default());
+            Ok(pools.unwrap_or_default())
         })
         .await
     }
@@ -131,10 +129,8 @@ impl Membership for RedisStore {
             let key = self.inner.keys.catalog(pool);
             let mut command = redis::cmd("GET");
             command.arg(&key);
-            Ok(match self.inner.connections.ask(&key, command).await? {
-                Value::BulkString(catalog) => Some(catalog),
-                _ => None,
-            })
+            let said = optional(self.inner.connections.ask(&key, command).await?)?;
+            Ok(said.map(Into::into))
         })
         .await
     }

@@ -186,12 +186,8 @@ impl CallSlot {
 
     /// Nobody waits for the client's answer any more.
     pub(crate) fn withdrawn(&self, ask: AskId) {
-        let asked = {
-            let mut state = self.state.lock();
-            let at = state.asked.iter().position(|(asked, _)| *asked == ask);
-            at.map(|at| state.asked.swap_remove(at))
-        };
-        if let Some((_, mut span)) = asked {
+        let asked = self.state.lock().take_asked(ask);
+        if let Some(mut span) = asked {
             span.record_error("withdrawn");
         }
     }
@@ -246,12 +242,17 @@ impl CallSlot {
 }
 
 impl SlotState {
+    /// The span of what was asked, once.
+    fn take_asked(&mut self, ask: AskId) -> Option<Span> {
+        let at = self.asked.iter().position(|(asked, _)| *asked == ask)?;
+        Some(self.asked.swap_remove(at).1)
+    }
+
     /// The span of what was asked ends.
     fn answered(&mut self, ask: AskId, outcome: &Outcome) {
-        let Some(at) = self.asked.iter().position(|(asked, _)| *asked == ask) else {
+        let Some(mut span) = self.take_asked(ask) else {
             return;
         };
-        let (_, mut span) = self.asked.swap_remove(at);
         if let Outcome::Error(error) = outcome {
             span.set(key::RPC_RESPONSE_STATUS_CODE, &error.code.to_string());
             span.record_error(Failure::Code(error.code).error_type());

@@ -1,0 +1,85 @@
+//! Counts of what is limited, for all principals together and for each of them.
+
+use shoal_ports::{Principal, PrincipalCounts};
+
+/// How many there are.
+#[derive(Default)]
+pub(crate) struct Shares {
+    all: usize,
+    of: PrincipalCounts,
+}
+
+/// Why there may not be another, with how many there are.
+pub(crate) enum Full {
+    /// All of them are too many.
+    All(usize),
+    /// Those of the principal are.
+    OfPrincipal(usize),
+}
+
+impl Shares {
+    /// Counts one more of a principal.
+    ///
+    /// # Errors
+    /// There are `most` already, or `most_of_principal` of the principal.
+    pub(crate) fn enter(
+        &mut self,
+        principal: &Principal,
+        most: usize,
+        most_of_principal: usize,
+    ) -> Result<(), Full> {
+        if self.all >= most {
+            return Err(Full::All(self.all));
+        }
+        let own = self.of.of(principal);
+        if own >= most_of_principal {
+            return Err(Full::OfPrincipal(own));
+        }
+        self.all += 1;
+        self.of.add(principal, 1);
+        Ok(())
+    }
+
+    /// Counts one less.
+    pub(crate) fn leave(&mut self, principal: &Principal) {
+        self.all -= 1;
+        self.of.subtract(principal, 1);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::Principal;
+
+    use super::{Full, Shares};
+
+    #[test]
+    fn a_principal_has_a_share_and_gives_it_back() {
+        let mut shares = Shares::default();
+        let [mallory, alice, bob] = ["mallory", "alice", "bob"].map(Principal::new);
+        let enter = |who: &Principal, shares: &mut Shares| shares.enter(who, 3, 2);
+        for _ in 0..2 {
+            assert!(enter(&mallory, &mut shares).is_ok());
+        }
+        assert!(matches!(
+            enter(&mallory, &mut shares),
+            Err(Full::OfPrincipal(2))
+        ));
+        assert!(enter(&alice, &mut shares).is_ok());
+        assert!(matches!(enter(&bob, &mut shares), Err(Full::All(3))));
+        shares.leave(&mallory);
+        assert!(enter(&bob, &mut shares).is_ok());
+        for who in [&mallory, &alice, &bob] {
+            shares.leave(who);
+        }
+        assert!(shares.is_empty() && shares.of.is_empty());
+    }
+}
