@@ -157,7 +157,11 @@ where
         .header("te", "trailers")
         .body(StreamBody::new(body))
         .unwrap();
-    let answer = match sender.send_request(request).await {
+    let answered = sender.send_request(request);
+    // A request that is handed over just as the connection ends lies in the connection's queue, and is told so only when the queue
+    // goes: with its last sender.
+    drop(sender);
+    let answer = match answered.await {
         Ok(response) => read(method, response).await,
         Err(error) => broken(&error),
     };
