@@ -457,3 +457,16 @@ async fn changed_rules_are_in_force_at_once_and_told() {
         5
     );
 }
+
+/// A backend may take another spelling for a prompt that the rules hide.
+#[tokio::test]
+async fn a_prompt_that_nobody_lists_is_unknown_where_there_are_rules() {
+    let get = |name: &str| call(LEGACY, Method::PromptsGet, json!({ "name": name }));
+    let open = ruled(Config::default());
+    assert_eq!(refused(&open, get("a-other")).await, None);
+    let setting = ruled(config(BY_NAME));
+    assert_eq!(refused(&setting, get("a-prompt")).await, None);
+    // The rules allow its name all the same.
+    let error = refused(&setting, get("a-other")).await.unwrap();
+    assert_eq!(error.message, "unknown prompt: a-other");
+}
