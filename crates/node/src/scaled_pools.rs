@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// How often it is told of one that is as it was.
 const REMIND: Duration = Duration::from_secs(3_600);
-/// How often it is asked for one that is not known.
+/// How often it is asked for one that is not known, and told what it could not be told.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// Several changes in quick succession are one.
 const GATHERED: Duration = Duration::from_millis(500);
@@ -52,8 +52,8 @@ impl ScaledPools {
     pub(crate) async fn follow(mut self) {
         let mut changes = self.dispatch.changes();
         loop {
-            self.tell().await;
-            let pause = match self.dispatch.unknown_scaled_pools().is_empty() {
+            let is_told = self.tell().await;
+            let pause = match is_told && self.dispatch.unknown_scaled_pools().is_empty() {
                 true => REMIND,
                 false => ASK_AGAIN,
             };
@@ -89,8 +89,8 @@ impl ScaledPools {
         }
     }
 
-    /// Has the store forget the pools that their workers have removed.
-    async fn forget(&mut self) {
+    /// Has the store forget the pools that their workers have removed; whether it has.
+    async fn forget(&mut self) -> bool {
         let gone = self.dispatch.to_forget();
         self.forgotten.retain(|pool| gone.contains(pool));
         for pool in gone {
@@ -103,16 +103,19 @@ impl ScaledPools {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%pool, %error, "could not have the store forget a pool that is removed; trying on");
-                    return;
+                    return false;
                 }
-                Err(_) => return,
+                Err(_) => return false,
             }
         }
+        true
     }
 
-    /// Tells the store what is new, and what was told long ago.
-    async fn tell(&mut self) {
-        self.forget().await;
+    /// Tells the store what is new, and what was told long ago; whether it knows all of that now.
+    async fn tell(&mut self) -> bool {
+        if !self.forget().await {
+            return false;
+        }
         let known = self.dispatch.to_remember();
         self.told
             .retain(|pool, _| known.iter().any(|it| it.pool == *pool));
@@ -153,10 +156,63 @@ impl ScaledPools {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%pool, %error, "could not have the store remember what a pool offers; trying on");
-                    return;
+                    return false;
                 }
-                Err(_) => return,
+                Err(_) => return false,
             }
         }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use shoal_dispatch::{Config, Dispatch, PoolConfig, ScaleToZero};
+    use shoal_ports::memory::{MemoryLimits, MemoryStore};
+    use shoal_ports::{Membership, PoolCatalog};
+    use shoal_protocol::{KeyRing, SealKey};
+    use shoal_rpc::encode_catalog;
+
+    use super::{REMEMBERED, ScaledPools};
+
+    fn encoded(instructions: &str) -> Vec<u8> {
+        encode_catalog(&PoolCatalog {
+            instructions: Some(instructions.into()),
+            ..PoolCatalog::default()
+        })
+    }
+
+    #[tokio::test]
+    async fn what_was_only_recalled_replaces_nothing_and_is_kept() {
+        let store: Arc<dyn Membership> = Arc::new(MemoryStore::new(MemoryLimits::default()));
+        let pool = PoolConfig {
+            scale_to_zero: Some(ScaleToZero::default()),
+            ..PoolConfig::default()
+        };
+        let config = Config {
+            pools: [("zero".to_owned(), pool)].into(),
+            ..Config::default()
+        };
+        let keys = KeyRing::new(vec![SealKey::from_secret(b"the secret of every test")]);
+        let dispatch = Dispatch::new(config, keys);
+        let remember = |text| {
+            let (store, bytes) = (store.clone(), encoded(text));
+            async move { store.remember_catalog("zero", &bytes, REMEMBERED).await }
+        };
+        remember("old").await.unwrap();
+        let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
+        assert_eq!(dispatch.to_remember().len(), 1);
+        // Another node has heard something newer.
+        remember("new").await.unwrap();
+        assert!(pools.tell().await);
+        let remembered = async || store.remembered_catalog("zero").await.unwrap();
+        assert_eq!(remembered().await, Some(encoded("new")));
+        // A store that has lost it.
+        store.forget_catalog("zero").await.unwrap();
+        let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
+        assert!(pools.tell().await);
+        assert_eq!(remembered().await, Some(encoded("old")));
     }
 }
