@@ -6,7 +6,7 @@ use memchr::{memchr, memchr2};
 use serde_json::Value;
 use shoal_protocol::RawJson;
 
-use super::budget::{Budget, within};
+use super::budget::{Budget, charge, within};
 use super::lenient::{are_forgivable, corrected, corrections, names_unlisted};
 use super::metered::MeteredNode;
 use super::schema::{self, Compiled, SchemaError, bounded};
@@ -34,6 +34,9 @@ const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
 /// How many steps go into saying what is wrong, which can take far longer than finding that something is.
 const PROBLEM_STEPS: u64 = 200_000;
+
+/// Names that are compared in about one step.
+const COMPARED_A_STEP: usize = 16;
 
 /// What a check finds.
 #[derive(Debug, PartialEq, Eq)]
@@ -120,9 +123,11 @@ impl Checker {
             return None;
         }
         let found = self.errors(&read, budget, |errors| {
-            errors
-                .flat_map(|error| corrections(&error))
-                .collect::<Vec<_>>()
+            let found: Vec<_> = errors.flat_map(|error| corrections(&error)).collect();
+            // Each is looked for among all members.
+            let members = read.as_object().map_or(0, serde_json::Map::len);
+            charge((found.len() * members / COMPARED_A_STEP) as u64);
+            found
         })?;
         if found.is_empty() {
             return None;

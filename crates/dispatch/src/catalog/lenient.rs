@@ -245,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn leaving_members_out_is_paid_for() {
+        let coerced = |extra: usize| {
+            let extra = (0..extra).map(|at| (format!("x{at}"), json!(1)));
+            let sent: serde_json::Map<_, _> = extra.chain([("count".into(), json!(1))]).collect();
+            let budget = Budget {
+                steps: 50_000,
+                ..BUDGET
+            };
+            checker().coerced(&RawJson::of(&sent), budget)
+        };
+        assert_eq!(coerced(100).unwrap().as_str(), r#"{"count":1}"#);
+        assert_eq!(coerced(2_000), None);
+    }
+
+    #[test]
     fn what_can_be_read_fits_afterwards_and_is_spelled_as_before() {
         let coerced = |text: &'static str| {
             let coerced = checker().coerced(&RawJson::from_static(text), BUDGET);
