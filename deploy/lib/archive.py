@@ -186,7 +186,7 @@ def join(archives, output, created):
             blobs |= {entry.name: (read(image, entry.name), 0o644) for entry in image
                       if entry.isfile() and entry.name.startswith("blobs/")}
     named = manifests[0]["annotations"]
-    # Whoever copies an archive takes the one image that index.json names.
+    # Tools that copy an archive take the one image that index.json names.
     every = as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [
         {key: value for key, value in manifest.items() if key != "annotations"} for manifest in manifests]})
     top = as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [descriptor(INDEX, every) | {"annotations": named}]})
@@ -224,7 +224,7 @@ def contents(image, architecture):
 
 
 def referred(image, entry):
-    """What a descriptor names, whose digest has to be right."""
+    """The JSON that a descriptor names. Ends the program if the blob has another digest."""
     content = read(image, place(entry["digest"]))
     if digest(content) != entry["digest"]:
         sys.exit(f"{entry['digest']} is another blob")

@@ -146,14 +146,14 @@ def volume(rendered, component, name):
 
 
 def rights(rendered):
-    """What roles allow, by their names and namespaces: resources with verbs, and the names that they are limited to."""
+    """The rights of roles by name and namespace: resources with verbs, and the names that they are limited to."""
     return {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]):
             sorted((resource, *rule["verbs"], *rule.get("resourceNames", [])) for rule in item["rules"] for resource in rule["resources"])
             for kind in ("Role", "ClusterRole") for item in rendered.kinds(kind) if "certificates" not in item["metadata"]["name"]}
 
 
 def own_rights(namespace):
-    """What the controller may do to its own objects."""
+    """The controller's rights to its own objects."""
     return {("Role", namespace, "shoal-controller"): [
         ("configmaps", "get", "update", "shoal-discovered"), ("leases", "get", "update", "shoal-controller"),
         ("secrets", "get", "update", "shoal-discovered")]}

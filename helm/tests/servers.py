@@ -3,7 +3,7 @@
 
     servers.py BINARY
 
-A real controller reads objects from an API of this script. What it writes is put where an edge and a worker read it, as the kubelet does.
+A real controller reads objects from an API of this script. The script copies the controller's output to where an edge and a worker read it, as the kubelet does.
 """
 import base64
 import json

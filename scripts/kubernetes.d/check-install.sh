@@ -42,8 +42,8 @@ check_certificates() {
 # rendered: the objects of the chart, without a cluster
 rendered() { h template "$RELEASE" "$CHART" -f "$WORK/applied.yaml" --no-hooks >"$WORK/objects.yaml"; }
 
-# What Helm 4, Flux and Argo CD do: the API server refuses a list in which a name comes twice. The release is one that is not there,
-# because the fields of one that Helm 3 has written are Helm's.
+# Helm 4, Flux and Argo CD apply by the server, which refuses a list in which a name comes twice. The check uses the name of a release that
+# does not exist, because Helm 3 owns the fields of a release that it has written.
 check_server_side_apply() {
     local name="server-side apply" RELEASE=other
     {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the NetworkPolicies of the chart let through, and what they stop, as pods see it.
+# Tries which connections between pods the NetworkPolicies of the chart allow, and which they block.
 
 # process_of UID: a process of the pod, found by its cgroup
 process_of() {

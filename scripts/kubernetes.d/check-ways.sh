@@ -20,7 +20,7 @@ by_way() {
     local began=$SECONDS flags
     mapfile -t flags < <(flags_of_readme)
     must "way-$1" "by_$1" || return 1
-    # Whoever does not wait by Helm waits by kubectl.
+    # The ways without `helm --wait` wait by kubectl.
     must "way-$1-ready" rolled_out || return 1
     wait_for 30 "installed by $1: calls" answers || return 1
     must "way-$1-trust" no_distrust || return 1
@@ -39,7 +39,7 @@ made_secrets() {
     n get secrets --selector app.kubernetes.io/component=certificates -o 'go-template={{range .items}}{{if .data}}x{{end}}{{end}}' | wc -c
 }
 
-# What Helm's own test says, before the release goes.
+# gone_by_helm: runs Helm's own test, and then uninstalls the release
 gone_by_helm() {
     h test "$RELEASE" --logs --timeout 120s && h uninstall "$RELEASE" --wait --timeout 120s &&
         n delete pods --selector app.kubernetes.io/component=test

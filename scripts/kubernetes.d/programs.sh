@@ -3,7 +3,7 @@
 
 KUBERNETES_VERSION=$(sed -n 's|^.*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
 HELM_VERSION=$(sed -n 's|^.*helm.sh/helm/v3 v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
-# What enforces NetworkPolicies: the firewall of kube-router, without its router and its proxy.
+# Kube-router enforces NetworkPolicies: its firewall alone, without its router and its proxy.
 KUBE_ROUTER_MODULE=github.com/cloudnativelabs/kube-router/v2/cmd/kube-router@v2.1.0
 BUILD_SECONDS=3600
 # Debian packages of services: unpacked beside the sources where they are missing, so that no service starts.
@@ -65,7 +65,7 @@ link_flags() {
     local package=k8s.io/component-base/version minor place
     minor=$(cut -d . -f 2 <<<"$KUBERNETES_VERSION")
     printf '%s' "-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM_VERSION"
-    # What `helm template` takes the cluster for.
+    # `helm template` renders for this release of Kubernetes.
     for place in helm.sh/helm/v3/pkg/chartutil helm.sh/helm/v3/pkg/lint/rules; do
         printf ' %s' "-X $place.k8sVersionMajor=1 -X $place.k8sVersionMinor=$minor"
     done

@@ -70,7 +70,7 @@ def chart(release, output, _options):
 
 
 def crates(release, output, _options):
-    """The crates, as Cargo packs them. What tests only is left out."""
+    """The crates, as Cargo packs them. Crates that only test are left out."""
     with tempfile.TemporaryDirectory() as work:
         excluded = [word for name in UNPUBLISHED for word in ("--exclude", name)]
         dirty = ["--allow-dirty"] if release.modified else []
@@ -133,7 +133,7 @@ def alike(release, output, options):
 
 
 def papers(release, output):
-    """What is in it (SBOM), from what it was made (provenance), and the digests of all files."""
+    """Writes the SBOMs, the provenance, and the digests of all files."""
     (output / f"shoal-{release.version}.cdx.json").write_text(run(["scripts/sbom"], stderr=None))
     (output / f"shoal-{release.version}-image.cdx.json").write_text(run(["scripts/sbom", "--image"], stderr=None))
     # They are in the archives.
@@ -144,7 +144,7 @@ def papers(release, output):
 
 
 def provenance(release, files):
-    """An in-toto statement with SLSA's predicate. Whoever publishes signs it."""
+    """An in-toto statement with SLSA's predicate, unsigned."""
     statement = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": path.name, "digest": {"sha256": sha}} for path, sha in files],

@@ -1,10 +1,10 @@
-"""What is released: the version, and the names and places of deploy/release.json, which other files have to repeat."""
+"""The release: its version, and the names and places of deploy/release.json, which other files have to repeat."""
 
 import json
 import re
 import subprocess
 
-# What registries call an architecture, and what Rust calls its target.
+# Rust's target for each architecture, by the name that registries use.
 TARGETS = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknown-linux-gnu"}
 
 

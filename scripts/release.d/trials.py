@@ -11,7 +11,7 @@ from pathlib import Path
 import parts
 from places import Wrong, run
 
-# What runs programs of another architecture.
+# The emulators that run programs of another architecture.
 EMULATORS = {"amd64": "qemu-x86_64-static", "arm64": "qemu-aarch64-static"}
 
 
@@ -101,7 +101,7 @@ def go(release, output, options):
     with tempfile.TemporaryDirectory() as work:
         fetched, proxies = run(["go", "env", "GOMODCACHE", "GOPROXY"]).split()
         own = {
-            # What others publish may be here already. This module comes from the folder.
+            # Modules of others may come from this machine's cache. This module comes from the folder.
             "GOPROXY": f"file://{output}/go,file://{fetched}/cache/download,{proxies}",
             "GONOSUMDB": release.go,
             "GOMODCACHE": f"{work}/modules",
@@ -113,7 +113,7 @@ def go(release, output, options):
 
 
 def keeps_contract(output, options, worker):
-    """What `shoal worker-check` says last of a worker."""
+    """Checks a worker by `shoal worker-check`, and returns the last line of its report."""
     shoal = options.shoal or parts.binary_of(output, parts.HERE)
     return run([shoal, "worker-check", "--", *worker]).strip().splitlines()[-1]
 
