@@ -138,11 +138,15 @@ deploy_release() {
         skip "$name" "needs Helm 3, which npm fetches: $(needs node)"
         return
     fi
+    if [[ $(id -u) -ne 0 ]] && ! unshare --user --map-root-user --mount true 2>/dev/null; then
+        skip "$name" "needs root, or user namespaces, to start the image"
+        return
+    fi
     if ! once build_static; then
         skip "$name" "needs a static binary: deploy/build-static"
         return
     fi
-    check "$name: every part is made, twice alike, and tried from its folder" 900 env HELM="$HELM3" \
+    check "$name: every part is made, twice alike, and tried from its folder" 1800 env HELM="$HELM3" \
         "$ROOT/scripts/release" --dry-run --binary "$STATIC" --output "$WORK/release" || return 0
     sed -n 's/^\(made\|again\|tried\) /      &/p' "$(log_of "$name: every part is made, twice alike, and tried from its folder")"
     check "$name: its checksums hold" 60 bash -c "cd '$WORK/release' && sha256sum --quiet --check SHA256SUMS" || true

@@ -19,8 +19,27 @@ from places import TARGETS, Wrong, run
 
 # The host's architecture, as registries call it.
 HERE = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
+SUMS = "SHA256SUMS"
 # Crates that nobody is meant to depend on.
 UNPUBLISHED = ("shoal-testkit", "loadtest")
+
+
+def empty(output):
+    """Makes the folder, or empties it; raises Wrong if it holds anything but a release."""
+    if output.exists() and not output.is_dir():
+        raise Wrong(f"--output {output} is a file: name a folder")
+    if output.exists() and any(output.iterdir()) and not (output / SUMS).is_file():
+        raise Wrong(f"--output {output} holds something else than a release: name another folder, or empty it")
+    if output.exists():
+        shutil.rmtree(output)
+    output.mkdir(parents=True)
+    # A run that is cut off leaves a folder that the next run may empty.
+    (output / SUMS).write_text("")
+
+
+def by_architecture(files):
+    """Static binaries by their architectures."""
+    return {archive.static_architecture(file, file.read_bytes()): file for file in files}
 
 
 def binary_of(output, architecture):
@@ -30,8 +49,7 @@ def binary_of(output, architecture):
 
 def binaries(release, output, options):
     """Static binaries, each in an archive with licence and README."""
-    given = {archive.static_architecture(file, file.read_bytes()): file for file in options.binary}
-    options.architecture = sorted(given) or options.architecture
+    given = by_architecture(options.binary)
     for architecture in options.architecture:
         binary = binary_of(output, architecture)
         binary.parent.mkdir(parents=True)
@@ -114,7 +132,7 @@ def make_all(release, output, options):
     """Makes every part into the folder, and the papers about them."""
     for make in (binaries, image, chart, crates, python, go):
         make(release, output, options)
-    papers(release, output)
+    papers(release, output, options)
 
 
 def alike(release, output, options):
@@ -125,26 +143,30 @@ def alike(release, output, options):
         options = argparse.Namespace(**vars(options) | {
             "binary": [binary_of(output, architecture) for architecture in options.architecture]})
         make_all(release, again, options)
-        first, second = (Path(made, "SHA256SUMS").read_text().splitlines() for made in (output, again))
+        first, second = (Path(made, SUMS).read_text().splitlines() for made in (output, again))
     if first != second:
         different = sorted({line.split()[1] for line in set(first) ^ set(second)})
         raise Wrong(f"made again, these differ: {', '.join(different)}")
     return f"the same {len(first)} files, byte by byte"
 
 
-def papers(release, output):
+def papers(release, output, options):
     """Writes the SBOMs, the provenance, and the digests of all files."""
+    (output / SUMS).unlink(missing_ok=True)
     (output / f"shoal-{release.version}.cdx.json").write_text(run(["scripts/sbom"], stderr=None))
     (output / f"shoal-{release.version}-image.cdx.json").write_text(run(["scripts/sbom", "--image"], stderr=None))
     # They are in the archives.
     kept = [(path, digest(path)) for path in files_of(output)]
-    (output / f"shoal-{release.version}.provenance.json").write_text(provenance(release, kept))
+    (output / f"shoal-{release.version}.provenance.json").write_text(provenance(release, kept, options))
     sums = [(path, digest(path)) for path in files_of(output)]
-    (output / "SHA256SUMS").write_text("".join(f"{sha}  {path.relative_to(output)}\n" for path, sha in sums))
+    (output / SUMS).write_text("".join(f"{sha}  {path.relative_to(output)}\n" for path, sha in sums))
 
 
-def provenance(release, files):
+def provenance(release, files, options):
     """An in-toto statement with SLSA's predicate, unsigned."""
+    # GitHub's name of the workflow that runs: OWNER/REPOSITORY/.github/workflows/FILE@REF.
+    workflow = os.environ.get("GITHUB_WORKFLOW_REF")
+    builder = f"https://github.com/{workflow}" if workflow else f"{release.repository}/blob/main/scripts/release"
     statement = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": path.name, "digest": {"sha256": sha}} for path, sha in files],
@@ -152,14 +174,19 @@ def provenance(release, files):
         "predicate": {
             "buildDefinition": {
                 "buildType": f"{release.repository}/blob/main/scripts/release",
-                "externalParameters": {"version": release.version, "modified": release.modified},
+                "externalParameters": {
+                    "version": release.version,
+                    "modified": bool(release.modified),
+                    "architectures": options.architecture,
+                    "binaries": "given" if options.given else "built",
+                },
                 "internalParameters": {"SOURCE_DATE_EPOCH": release.date},
                 "resolvedDependencies": [
                     {"uri": f"git+{release.repository}@refs/tags/v{release.version}", "digest": {"gitCommit": release.revision}},
                     {"uri": "Cargo.lock", "digest": {"sha256": digest(release.root / "Cargo.lock")}},
                 ],
             },
-            "runDetails": {"builder": {"id": f"{release.repository}/blob/main/.github/workflows/release.yml"}},
+            "runDetails": {"builder": {"id": builder}},
         },
     }
     return json.dumps(statement, indent=2) + "\n"

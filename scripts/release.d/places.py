@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import tomllib
 
 # Rust's target for each architecture, by the name that registries use.
 TARGETS = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknown-linux-gnu"}
@@ -37,7 +38,14 @@ class Release:
         self.chart_version = self._found("helm/shoal/Chart.yaml", r"^version: (.*)$")
         self.revision = self._git("rev-parse", "HEAD")
         self.date = int(self._git("log", "-1", "--format=%ct"))
-        self.modified = bool(self._git("status", "--porcelain", "--untracked-files=no"))
+        # What differs from the commit; new files too, since Cargo would pack them.
+        self.modified = self._git("status", "--porcelain").replace("\n", ", ")
+        workspace = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]
+        self._depended = {name: how["version"] for name, how in workspace["dependencies"].items()
+                          if isinstance(how, dict) and "path" in how}
+        self._locked = {package["name"]: package["version"]
+                        for package in tomllib.loads((root / "Cargo.lock").read_text())["package"] if "source" not in package}
+        self.crates = sorted(self._locked)
 
     def check(self):
         """Raises Wrong unless every file that repeats a name says the same."""
@@ -51,10 +59,12 @@ class Release:
             ("workers/go/go.mod", r"^module (.*)$"): self.go,
             ("deploy/lib/archive.py", r'image\.source": "(.*)"'): self.repository,
         }
-        for (file, pattern), expected in stated.items():
-            found = self._found(file, pattern)
-            if found != expected:
-                raise Wrong(f"{file} says {found}, and the release {expected}: change one of them (deploy/release.json)")
+        found = [(file, self._found(file, pattern), expected) for (file, pattern), expected in stated.items()]
+        found += [(f"{name} in [workspace.dependencies] of Cargo.toml", version, self.version) for name, version in self._depended.items()]
+        found += [(f"{name} in Cargo.lock", version, self.version) for name, version in self._locked.items()]
+        for place, said, expected in found:
+            if said != expected:
+                raise Wrong(f"{place} says {said}, and the release {expected}: change one of them (deploy/release.json)")
 
     def _found(self, file, pattern):
         found = re.search(pattern, (self.root / file).read_text(), re.MULTILINE)
