@@ -34,7 +34,7 @@ restarted() {
 }
 
 pool_sleeps_and_wakes() {
-    local name=$1 call=$WORK/woken.txt caller
+    local name=$1
     must scale-added h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set pools.idle.backend=demo --set pools.idle.replicas=1 \
         --set pools.idle.settings.prefix=idle_ --set pools.idle.settings.scale_to_zero.wait=90s --wait --timeout 60s || return 1
     wait_for "$POOL_TAKEN_SECONDS" "$name: added" offered 6 idle_echo || return 1
@@ -42,10 +42,18 @@ pool_sleeps_and_wakes() {
     KUBECTL_SECONDS=80 must scale-edges restarted edge || return 1
     KUBECTL_SECONDS=80 must scale-sessions restarted session || return 1
     wait_for "$POOL_TAKEN_SECONDS" "$name: still listed" offered 6 idle_echo || return 1
+    a_call_wakes_it "$name"
+}
+
+a_call_wakes_it() {
+    local name=$1 call=$WORK/woken.txt caller
     in_net client timeout -k 5 100 "$SHOAL_BIN" call --url "http://$(service_address)/mcp" idle_echo '{"text": "awake"}' >"$call" 2>&1 &
     caller=$!
-    wait_for 30 "$name: a call waits" a_call_waits || return 1
-    must scale-back scaled 1 || return 1
+    if ! wait_for 30 "$name: a call waits" a_call_waits || ! must scale-back scaled 1; then
+        kill "$caller" 2>/dev/null || true
+        wait "$caller" || true
+        return 1
+    fi
     wait "$caller" && grep -qx awake "$call" || { fail "$name" "the call printed: $(tail -n 1 "$call")" && return 1; }
 }
 

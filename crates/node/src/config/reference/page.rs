@@ -81,14 +81,19 @@ fn section(page: &mut String, path: &[&str], schema: &Value) {
     }
     heading(page, &format!("[{}]", path.join(".")), schema);
     rows(page, schema);
+    tables_in(page, path, schema);
+}
+
+fn tables_in(page: &mut String, path: &[&str], schema: &Value) {
     for (name, member) in members(schema) {
         let path = [path, &[name]].concat();
-        if has_section(member) || holds_sections(member) {
+        if has_section(member) || holds_sections(member) || is_optional_table(member) {
             section(page, &path, member);
         }
         if let Some(item) = member.get("items").filter(|item| is_table(item)) {
             heading(page, &format!("[[{}]]", path.join(".")), item);
             rows(page, item);
+            tables_in(page, &path, item);
         }
         for variant in variants(member) {
             for (tag, content) in members(variant).filter(|(_, content)| is_table(content)) {
@@ -101,6 +106,11 @@ fn section(page: &mut String, path: &[&str], schema: &Value) {
 /// Whether it is a table of settings that is always there.
 fn has_section(schema: &Value) -> bool {
     schema["type"] == "object" && schema.get("properties").is_some()
+}
+
+/// Whether it is a table of settings that may be left out. Its row says what that means.
+fn is_optional_table(schema: &Value) -> bool {
+    schema.get("properties").is_some() && schema["type"] == serde_json::json!(["object", "null"])
 }
 
 /// Whether it is a table of such tables, by names that are the operator's.

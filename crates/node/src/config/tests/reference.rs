@@ -23,6 +23,8 @@ fn every_setting_is_explained() {
         "[server]",
         "[pools.<name>]",
         "[pools.<name>.backend.stdio]",
+        "[pools.<name>.scale_to_zero]",
+        "[auth.issuers.introspection]",
         "[[auth.tokens]]",
     ] {
         assert!(page.contains(&format!("## `{table}`")), "{table}");
