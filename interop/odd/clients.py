@@ -165,7 +165,7 @@ class Client:
 
 
 async def got_on_stream(port: int, row: Row) -> Outcome:
-    """What the requests of a row get over HTTP+SSE."""
+    """Returns the outcome of a row's requests over HTTP+SSE."""
     contents = []
     try:
         async with asyncio.timeout(ANSWER_SECONDS * (1 + len(row.requests))), old_stream(port) as (stream, endpoint):

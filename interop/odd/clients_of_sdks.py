@@ -66,7 +66,7 @@ async def tried(step: Callable[[], Awaitable[Any]]) -> Any:
 
 @dataclass(frozen=True)
 class User:
-    """Who answers what a server asks, if anybody does."""
+    """The user that answers a server's questions, if there is one."""
 
     answers: bool = False
     waits: bool = False
@@ -74,7 +74,7 @@ class User:
 
 
 class Answers:
-    """What a client answers, and whether a question was taken back."""
+    """The answers of a client, and whether a question was taken back."""
 
     def __init__(self, user: User) -> None:
         self._user = user

@@ -1,4 +1,4 @@
-"""What clients in the field send. A new report is a new row here, and nothing else."""
+"""Requests that clients in the field send. To add a report, add a row here, and nothing else."""
 
 from __future__ import annotations
 

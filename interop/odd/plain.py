@@ -36,7 +36,7 @@ QUESTION: Json = {
 FAILS = "fails"
 """What a step must do that may not be passed off as a success."""
 WHY = "the cat sat on it"
-"""What an error says: a client that is told it directly is told it through Shoal too."""
+"""The words of an error: a client that gets them directly must get them through Shoal too."""
 ANSWER_SECONDS = 4
 """How long a server waits for what it asks."""
 CHANGE_OF_MIND_SECONDS = 0.5
@@ -62,7 +62,7 @@ class Response:
     framed: bool = True
     """Whether its length is told."""
     parts: Iterable[bytes] = ()
-    """What follows the body, as it comes: such an answer is not framed."""
+    """The pieces that follow the body, as they come: such an answer is not framed."""
     cookies: tuple[str, ...] = ()
     hangs_up: bool = False
     """Whether the connection ends behind it, although nothing says so."""
@@ -88,7 +88,7 @@ class Plain:
     withdraws: ClassVar[bool] = False
     """Whether it takes its questions back, so that its clients must not answer before that."""
     expected: ClassVar[Json] = {}
-    """What a step must get through Shoal where no official client can show it, or `FAILS`, or by `WHY` a failure that says so."""
+    """The result of a step through Shoal where no official client can show it: `FAILS` for any failure, `WHY` for one with these words."""
     waits: ClassVar[tuple[str, ...]] = ()
     """Methods beside whose answers others are answered."""
     preamble: ClassVar[bytes] = b""
@@ -281,7 +281,7 @@ class Talks(Plain):
         self._answered = threading.Condition()
 
     def talk(self, message: Json) -> Iterator[Json]:
-        """What is said to one of these requests."""
+        """Yields the messages that answer one of these requests."""
         yield from super().replies(message)
 
     def ask(self, name: str, method: str, params: Json | None = None) -> Json:

@@ -53,7 +53,7 @@ def arguments(rng: random.Random, operation: Operation) -> tuple[dict, object]:
     fixed = operation.path.partition("#")[0].partition("?")[2]
     fixed = {pair.partition("=")[0] for pair in fixed.split("&") if "{" not in pair}
     for parameter in operation.parameters:
-        # What the path says is no argument.
+        # A parameter of the query that the path fixes is no argument.
         if parameter.location == "query" and parameter.name in fixed:
             continue
         if not parameter.required and rng.random() < 0.3:

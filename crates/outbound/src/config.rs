@@ -36,7 +36,7 @@ impl OutboundConfig {
         self.networks().map(drop)
     }
 
-    /// Whether `allow` names the network of an address. One that cannot be used names none.
+    /// Whether `allow` names the network of an address. If an entry of `allow` cannot be read, it allows nothing.
     #[must_use]
     pub fn allows(&self, address: IpAddr) -> bool {
         let networks = self.networks().unwrap_or_default();

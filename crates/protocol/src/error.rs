@@ -2,7 +2,7 @@
 
 use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
 
-/// What is said of an error that has no message.
+/// The message of an error that has none of its own.
 const MALFORMED: &str = "the peer answered with an error that has no message";
 
 /// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).
@@ -99,7 +99,8 @@ impl RpcError {
     }
 
     /// Reads an error that a peer sent, as far as it can be read. A code that is a float or a text counts if it is a whole number; any
-    /// other becomes -32603. An error that is a text is its message. What is lost of an error is in the data, if it has none of its own.
+    /// other becomes -32603. An error that is a text is its message. If a part of the error is lost and it has no data, its data is the
+    /// whole error.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 const LONGEST: usize = 64;
 /// Characters of a digest that tells names apart.
 const DIGEST: usize = 8;
-/// What a name becomes of which nothing is left.
+/// Stands in for a name that has no legal character.
 const NAMELESS: &str = "property";
 /// Signs that tell names apart, in words.
 const WORDS: [(&str, &str); 4] = [("<=", "lte"), (">=", "gte"), ("<", "lt"), (">", "gt")];
@@ -22,7 +22,7 @@ pub fn legal_name(name: &str) -> String {
     if is_legal_name(name) {
         return name.to_owned();
     }
-    // What follows is a pattern for the value: `{name=projects/*}`.
+    // The text after `=` is a pattern for the value: `{name=projects/*}`.
     let (name, whole) = match name.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => (before, name),
         _ => (name, name),

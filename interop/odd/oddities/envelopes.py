@@ -255,7 +255,7 @@ class CancelsUnknown(Plain):
 
 
 class _NotUtf8(Plain):
-    """What is in the place of one letter is no UTF-8."""
+    """One letter is replaced by bytes that are no UTF-8."""
 
     odd: ClassVar[bytes] = b"\xe4"
 
@@ -294,7 +294,7 @@ class ToolsNotUtf8(_NotUtf8):
 
 
 class ErrorNotUtf8(_NotUtf8):
-    """What a tool's error says has a letter in Latin-1."""
+    """The message of a tool's error has a letter in Latin-1."""
 
     def call(self, name: str, arguments: Json) -> Any:
         raise Refused(-32000, f"{WHY}: GerLETTERt")

@@ -1,4 +1,4 @@
-"""What servers with sessions ask while they answer, and take back."""
+"""Questions that servers with sessions ask while they answer, and take back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers have and do not list."""
+"""Tools, prompts and resources that servers have and do not list."""
 
 from __future__ import annotations
 

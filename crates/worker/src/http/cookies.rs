@@ -8,7 +8,7 @@ use reqwest::Url;
 /// Bytes of all cookies together: servers take no much longer head.
 const MOST_BYTES: usize = 4096;
 
-/// What the server has set in the answers to this connection's requests, in memory for as long as the connection.
+/// The cookies that the server has set in its answers to this connection's requests. They are in memory as long as the connection lives.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<CookieStore>);
 
@@ -23,7 +23,7 @@ impl Cookies {
                 tracing::debug!(target: "shoal::http", %url, "a cookie is not kept: there is no room");
                 continue;
             }
-            // What cannot be read, or is another site's, is no cookie.
+            // The store refuses a cookie that it cannot read, or that names another site.
             let _ = kept.parse(cookie, url);
         }
     }

@@ -271,7 +271,7 @@ impl Channel {
     }
 }
 
-/// What is all that a server answers, if that is an error which names no request: then it is about the one that was posted.
+/// Returns the error that is a server's whole answer and names no request: such an error is about the request that was posted.
 fn error_of_nothing(answer: Bytes) -> Option<RpcError> {
     match Body::from_server(&readable(answer).text, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {

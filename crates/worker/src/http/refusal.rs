@@ -44,7 +44,7 @@ const SAID: usize = 300;
 /// Members of a JSON body by which servers say what is wrong.
 const WORDS: [&str; 4] = ["error_description", "message", "detail", "error"];
 
-/// What a refusal says in words, if it does.
+/// Returns the server's own words for its refusal, if it has any.
 fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<String> {
     let said = match json {
         Some(json) => {

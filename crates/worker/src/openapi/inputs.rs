@@ -152,7 +152,7 @@ struct InputsBuilder<'a> {
     schemas: Schemas<'a>,
     names: UniqueNames,
     properties: Map<String, Value>,
-    /// Those that are properties of the body.
+    /// The properties that belong to the body: their listed names, and the service's own.
     body_properties: Vec<String>,
     /// What names they may not have.
     property_names: Option<Value>,

@@ -14,7 +14,7 @@ pub(super) struct ListSize {
     tools: usize,
     /// As they are listed.
     pub(super) bytes: usize,
-    /// Those that clients show to models: without the schemas of results.
+    /// The bytes that clients show to models: all but the schemas of results.
     shown: usize,
 }
 

@@ -299,7 +299,7 @@ impl CallRecord {
         self.state.lock().close_ask(ask);
     }
 
-    /// Takes back a question to the client that nobody waits for any more. Whoever may have put it is told.
+    /// Takes back a question to the client that nobody waits for any more, and tells the reader, which may have asked the client.
     pub(super) fn withdraw_ask(&self, ask: AskId) {
         let mut state = self.state.lock();
         if state.close_ask(ask).is_none() || state.events.has_ended() {

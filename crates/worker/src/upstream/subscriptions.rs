@@ -160,8 +160,8 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
     }
 }
 
-/// Subscribes over a connection to what is watched by now: some servers tell a change only in the session that caused it. What
-/// the server has not let Shoal itself watch over `lead` is none of all callers' business: the server may show it to this caller alone.
+/// Subscribes over a connection to what is watched by now: some servers tell a change only in the session that caused it. Resources
+/// that the server has not let Shoal itself watch over `lead` are left out: the server may show them to this caller alone.
 pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subscriptions) {
     if subscriptions.uris.borrow().is_empty() || !link.greeting().offers("resources", "subscribe") {
         return;

@@ -152,7 +152,7 @@ async fn a_change_that_is_told_in_one_session_only_is_told_once() {
     assert!(more < 10, "{more}");
 }
 
-/// What is watched for all callers is what the server lets Shoal itself watch, also when that could not be asked at first.
+/// Shoal watches for all callers only what the server lets Shoal itself watch, also if it could not ask the server at first.
 #[tokio::test]
 async fn what_the_server_shows_one_caller_alone_is_watched_in_nobodys_session() {
     let mut server = Server::start(&["--watcher", "alice"]).await;

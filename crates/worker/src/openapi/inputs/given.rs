@@ -1,4 +1,4 @@
-//! What a call gives, under the names that its request needs.
+//! The arguments of a call, under the names that its request needs.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ impl Inputs {
     /// A caller may use either.
     ///
     /// # Errors
-    /// What is wrong with the arguments, for whoever gave them.
+    /// Says what is wrong with the arguments, in words for the caller.
     pub(in crate::openapi) fn given(
         &self,
         arguments: Map<String, Value>,

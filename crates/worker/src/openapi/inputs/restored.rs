@@ -45,7 +45,7 @@ impl WireNames {
 struct Walk<'a> {
     root: &'a Value,
     left: usize,
-    /// What is given twice.
+    /// The first member that is given twice, as the message for the caller.
     conflict: Option<String>,
 }
 
