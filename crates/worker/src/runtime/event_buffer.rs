@@ -68,6 +68,12 @@ impl EventBuffer {
         self.end = Some(self.number(CallEventKind::Finished(outcome)));
     }
 
+    /// Whether a reader of everything up to number `read` has this question.
+    pub(super) fn has_sent(&self, ask: AskId, read: u64) -> bool {
+        let mut sent = self.kept.iter().take_while(|event| event.sequence <= read);
+        sent.any(|event| matches!(event.kind, CallEventKind::Ask { ask: id, .. } if id == ask))
+    }
+
     /// Forgets a question that needs no answer any more, so that no later reader puts it again.
     pub(super) fn forget_ask(&mut self, ask: AskId) {
         let is_it = |event: &CallEvent| match event.kind {

@@ -56,6 +56,8 @@ struct RecordState {
     events: EventBuffer,
     reader: Option<AttachedReader>,
     readers: u64,
+    /// The newest event that any reader has had.
+    read: u64,
     /// The name of the latest reader: its number when it first came.
     name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
@@ -300,9 +302,11 @@ impl CallRecord {
     }
 
     /// Takes back a question to the client that nobody waits for any more, and tells the reader, which may have asked the client.
+    /// A question that no reader has had is forgotten.
     pub(super) fn withdraw_ask(&self, ask: AskId) {
         let mut state = self.state.lock();
-        if state.close_ask(ask).is_none() || state.events.has_ended() {
+        let was_sent = state.events.has_sent(ask, state.read);
+        if state.close_ask(ask).is_none() || !was_sent || state.events.has_ended() {
             return;
         }
         let waker = state.push(CallEventKind::Withdrawn { ask });
@@ -438,3 +442,6 @@ fn wake(waker: Option<Waker>) {
         waker.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

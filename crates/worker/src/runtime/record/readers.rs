@@ -25,6 +25,7 @@ impl CallRecord {
         state.events.renew_state(after);
         state.readers += 1;
         let number = state.readers;
+        state.read = state.read.max(after.min(state.events.last()));
         let former = state.reader.replace(AttachedReader {
             number,
             read: after,
@@ -67,6 +68,7 @@ impl CallRecord {
             return Poll::Pending;
         };
         reader.read = event.sequence;
+        state.read = state.read.max(event.sequence);
         let ended = matches!(event.kind, CallEventKind::Finished(_));
         state.delivered |= ended;
         let passing = ended && self.is_passing(&state);
