@@ -92,7 +92,11 @@ impl CallLine for CallRecord {
                 ))
             });
         };
-        let _open = OpenQuestion { record: self, ask };
+        let _until_answered = TakenBackOnDrop {
+            record: self,
+            ask,
+            take_back: CallRecord::withdraw_ask,
+        };
         let answer = answered.await;
         // A tool whose call has ended meanwhile is only to hear that.
         if answer.is_ok() {
@@ -126,7 +130,11 @@ impl StateDoor for CallRecord {
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
-        let _open = OpenRequest { record: self, ask };
+        let _until_answered = TakenBackOnDrop {
+            record: self,
+            ask,
+            take_back: CallRecord::close_ask,
+        };
         match tokio::time::timeout(STATE_PATIENCE, answered).await {
             Ok(answer) => answer.unwrap_or_else(|_| Outcome::Error(ended())),
             Err(_) => {
@@ -162,27 +170,16 @@ impl CallRecord {
     }
 }
 
-/// Takes the question to the client back when the tool stops waiting for its answer.
-struct OpenQuestion<'a> {
+/// Takes back what the tool has asked when it stops waiting for the answer.
+struct TakenBackOnDrop<'a> {
     record: &'a CallRecord,
     ask: AskId,
+    take_back: fn(&CallRecord, AskId),
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for TakenBackOnDrop<'_> {
     fn drop(&mut self) {
-        self.record.withdraw_ask(self.ask);
-    }
-}
-
-/// The same for a request to the session.
-struct OpenRequest<'a> {
-    record: &'a CallRecord,
-    ask: AskId,
-}
-
-impl Drop for OpenRequest<'_> {
-    fn drop(&mut self) {
-        self.record.close_ask(self.ask);
+        (self.take_back)(self.record, self.ask);
     }
 }
 
