@@ -1,6 +1,6 @@
 //! The cookies of one connection: load balancers keep a session at its server by them.
 
-use cookie_store::CookieStore;
+use cookie_store::{Cookie, CookieStore};
 use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -16,15 +16,22 @@ impl Cookies {
     /// Keeps those of an answer from this URL, as far as there is room.
     pub(super) fn take(&self, url: &Url, answer: &HeaderMap) {
         let set = answer.get_all(header::SET_COOKIE);
-        for cookie in set.iter().filter_map(|set| set.to_str().ok()) {
+        for set in set.iter().filter_map(|set| set.to_str().ok()) {
+            let Ok(cookie) = Cookie::parse(set, url) else {
+                continue;
+            };
             let mut kept = self.0.lock();
-            let bytes: usize = kept.iter_any().map(|cookie| cookie.to_string().len()).sum();
-            if bytes + cookie.len() > MOST_BYTES {
+            remove_expired(&mut kept);
+            let bytes: usize = kept.iter_any().map(|kept| kept.to_string().len()).sum();
+            let domain = String::from(&cookie.domain);
+            let replaced = kept.get_any(&domain, &cookie.path, cookie.name());
+            let others = bytes - replaced.map_or(0, |replaced| replaced.to_string().len());
+            if !cookie.is_expired() && others + cookie.to_string().len() > MOST_BYTES {
                 tracing::debug!(target: "shoal::http", %url, "a cookie is not kept: there is no room");
                 continue;
             }
-            // The store refuses a cookie that it cannot read, or that names another site.
-            let _ = kept.parse(cookie, url);
+            // The store refuses a cookie that names another site.
+            let _ = kept.insert(cookie.into_owned(), url);
         }
     }
 
@@ -32,22 +39,29 @@ impl Cookies {
     pub(super) fn add(&self, url: &Url, headers: &mut HeaderMap) {
         let kept = self.0.lock();
         let own = kept.get_request_values(url);
-        let mut all: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
-        if all.is_empty() {
+        let own: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
+        if own.is_empty() {
             return;
         }
-        // The operator's own come first.
-        let given = headers.get(header::COOKIE);
-        all.splice(
-            0..0,
-            given
-                .and_then(|given| given.to_str().ok())
-                .map(str::to_owned),
-        );
-        if let Ok(mut all) = HeaderValue::try_from(all.join("; ")) {
+        // The operator's own come first. They may have bytes beyond ASCII.
+        let given = headers.get(header::COOKIE).map(HeaderValue::as_bytes);
+        let own = own.iter().map(String::as_bytes);
+        let all: Vec<&[u8]> = given.into_iter().chain(own).collect();
+        if let Ok(mut all) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
             all.set_sensitive(true);
             headers.insert(header::COOKIE, all);
         }
+    }
+}
+
+fn remove_expired(kept: &mut CookieStore) {
+    let expired = kept.iter_any().filter(|cookie| cookie.is_expired());
+    let names = expired.map(|cookie| {
+        let (domain, path) = (String::from(&cookie.domain), String::from(&cookie.path));
+        (domain, path, cookie.name().to_owned())
+    });
+    for (domain, path, name) in names.collect::<Vec<_>>() {
+        kept.remove(&domain, &path, &name);
     }
 }
 
@@ -115,5 +129,28 @@ mod tests {
             "{}",
             all.len()
         );
+    }
+
+    #[test]
+    fn a_cookie_that_is_replaced_or_has_expired_takes_no_room() {
+        let cookies = Cookies::default();
+        let large = |name: &str, letter: &str| format!("{name}={}", letter.repeat(3000));
+        for cookie in [large("a", "1"), large("a", "2")] {
+            set(&cookies, MCP, &[&cookie]);
+            assert_eq!(sent(&cookies, MCP, ""), cookie);
+        }
+        set(&cookies, MCP, &["a=; Max-Age=0", &large("b", "3")]);
+        assert_eq!(sent(&cookies, MCP, ""), large("b", "3"));
+        assert_eq!(cookies.0.lock().iter_any().count(), 1);
+    }
+
+    #[test]
+    fn an_operators_cookie_may_have_any_bytes() {
+        let cookies = Cookies::default();
+        set(&cookies, MCP, &["lb=1"]);
+        let given = HeaderValue::from_bytes(b"own=\xe4").unwrap();
+        let mut headers = HeaderMap::from_iter([(header::COOKIE, given)]);
+        cookies.add(&url(MCP), &mut headers);
+        assert_eq!(headers[header::COOKIE].as_bytes(), b"own=\xe4; lb=1");
     }
 }
