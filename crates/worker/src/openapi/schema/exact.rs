@@ -1,7 +1,6 @@
 //! Schemas of what a tool takes: each keyword that means something to a client, in its form of 2020-12.
 
 use serde_json::{Map, Value, json};
-use shoal_protocol::rewrite_required_flags;
 
 use super::super::document::OpenApiVersion;
 use super::keywords;
@@ -41,19 +40,6 @@ const NAMED: [&str; 2] = ["patternProperties", "dependentSchemas"];
 
 impl Schemas<'_> {
     pub(super) fn exact(
-        &mut self,
-        members: &Map<String, Value>,
-        depth: usize,
-    ) -> Result<Map<String, Value>, TooLarge> {
-        let mut converted = self.keywords(members, depth)?;
-        // At a property it is a word of draft-03, which the schema around it has understood.
-        if !converted.get("required").is_none_or(Value::is_array) {
-            converted.remove("required");
-        }
-        Ok(converted)
-    }
-
-    fn keywords(
         &mut self,
         members: &Map<String, Value>,
         depth: usize,
@@ -156,14 +142,14 @@ impl Schemas<'_> {
         let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
         let aliases = aliases(&names);
         let mut listed = Map::new();
-        for ((name, schema), alias) in shown.into_iter().zip(&aliases) {
+        for (&(name, schema), alias) in shown.iter().zip(&aliases) {
             self.spend(alias.len() + 4)?;
-            let mut property = self.converted_property(schema, depth + 1)?;
+            let mut property = self.converted(schema, depth + 1)?;
             if name != alias {
                 self.is_renamed = true;
-                property.insert(WIRE_NAME.into(), name.as_str().into());
+                property[WIRE_NAME] = name.as_str().into();
             }
-            let property = self.named(Value::Object(property), name)?;
+            let property = self.named(property, name)?;
             listed.insert(alias.clone(), property);
         }
         converted.insert("properties".into(), Value::Object(listed));
@@ -172,40 +158,25 @@ impl Schemas<'_> {
             None => name.to_owned(),
         };
         let hidden: Vec<&str> = hidden.into_iter().map(|(name, _)| name.as_str()).collect();
-        if let Some(Value::Array(names)) = converted.remove("required") {
-            let names = names.iter().filter_map(Value::as_str);
-            let names = names.filter(|name| !hidden.contains(name)).map(alias);
-            let names: Vec<Value> = names.map(Value::String).collect();
-            if !names.is_empty() {
-                converted.insert("required".into(), Value::Array(names));
+        let required = converted.remove("required");
+        let required = required.iter().filter_map(Value::as_array).flatten();
+        let required = required.filter_map(Value::as_str);
+        let mut required: Vec<&str> = required.filter(|name| !hidden.contains(name)).collect();
+        // In draft-03 a property says itself that it is required.
+        for (name, schema) in &shown {
+            if whole::flag(schema, "required") && !required.contains(&name.as_str()) {
+                self.spend(name.len() + 3)?;
+                required.push(name);
             }
         }
-        rewrite_required_flags(converted);
+        if !required.is_empty() {
+            let required: Vec<String> = required.into_iter().map(alias).collect();
+            converted.insert("required".into(), json!(required));
+        }
         if !hidden.is_empty() {
             self.forbid(&hidden, converted)?;
         }
         Ok(())
-    }
-
-    /// A property may say itself that it is required.
-    fn converted_property(
-        &mut self,
-        schema: &Value,
-        depth: usize,
-    ) -> Result<Map<String, Value>, TooLarge> {
-        if let Value::Object(members) = schema
-            && depth <= self.detail.depth
-            && members.get("required").is_some_and(Value::is_boolean)
-        {
-            self.spend(2)?;
-            let mut converted = self.exact(members, depth)?;
-            converted.insert("required".into(), members["required"].clone());
-            return Ok(converted);
-        }
-        match self.converted(schema, depth)? {
-            Value::Object(converted) => Ok(converted),
-            _ => Ok(Map::new()),
-        }
     }
 
     /// Refuses what only the service sets: it might believe a caller that gives it.

@@ -36,13 +36,11 @@ pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Valu
         "multipleOf" => number(value).filter(|it| it.as_f64().is_some_and(|it| it > 0.0)),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
         | "minContains" | "maxContains" => count(value),
-        "required" => match value {
-            Value::Array(names) => Some(Value::Array(unique(
-                names.iter().filter(|name| name.is_string()),
-            ))),
-            Value::Bool(_) => Some(value.clone()),
-            _ => None,
-        },
+        // A flag is a word of draft-03, which the schema around the property explains.
+        "required" => {
+            let names = value.as_array()?.iter();
+            Some(Value::Array(unique(names.filter(|name| name.is_string()))))
+        }
         "dependentRequired" => {
             let sound = |names: &Value| {
                 let names = names.as_array();

@@ -208,6 +208,12 @@ fn a_keyword_that_clients_do_not_know_is_mended_or_lost_alone() {
                 "a": { "type": "string" }, "b": {}, "c": { "required": ["x"] } } }),
         ),
         (
+            json!({ "type": "object", "properties": { "a": { "type": "object", "required": true, "properties": {
+                "b": { "required": true }, "c": {}, "@d": { "required": true } } } } }),
+            json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "object", "required": ["b", "d"],
+                "properties": { "b": {}, "c": {}, "d": { "x-shoal-name": "@d" } } } } }),
+        ),
+        (
             json!({ "items": { "required": true } }),
             json!({ "items": {} }),
         ),
