@@ -184,7 +184,7 @@ impl OpenApiBackend {
             }
             None => Map::new(),
         };
-        let arguments = match operation.inputs.given(arguments) {
+        let arguments = match operation.inputs.request_arguments(arguments) {
             Ok(arguments) => arguments,
             Err(why) => return Ok(CallOutcome::Result(answer::wrong(&why))),
         };

@@ -3,6 +3,8 @@
 mod given;
 mod restored;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 use shoal_protocol::legal_name;
 
@@ -41,8 +43,8 @@ pub(super) struct Inputs {
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// The properties of the body that are arguments, where the schema says that there are no other arguments.
-    closed: Option<Vec<String>>,
+    /// The names of all arguments, if the schema says that there are no others. They are needed when the list of tools has the schema.
+    known: Option<HashSet<String>>,
     /// The service's names of properties, where some are listed under others.
     wire_names: Option<WireNames>,
     /// How much of the schema is listed, where that is not all.
@@ -119,7 +121,6 @@ fn in_detail(
         schemas: Schemas::new(document, SchemaDirection::Input, detail, patterns, limit),
         names: UniqueNames::default(),
         properties: Map::new(),
-        body_properties: Vec::new(),
         property_names: None,
         required: Vec::new(),
     };
@@ -131,10 +132,10 @@ fn in_detail(
     let body = body.map(|body| builder.body(body, &mut others));
     let body = body.transpose()?.flatten();
     let is_renamed = builder.schemas.is_renamed();
-    let closed = (others == json!(false)).then(|| std::mem::take(&mut builder.body_properties));
     let (schema, is_cut) = builder.finish(others)?;
     let is_whole = !is_cut && std::ptr::eq(detail, &INPUT[0]);
     Ok(Inputs {
+        known: given::known_names(&schema),
         wire_names: is_renamed.then(|| WireNames(schema.clone())),
         schema: match is_renamed {
             true => without_wire_names(&schema),
@@ -142,7 +143,6 @@ fn in_detail(
         },
         parameters: arguments,
         body,
-        closed,
         cut: (!is_whole).then_some(detail.about),
     })
 }
@@ -152,8 +152,6 @@ struct InputsBuilder<'a> {
     schemas: Schemas<'a>,
     names: UniqueNames,
     properties: Map<String, Value>,
-    /// The properties that belong to the body: their listed names, and the service's own.
-    body_properties: Vec<String>,
     /// What names they may not have.
     property_names: Option<Value>,
     required: Vec<String>,
@@ -306,7 +304,6 @@ impl InputsBuilder<'_> {
             return Ok(());
         };
         if let Some(Value::Object(properties)) = converted.remove("properties") {
-            self.body_properties = given::names_in(&properties);
             for (name, property) in properties {
                 let own = property.get(WIRE_NAME).and_then(Value::as_str);
                 let is_file = files.iter().any(|file| *file == own.unwrap_or(&name));

@@ -1,18 +1,27 @@
 //! The arguments of a call, under the names that its request needs.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
+use shoal_ports::shown;
 
 use super::{Inputs, ParameterInput};
 use crate::openapi::schema::WIRE_NAME;
 
-/// The properties of a body beside which there are no others, where its schema says so: as they are listed, and as the service
-/// names them.
-pub(super) fn names_in(properties: &Map<String, Value>) -> Vec<String> {
-    let own = properties
-        .values()
-        .filter_map(|property| property.get(WIRE_NAME)?.as_str());
-    let own = own.map(str::to_owned);
-    properties.keys().cloned().chain(own).collect()
+/// Unknown arguments of one call that the log names.
+const LOGGED: usize = 5;
+/// Characters of such a name.
+const LOGGED_NAME: usize = 64;
+
+/// Returns the properties of a tool's schema, as they are listed and as the service names them, if it has no others.
+pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
+    if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+        return None;
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    let own = |property: &Value| Some(property.get(WIRE_NAME)?.as_str()?.to_owned());
+    let own = properties.values().filter_map(own);
+    Some(properties.keys().cloned().chain(own).collect())
 }
 
 impl Inputs {
@@ -21,7 +30,7 @@ impl Inputs {
     ///
     /// # Errors
     /// Says what is wrong with the arguments, in words for the caller.
-    pub(in crate::openapi) fn given(
+    pub(in crate::openapi) fn request_arguments(
         &self,
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, String> {
@@ -63,15 +72,24 @@ impl Inputs {
 
     /// Leaves out arguments that the tool does not have, where its schema says that there are no others: some clients add their own.
     fn leave_out_unknown(&self, given: &mut Map<String, Value>) {
-        let Some(properties) = &self.closed else {
-            return;
-        };
         let before = given.len();
-        given.retain(|name, _| self.has_argument(name) || properties.contains(name));
+        let mut names = Vec::new();
+        given.retain(|name, _| {
+            let is_known = self.is_known(name);
+            if !is_known && names.len() < LOGGED {
+                names.push(shown(name, LOGGED_NAME));
+            }
+            is_known
+        });
         let left_out = before - given.len();
         if left_out > 0 {
-            tracing::debug!(left_out, "a call has arguments that the tool does not have");
+            tracing::debug!(target: "shoal::openapi", left_out, ?names, "a call has arguments that the tool does not have");
         }
+    }
+
+    /// Whether the tool may have an argument of this name.
+    fn is_known(&self, name: &str) -> bool {
+        self.known.as_ref().is_none_or(|known| known.contains(name))
     }
 }
 

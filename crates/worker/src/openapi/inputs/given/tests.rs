@@ -7,7 +7,7 @@ fn given(inputs: &Inputs, arguments: Value) -> Result<Value, String> {
     let Value::Object(arguments) = arguments else {
         panic!("{arguments}");
     };
-    inputs.given(arguments).map(Value::Object)
+    inputs.request_arguments(arguments).map(Value::Object)
 }
 
 fn query(names: &[&str]) -> Value {
