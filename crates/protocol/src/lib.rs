@@ -66,6 +66,7 @@ pub use older_schemas::{rewrite_exclusive_limits, rewrite_item_list, rewrite_req
 pub use param_headers::{InvalidParamHeader, ParamHeader, ParamHeaders};
 pub use property_names::{
     free_name, is_legal_name, is_opaque_name, legal_name, may_be_listed_as, name_digest,
+    shortened_name,
 };
 pub use request_digest::RequestDigest;
 pub use request_id::RequestId;

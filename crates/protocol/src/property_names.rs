@@ -50,15 +50,21 @@ pub fn legal_name(name: &str) -> String {
     match trimmed {
         _ if is_opaque_name(name) => format!("{NAMELESS}_{}", name_digest(whole)),
         "" => NAMELESS.to_owned(),
-        trimmed if trimmed.len() > LONGEST => {
-            format!(
-                "{}_{}",
-                &trimmed[..LONGEST - DIGEST - 1],
-                name_digest(whole)
-            )
-        }
-        trimmed => trimmed.to_owned(),
+        trimmed => shortened_name(trimmed, whole),
     }
+}
+
+/// The name, cut to the longest that every client takes. A name that is cut ends with a digest of `whole`, which tells it from
+/// others that begin alike.
+///
+/// # Panics
+/// If the name is cut and is not ASCII.
+pub fn shortened_name(name: &str, whole: &str) -> String {
+    if name.len() <= LONGEST {
+        return name.to_owned();
+    }
+    assert!(name.is_ascii(), "{name:?} is not ASCII");
+    format!("{}_{}", &name[..LONGEST - DIGEST - 1], name_digest(whole))
 }
 
 /// Whether a name has letters that its legal name cannot have, so that only the name itself says what it is.
@@ -67,6 +73,9 @@ pub fn is_opaque_name(name: &str) -> bool {
 }
 
 /// The name, or one with a number where it is taken.
+///
+/// # Panics
+/// If the name is taken, too long for a number, and not ASCII.
 pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(name) {
         return name.to_owned();
@@ -108,7 +117,7 @@ fn separate(plain: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, legal_name, may_be_listed_as};
+    use super::{LONGEST, legal_name, may_be_listed_as, shortened_name};
 
     #[test]
     fn a_name_is_legal_short_and_readable() {
@@ -134,6 +143,8 @@ mod tests {
         let long = "x".repeat(100) + "y";
         let (one, other) = (legal_name(&long), legal_name(&"x".repeat(100)));
         assert!(one.len() == LONGEST && other.len() == LONGEST && one != other);
+        assert_eq!(shortened_name(&long, &long), one);
+        assert_eq!(shortened_name("short", &long), "short");
         let (one, other) = (legal_name("名前"), legal_name("年齢"));
         assert!(
             one.starts_with("property_") && one != other,

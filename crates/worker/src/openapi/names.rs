@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use shoal_protocol::{free_name, is_opaque_name, legal_name, name_digest};
-
-/// Characters of a tool's name; several clients take no more.
-const LONGEST: usize = 64;
+use shoal_protocol::{free_name, is_opaque_name, legal_name, name_digest, shortened_name};
 
 /// Names that are taken.
 #[derive(Default)]
@@ -25,7 +22,7 @@ impl UniqueNames {
                 }
             }
         };
-        let wanted = shortened(&wanted);
+        let wanted = shortened_name(&wanted, &wanted);
         let name = free_name(&wanted, |name| self.0.contains(name));
         self.0.insert(name.clone());
         name
@@ -63,17 +60,9 @@ fn plain(name: &str) -> String {
     plain.trim_matches('_').to_owned()
 }
 
-fn shortened(name: &str) -> String {
-    if name.len() <= LONGEST {
-        return name.to_owned();
-    }
-    let digest = name_digest(name);
-    format!("{}_{digest}", &name[..LONGEST - digest.len() - 1])
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, UniqueNames};
+    use super::UniqueNames;
 
     #[test]
     fn names_are_plain_short_and_different() {
@@ -93,7 +82,7 @@ mod tests {
             names.tool(Some(&long), "get", "/"),
             names.tool(Some(&long), "get", "/"),
         );
-        assert!(one.len() == LONGEST && other.len() == LONGEST && one != other);
+        assert!(one.len() == 64 && other.len() == 64 && one != other);
         assert_eq!(names.tool(Some("猫を取得"), "get", "/cats"), "get_cats");
         assert_eq!(names.tool(Some("猫を取得"), "post", "/cats"), "post_cats");
         let path = names.tool(None, "get", "/猫");
