@@ -1,11 +1,9 @@
 //! How much of a model's context a list of tools takes.
 
 use serde_json::{Value, json};
+use shoal_protocol::{RawJson, ToolCost};
 
 use crate::print::plain;
-
-/// Bytes of JSON and English that common models read as one token.
-const BYTES_OF_A_TOKEN: usize = 4;
 
 /// What one tool takes.
 struct Cost {
@@ -18,12 +16,10 @@ struct Cost {
 
 impl Cost {
     fn of(tool: &Value) -> Self {
-        let [name, description, input] = ["name", "description", "inputSchema"].map(|it| &tool[it]);
-        let shown = json!({ "name": name, "description": description, "inputSchema": input });
-        let output = tool.get("outputSchema").map_or(0, tokens);
+        let ToolCost { shown, output } = ToolCost::of(&RawJson::of(tool));
         Self {
-            name: plain(name.as_str().unwrap_or_default()),
-            shown: tokens(&shown),
+            name: plain(tool["name"].as_str().unwrap_or_default()),
+            shown,
             output,
         }
     }
@@ -64,10 +60,6 @@ pub(super) fn as_json(tools: &[Value]) -> Value {
 
 /// What the last line is called.
 const TOTAL: &str = "all tools";
-
-fn tokens(value: &Value) -> usize {
-    value.to_string().len().div_ceil(BYTES_OF_A_TOKEN)
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
 //! How much of a model's context the list of tools takes.
 
+use shoal_protocol::ToolCost;
+
 use super::operation::CompiledOperation;
 
 /// Tools, and bytes of them, that are more than most models can choose from.
 const MANY: usize = 100;
 const MANY_BYTES: usize = 200_000;
-/// Bytes of JSON and English that common models read as one token.
-const BYTES_OF_A_TOKEN: usize = 4;
 
 /// The size of all tools together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,19 +14,17 @@ pub(super) struct ListSize {
     tools: usize,
     /// As they are listed.
     pub(super) bytes: usize,
-    /// The bytes that clients show to models: all but the schemas of results.
-    shown: usize,
+    /// What clients show to models, as `shoal tools --stats` prints it.
+    tokens: usize,
 }
 
 impl ListSize {
     /// The size with another tool.
     pub(super) fn with(self, operation: &CompiledOperation) -> Self {
-        let bytes = operation.tool.len();
-        let output = operation.output.as_ref().map_or(0, |output| output.len());
         Self {
             tools: self.tools + 1,
-            bytes: self.bytes + bytes,
-            shown: self.shown + bytes - output.min(bytes),
+            bytes: self.bytes + operation.tool.len(),
+            tokens: self.tokens + ToolCost::of(&operation.tool).shown,
         }
     }
 
@@ -35,12 +33,11 @@ impl ListSize {
         let Self {
             tools,
             bytes,
-            shown,
+            tokens,
         } = self;
         if tools <= MANY && bytes <= MANY_BYTES {
             return;
         }
-        let tokens = shown / BYTES_OF_A_TOKEN;
         tracing::warn!(
             target: "shoal::openapi",
             tools,

@@ -1,0 +1,55 @@
+//! An estimate of how much of a model's context a listed tool takes.
+
+use crate::{RawJson, RawObject};
+
+/// Bytes of JSON and English that common models read as one token.
+const BYTES_OF_A_TOKEN: usize = 4;
+/// Members of a tool that clients show to models.
+const SHOWN: [&str; 3] = ["name", "description", "inputSchema"];
+
+/// The tokens of a listed tool, as an estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolCost {
+    /// What clients show to models: the name, the description and the arguments.
+    pub shown: usize,
+    /// The schema of results, which few clients show to models.
+    pub output: usize,
+}
+
+impl ToolCost {
+    /// Estimates the tokens of a tool as it is listed.
+    pub fn of(tool: &RawJson) -> Self {
+        let tool = RawObject::of(tool).unwrap_or_default();
+        let shown = SHOWN.iter().filter_map(|name| {
+            let value = tool.get(name)?;
+            // The member as text: `"name":value,`.
+            Some(name.len() + 4 + value.len())
+        });
+        let output = tool.get("outputSchema").map_or(0, |output| output.len());
+        Self {
+            shown: (shown.sum::<usize>() + 1).div_ceil(BYTES_OF_A_TOKEN),
+            output: output.div_ceil(BYTES_OF_A_TOKEN),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::ToolCost;
+    use crate::RawJson;
+
+    #[test]
+    fn a_tool_costs_what_models_are_shown_of_it() {
+        let shown = json!({ "name": "a", "description": "b", "inputSchema": { "type": "object" } });
+        let bytes = shown.to_string().len();
+        let mut whole = shown.clone();
+        whole["title"] = json!("never shown");
+        whole["outputSchema"] = json!({ "type": "object" });
+        let cost = ToolCost::of(&RawJson::of(&whole));
+        assert_eq!(cost.shown, bytes.div_ceil(4));
+        assert_eq!(cost.output, 5);
+        assert_eq!(ToolCost::of(&RawJson::of(&shown)).output, 0);
+    }
+}
