@@ -9,6 +9,7 @@ use shoal_outbound::collect;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code, shown};
 
+use super::stream::has_media_type;
 use crate::http_client::{LATER, redirect_target, retry_after};
 use crate::upstream::{Denied, RequestOutcome, readable};
 
@@ -54,16 +55,11 @@ fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<St
             let message = error.and_then(|error| error.member("message")?.string());
             message.or_else(|| WORDS.iter().find_map(member))?
         }
-        None if is_plain_text(headers) => str::from_utf8(body).ok()?.to_owned(),
+        None if has_media_type(headers, "text/plain") => str::from_utf8(body).ok()?.to_owned(),
         None => return None,
     };
     let said = shown(said.trim(), SAID);
     (!said.is_empty()).then_some(said)
-}
-
-fn is_plain_text(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"))
 }
 
 /// Reads a refusal.

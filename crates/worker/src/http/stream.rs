@@ -2,23 +2,22 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use shoal_outbound::Broken;
 use shoal_protocol::{SseEvent, SseParser};
 
-const EVENT_STREAM: &[u8] = b"text/event-stream";
-
 /// Whether the answer is an event stream.
 pub(super) fn is_event_stream(answer: &Response) -> bool {
-    let kind = answer.headers().get(CONTENT_TYPE);
-    let begins = |kind: &HeaderValue| {
-        kind.as_bytes()
-            .get(..EVENT_STREAM.len())
-            .map(<[u8]>::to_ascii_lowercase)
-    };
-    kind.and_then(begins).as_deref() == Some(EVENT_STREAM)
+    has_media_type(answer.headers(), "text/event-stream")
+}
+
+/// Whether the headers of an answer name this media type, whatever follows it.
+pub(super) fn has_media_type(headers: &HeaderMap, media_type: &str) -> bool {
+    let named = headers.get(CONTENT_TYPE).map(|named| named.as_bytes());
+    let named = named.and_then(|named| named.get(..media_type.len()));
+    named.is_some_and(|named| named.eq_ignore_ascii_case(media_type.as_bytes()))
 }
 
 /// The events of an answer.
