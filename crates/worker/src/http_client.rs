@@ -286,6 +286,14 @@ impl HttpClient {
         self.exchange.is_some() || self.forwards_token() && brings_token(caller)
     }
 
+    /// Whether requests carry credentials of the operator: headers, a certificate, or a token of Shoal's own.
+    pub(crate) fn has_own_credentials(&self) -> bool {
+        self.credentials.is_some()
+            || self.config.tls.certificate.is_some()
+            || !self.config.headers.is_empty()
+            || self.config.headers_file.is_some()
+    }
+
     fn forwards_token(&self) -> bool {
         (self.forward.iter()).any(|name| **name == *header::AUTHORIZATION.as_str())
     }

@@ -354,13 +354,24 @@ impl Channel {
         id: Option<u64>,
         caller: Option<&Caller>,
     ) -> RequestOutcome {
+        let http = &self.endpoint.http;
+        let in_callers_name = caller.is_some_and(|caller| http.is_callers(caller));
         let refused = Refused {
-            in_callers_name: caller.is_some_and(|caller| self.endpoint.http.is_callers(caller)),
+            in_callers_name,
+            // Nobody is told how a message ends that has no answer.
+            in_operators_name: id.is_some() && !in_callers_name && http.has_own_credentials(),
             id,
             is_call: id.is_some_and(|id| self.link.pending.is_call(id)),
             in_session: self.in_session(),
         };
-        match refusal::read(answer, refused).await {
+        let status = answer.status();
+        let (refusal, for_operator) = refusal::read(answer, refused).await;
+        if let Some(said) = for_operator
+            && let Some(kept_back) = self.link.complaints.admit()
+        {
+            tracing::warn!(target: "shoal::http", server = self.link.name(), %status, said, kept_back, "the server refuses the credentials that are configured for it");
+        }
+        match refusal {
             Refusal::Outcome(outcome) => return outcome,
             Refusal::PerhapsForgotten(otherwise) => {
                 if !self.is_forgotten().await {

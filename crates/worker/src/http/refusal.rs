@@ -38,6 +38,8 @@ pub(super) struct Refused {
     pub(super) in_session: bool,
     /// Whether it carried a caller's token instead of Shoal's own credentials.
     pub(super) in_callers_name: bool,
+    /// Whether it carried credentials that the operator has set, and no caller's token.
+    pub(super) in_operators_name: bool,
 }
 
 /// Characters of what a body says that are passed on.
@@ -62,13 +64,14 @@ fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<St
     (!said.is_empty()).then_some(said)
 }
 
-/// Reads a refusal.
-pub(super) async fn read(answer: Response, refused: Refused) -> Refusal {
+/// Reads a refusal. Returns beside it the words of the server that are for the operator alone.
+pub(super) async fn read(answer: Response, refused: Refused) -> (Refusal, Option<String>) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     if let Some(target) = redirect_target(&answer) {
         let told =
             format!("the server answers with a redirect to {target}: set url to it ({status})");
-        return Refusal::Outcome(RequestOutcome::Rejected(RpcError::internal(told)));
+        let outcome = RequestOutcome::Rejected(RpcError::internal(told));
+        return (Refusal::Outcome(outcome), None);
     }
     let body = collect(answer, BODY).await.unwrap_or_default();
     judge(status, &headers, body, refused)
@@ -78,22 +81,35 @@ fn judge(
     status: StatusCode,
     headers: &HeaderMap,
     body: Bytes,
+    refused: Refused,
+) -> (Refusal, Option<String>) {
+    let body = readable(body).text;
+    let json = RawJson::parse_text(body.clone()).ok();
+    let said = words(headers, &body, json.as_ref());
+    let is_of_credentials = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status);
+    if is_of_credentials && refused.in_operators_name {
+        let outcome = denied(status, false, None);
+        return (Refusal::Outcome(outcome), said);
+    }
+    let said = said.as_deref();
+    let meaning = meaning(status, headers, json.as_ref(), said, refused);
+    (meaning, None)
+}
+
+fn meaning(
+    status: StatusCode,
+    headers: &HeaderMap,
+    json: Option<&RawJson>,
+    said: Option<&str>,
     Refused {
         id,
         is_call,
         in_session,
         in_callers_name,
+        ..
     }: Refused,
 ) -> Refusal {
-    let body = readable(body).text;
-    let json = RawJson::parse_text(body.clone()).ok();
-    let said = words(headers, &body, json.as_ref());
-    let saying = |what: String| match &said {
-        Some(said) => format!("{what}: {said}"),
-        None => what,
-    };
-    let may_have_run = |reason: String| may_have_run(saying(reason));
-    let body = json.as_ref().and_then(RawObject::of);
+    let body = json.and_then(RawObject::of);
     let own = body.as_ref().and_then(|body| body.get("error"));
     let own = own.filter(RawJson::is_object);
     let own = own.map(|error| RpcError::from_json(&error));
@@ -106,8 +122,8 @@ fn judge(
     if in_session && status == StatusCode::NOT_FOUND && !is_answer {
         let reason = format!("the server answered {status}, and still knows the session");
         return Refusal::PerhapsForgotten(match is_call {
-            true => may_have_run(reason),
-            false => RequestOutcome::Rejected(RpcError::internal(saying(reason))),
+            true => may_have_run(reason, said),
+            false => RequestOutcome::Rejected(RpcError::internal(saying(reason, said))),
         });
     }
     if let Some(error) = own.clone().filter(|_| is_answer) {
@@ -115,33 +131,25 @@ fn judge(
     }
     let retry_after = retry_after(headers);
     let told = |what: &str| {
-        let told = saying(format!("{what} ({status})"));
+        let told = saying(format!("{what} ({status})"), said);
         RequestOutcome::Rejected(RpcError::internal(told))
     };
-    let denied = |what: &str| denied(saying(format!("{what} ({status})")), status);
-    let busy = |what: &str, retry_after| busy(saying(format!("the server {what}")), retry_after);
     Refusal::Outcome(match status {
-        StatusCode::TOO_MANY_REQUESTS => busy("takes no more requests", retry_after),
+        StatusCode::TOO_MANY_REQUESTS => {
+            busy("the server takes no more requests", said, retry_after)
+        }
         StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
-            busy("is not available", retry_after)
+            busy("the server is not available", said, retry_after)
         }
-        StatusCode::UNAUTHORIZED if in_callers_name => {
-            denied("the server does not accept the caller's credentials")
-        }
-        StatusCode::UNAUTHORIZED => denied(
-            "the server does not accept Shoal's credentials; its operator may set headers or client_credentials of the backend",
-        ),
-        StatusCode::FORBIDDEN if in_callers_name => {
-            denied("the server does not let the caller do this")
-        }
-        StatusCode::FORBIDDEN => denied("the server does not let Shoal do this"),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => denied(status, in_callers_name, said),
         // It is for a request that the server has not read in time, but some say it of what they have run for too long.
         StatusCode::REQUEST_TIMEOUT if is_call => {
-            may_have_run(format!("the server answered {status}"))
+            may_have_run(format!("the server answered {status}"), said)
         }
-        StatusCode::NOT_FOUND if own.is_none() && is_call => may_have_run(format!(
-            "the server answered {status}; is the URL that of an MCP endpoint?"
-        )),
+        StatusCode::NOT_FOUND if own.is_none() && is_call => may_have_run(
+            format!("the server answered {status}; is the URL that of an MCP endpoint?"),
+            said,
+        ),
         StatusCode::NOT_FOUND if own.is_none() => {
             told("the server has nothing there; is the URL that of an MCP endpoint?")
         }
@@ -149,9 +157,22 @@ fn judge(
             told("the server answers with a redirect that names no URL")
         }
         // Whether a server that fails has executed anything, nobody knows.
-        _ if status.is_server_error() => may_have_run(format!("the server answered {status}")),
-        _ => own.map_or_else(|| told("the server refused the request"), error),
+        _ if status.is_server_error() => {
+            may_have_run(format!("the server answered {status}"), said)
+        }
+        _ => match own {
+            Some(error) => RequestOutcome::Answered(Outcome::Error(error)),
+            None => told("the server refused the request"),
+        },
     })
+}
+
+/// What happened, and the server's own words for it.
+fn saying(what: String, said: Option<&str>) -> String {
+    match said {
+        Some(said) => format!("{what}: {said}"),
+        None => what,
+    }
 }
 
 /// Whether the server says in words that it does not know the session any more: by an error that is not the request's own.
@@ -170,28 +191,32 @@ fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool)
     }
 }
 
-fn may_have_run(reason: String) -> RequestOutcome {
+fn may_have_run(reason: String, said: Option<&str>) -> RequestOutcome {
     RequestOutcome::Lost {
         written: true,
-        reason: reason.into(),
+        reason: saying(reason, said).into(),
     }
 }
 
 /// The same for whoever repeats it, until its credentials change.
-fn denied(told: String, status: StatusCode) -> RequestOutcome {
-    let told = RpcError::internal(told);
+fn denied(status: StatusCode, in_callers_name: bool, said: Option<&str>) -> RequestOutcome {
+    let what = match (status, in_callers_name) {
+        (StatusCode::UNAUTHORIZED, true) => "the server does not accept the caller's credentials",
+        (StatusCode::UNAUTHORIZED, false) => {
+            "the server does not accept Shoal's credentials; its operator may set headers or client_credentials of the backend"
+        }
+        (_, true) => "the server does not let the caller do this",
+        (_, false) => "the server does not let Shoal do this",
+    };
+    let told = RpcError::internal(saying(format!("{what} ({status})"), said));
     RequestOutcome::Rejected(told.with_data(RawJson::of(&Denied {
         status: status.as_u16(),
     })))
 }
 
-fn error(error: RpcError) -> RequestOutcome {
-    RequestOutcome::Answered(Outcome::Error(error))
-}
-
-fn busy(reason: String, retry_after: Option<Duration>) -> RequestOutcome {
+fn busy(what: &str, said: Option<&str>, retry_after: Option<Duration>) -> RequestOutcome {
     RequestOutcome::Declined(CallFailure::Overloaded {
-        reason,
+        reason: saying(what.to_owned(), said),
         retry_after: retry_after.unwrap_or(LATER),
     })
 }
@@ -215,8 +240,9 @@ mod tests {
             is_call: true,
             in_session,
             in_callers_name: false,
+            in_operators_name: false,
         };
-        judge(status, &headers, body.into(), refused)
+        judge(status, &headers, body.into(), refused).0
     }
 
     fn message(refusal: Refusal) -> String {
@@ -284,6 +310,30 @@ mod tests {
             }
         }
         assert!(!told(500, "<html>it broke", false).contains("it broke"));
+    }
+
+    #[test]
+    fn what_a_server_says_of_the_operators_credentials_is_for_the_operator() {
+        let refused = Refused {
+            id: Some(3),
+            is_call: true,
+            in_session: false,
+            in_callers_name: false,
+            in_operators_name: true,
+        };
+        let answered = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"key abc expired"}}"#;
+        for body in [answered, r#"{"error":"key abc expired"}"#] {
+            for (status, is_kept_back) in [(401, true), (403, true), (400, false), (500, false)] {
+                let status = StatusCode::from_u16(status).unwrap();
+                let (refusal, for_operator) =
+                    judge(status, &HeaderMap::new(), body.into(), refused);
+                let Refusal::Outcome(outcome) = refusal else {
+                    panic!("{status}");
+                };
+                let told = format!("{outcome:?}").contains("key abc");
+                assert_eq!((told, for_operator.is_some()), (!is_kept_back, is_kept_back));
+            }
+        }
     }
 
     #[test]
