@@ -186,7 +186,7 @@ func (c *Call) answered(ctx context.Context, payload int, result any, kind func(
 	case outcome = <-answer:
 	case <-ctx.Done():
 		c.runtime.mu.Lock()
-		c.record.closeAsk(ask)
+		c.record.withdrawAsk(ask)
 		c.runtime.mu.Unlock()
 		return ctx.Err()
 	}

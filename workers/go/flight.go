@@ -98,7 +98,7 @@ func (f *flight) step() (*workerv1.WorkerFrame, bool) {
 	}
 	said := f.event(next)
 	f.read, f.spoken = next.sequence, true
-	f.record.wasRead()
+	f.record.wasRead(next.sequence)
 	if next.ends {
 		runtime.wasDelivered(f.record)
 	}

@@ -55,6 +55,8 @@ type record struct {
 	readers uint64
 	// The name of the latest reader: its number when it first came.
 	name uint64
+	// The number of the newest event that any reader has been sent.
+	read uint64
 
 	events   []event
 	last     uint64
@@ -120,8 +122,14 @@ func (r *record) isFull() bool {
 	return unread >= unreadEvents || cost >= keptBytes
 }
 
-// wasRead tells whoever waits for room.
-func (r *record) wasRead() {
+// wasRead takes note that a reader has taken the event of this number.
+func (r *record) wasRead(sequence uint64) {
+	r.read = max(r.read, sequence)
+	r.makeRoom()
+}
+
+// makeRoom tells whoever waits for room.
+func (r *record) makeRoom() {
 	close(r.room)
 	r.room = make(chan struct{})
 }
@@ -162,7 +170,7 @@ func (r *record) finish(outcome *typesv1.CallOutcome) {
 		close(answer)
 	}
 	clear(r.asks)
-	r.wasRead()
+	r.makeRoom()
 }
 
 // stop ends the call because of a failure, and tells the tool to stop.
@@ -194,7 +202,8 @@ func (r *record) answer(reader, ask uint64, outcome *typesv1.Outcome) bool {
 	if !ok {
 		return slices.Contains(r.answered, ask)
 	}
-	r.closeAsk(ask)
+	delete(r.asks, ask)
+	r.forgetAsk(ask)
 	if len(r.answered) == answeredAsks {
 		r.answered = r.answered[1:]
 	}
@@ -203,18 +212,24 @@ func (r *record) answer(reader, ask uint64, outcome *typesv1.Outcome) bool {
 	return true
 }
 
-// closeAsk takes a question back that nobody waits for any more.
-func (r *record) closeAsk(ask uint64) {
-	if _, ok := r.asks[ask]; ok {
-		delete(r.asks, ask)
-		r.forgetAsk(ask)
+// withdrawAsk takes back a question that nobody waits for any more. A node that has a question to the client is told.
+func (r *record) withdrawAsk(ask uint64) {
+	if _, ok := r.asks[ask]; !ok {
+		return
+	}
+	delete(r.asks, ask)
+	if forgotten, ok := r.forgetAsk(ask); ok && forgotten.sequence <= r.read && !forgotten.state {
+		said := &workerv1.Event_Withdrawn{Ask: ask}
+		r.push(&workerv1.Event{Kind: &workerv1.Event_Withdrawn_{Withdrawn: said}}, 0, 0)
 	}
 }
 
-func (r *record) forgetAsk(ask uint64) {
-	if at := slices.IndexFunc(r.events, func(e event) bool { return e.ask == ask }); at >= 0 {
-		r.drop(at)
+func (r *record) forgetAsk(ask uint64) (event, bool) {
+	at := slices.IndexFunc(r.events, func(e event) bool { return e.ask == ask })
+	if at < 0 {
+		return event{}, false
 	}
+	return r.drop(at), true
 }
 
 // attach has a reader take the call over; false for one that comes back by its name and was replaced.
@@ -229,6 +244,7 @@ func (r *record) attach(f *flight, after, name uint64) bool {
 	before := r.reader
 	r.reader = f
 	f.number, f.name, f.read = r.readers, r.name, after
+	r.read = max(r.read, min(after, r.last))
 	// Who has seen a request to the session may be lost with the answer, which nobody else can give.
 	for {
 		at := slices.IndexFunc(r.events, func(e event) bool { return e.state && e.sequence <= after })
@@ -239,7 +255,7 @@ func (r *record) attach(f *flight, after, name uint64) bool {
 		r.push(renewed.kind, int(renewed.cost-eventWeight), renewed.ask)
 	}
 	before.ring()
-	r.wasRead()
+	r.makeRoom()
 	return true
 }
 
@@ -249,6 +265,6 @@ func (r *record) leave(f *flight) bool {
 		return false
 	}
 	r.reader = nil
-	r.wasRead()
+	r.makeRoom()
 	return true
 }

@@ -62,6 +62,7 @@ class Node:
         call = call_pb2.Call(id=flight.to_bytes(16, "big"), method="tools/call", timeout_ms=60_000)
         call.params = json.dumps({"name": tool, "arguments": arguments}).encode()
         call.durability = call_pb2.DURABILITY_REPEATABLE
+        call.caller.capabilities = b'{"elicitation":{}}'
         self.say(start=worker_pb2.Start(flight=flight, call=call))
 
     def wait_for(self, kind: str, wanted: Callable[[Any], bool] = lambda _: True) -> Any:
@@ -192,6 +193,26 @@ class LinkTest(unittest.TestCase):
         self.node.say(cancel=worker_pb2.Cancel(flight=1))
         self.node.wait_for("load", lambda load: load.running == 0)
         self.assertTrue(cancelled.is_set())
+
+    def test_a_question_that_the_tool_gives_up_is_taken_back(self) -> None:
+        give_up = threading.Event()
+        self.addCleanup(give_up.set)
+
+        @self.worker.tool()
+        async def asks(ctx: Context) -> str:
+            asking = asyncio.ensure_future(ctx.elicit("How many?", {"type": "object"}))
+            await asyncio.to_thread(give_up.wait, SOON)
+            asking.cancel()
+            await asyncio.wait([asking])
+            return "given up"
+
+        self.serve()
+        self.node.call(1, "asks")
+        ask = self.node.wait_for("event", lambda event: event.HasField("ask")).ask.ask
+        give_up.set()
+        withdrawn = self.node.wait_for("event", lambda event: event.HasField("withdrawn"))
+        self.assertEqual(withdrawn.withdrawn.ask, ask)
+        self.assertEqual(self.node.result(1), "given up")
 
     def test_no_proxy_is_asked_for_a_node(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as proxy:

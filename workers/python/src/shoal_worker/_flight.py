@@ -109,8 +109,8 @@ class Flight:
             said, cost = self._stand_in(said, event, ends)
         self.read, self._spoken = event.sequence, True
         self._credit -= cost
+        self.record.was_read(event.sequence)
         await self._link.send(self.number, event=said)
-        self.record.was_read()
         if ends:
             self._link.runtime.delivered(self.record)
         return not ends

@@ -55,6 +55,8 @@ class Record:
         self.readers = 0
         self.name = 0
         """The name of the latest reader: its number when it first came."""
+        self.read = 0
+        """The number of the newest event that any reader has been sent."""
         self.last = 0
         self.kept_bytes = 0
         self.bytes = 0
@@ -86,8 +88,9 @@ class Record:
     def next_after(self, sequence: int) -> Event | None:
         return next((event for event in self._events if event.sequence > sequence), None)
 
-    def was_read(self) -> None:
-        """The reader has taken something."""
+    def was_read(self, sequence: int) -> None:
+        """The reader has taken the event of this number."""
+        self.read = max(self.read, sequence)
         self._room.set()
 
     def _is_full(self) -> bool:
@@ -168,13 +171,18 @@ class Record:
         return True
 
     def close_ask(self, ask: int) -> None:
-        """Takes a question back that nobody waits for any more."""
-        if self._asks.pop(ask, None) is not None:
-            self._forget_ask(ask)
+        """Takes back a question that nobody waits for any more. A node that has a question to the client is told."""
+        if self._asks.pop(ask, None) is None:
+            return
+        event = self._forget_ask(ask)
+        if event is not None and event.sequence <= self.read and not event.state:
+            self.push({"withdrawn": worker_pb2.Event.Withdrawn(ask=ask)}, 0)
 
-    def _forget_ask(self, ask: int) -> None:
-        for event in [event for event in self._events if event.ask == ask]:
+    def _forget_ask(self, ask: int) -> Event | None:
+        event = next((event for event in self._events if event.ask == ask), None)
+        if event is not None:
             self._drop(event)
+        return event
 
     # Readers
 
@@ -187,6 +195,7 @@ class Record:
             self.name = self.readers
         before, self.reader = self.reader, flight
         flight.number_of_reader, flight.name, flight.read = self.readers, self.name, after
+        self.read = max(self.read, min(after, self.last))
         # Who has seen a request to the session may be lost with the answer, which nobody else can give.
         for event in [event for event in self._events if event.state and event.sequence <= after]:
             self._drop(event)
