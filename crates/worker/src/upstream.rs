@@ -51,8 +51,8 @@ pub(crate) use self::carry::{ConnectionShare, NeverWritten, OpenQuestion, carry}
 pub(crate) use self::connection::Connection;
 pub(crate) use self::error::{Denied, RequestError, StartError};
 pub(crate) use self::launcher::{Launcher, Transport};
-pub(crate) use self::lines::readable;
 pub use self::lines::{Line, Lines};
+pub(crate) use self::lines::{Readable, readable};
 pub(crate) use self::link::Link;
 pub(crate) use self::modern_side::ModernSide;
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::channel::Channel;
 use super::endpoint::Sent;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::{Unanswered, beginning_of};
-use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome, readable};
+use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
 
 /// Deeper answers to `initialize` are not read for their version.
 const MAX_DEPTH: usize = 128;
@@ -154,9 +154,10 @@ impl Channel {
                     Broken::TooLarge => RequestOutcome::TooLarge,
                     Broken::Connection(why) => lost(&why),
                 })?;
+            let whole = readable(whole);
             self.pass(whole.clone(), id, is_opening);
             if self.link.pending.is_open(id) {
-                if let Some(error) = error_of_nothing(whole) {
+                if let Some(error) = error_of_nothing(&whole.text) {
                     return Err(RequestOutcome::Answered(Outcome::Error(error)));
                 }
                 let nothing = "what the server sent is not its answer";
@@ -177,7 +178,7 @@ impl Channel {
                         }
                         cursor.pass(&mut event);
                         if let Some(text) = event.data {
-                            self.pass(text, id, is_opening);
+                            self.pass(readable(text), id, is_opening);
                         }
                         if !self.link.pending.is_open(id) {
                             return Ok(Followed::Stream(Box::new(events)));
@@ -210,11 +211,11 @@ impl Channel {
         }
     }
 
-    fn pass(&self, text: Bytes, id: u64, is_opening: bool) {
+    fn pass(&self, message: Readable, id: u64, is_opening: bool) {
         if is_opening {
-            self.take_version_of(&readable(text.clone()).text);
+            self.take_version_of(&message.text);
         }
-        self.link.receive(Line::Whole(text), Origin::Request(id));
+        self.link.read(message, Origin::Request(id));
     }
 
     fn take_version_of(&self, text: &Bytes) {
@@ -272,8 +273,8 @@ impl Channel {
 }
 
 /// Returns the error that is a server's whole answer and names no request: such an error is about the request that was posted.
-fn error_of_nothing(answer: Bytes) -> Option<RpcError> {
-    match Body::from_server(&readable(answer).text, MAX_DEPTH).ok()? {
+fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
+    match Body::from_server(answer, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {
             id,
             outcome: Outcome::Error(error),

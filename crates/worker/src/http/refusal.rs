@@ -321,7 +321,8 @@ mod tests {
             in_callers_name: false,
             in_operators_name: true,
         };
-        let answered = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"key abc expired"}}"#;
+        let answered =
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"key abc expired"}}"#;
         for body in [answered, r#"{"error":"key abc expired"}"#] {
             for (status, is_kept_back) in [(401, true), (403, true), (400, false), (500, false)] {
                 let status = StatusCode::from_u16(status).unwrap();
@@ -331,7 +332,10 @@ mod tests {
                     panic!("{status}");
                 };
                 let told = format!("{outcome:?}").contains("key abc");
-                assert_eq!((told, for_operator.is_some()), (!is_kept_back, is_kept_back));
+                assert_eq!(
+                    (told, for_operator.is_some()),
+                    (!is_kept_back, is_kept_back)
+                );
             }
         }
     }

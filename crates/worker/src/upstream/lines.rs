@@ -1,6 +1,5 @@
 //! Cutting a byte stream into lines of bounded length.
 
-use std::borrow::Cow;
 use std::io;
 
 use bytes::{Bytes, BytesMut};
@@ -16,7 +15,8 @@ pub enum Line {
     TooLong(Ends),
 }
 
-/// A text of a server that is UTF-8.
+/// A text of a server that is UTF-8, unless too much of it is not.
+#[derive(Clone)]
 pub(crate) struct Readable {
     /// The text.
     pub(crate) text: Bytes,
@@ -24,18 +24,32 @@ pub(crate) struct Readable {
     pub(crate) replaced: bool,
 }
 
-/// Replaces what is no UTF-8, as the TypeScript SDK does: one letter in another encoding is less of a loss than the message.
+/// Bytes by which replacements may make a text longer.
+const GROWTH: usize = 64 * 1024;
+
+/// Replaces what is no UTF-8, as the TypeScript SDK does: one letter in another encoding is less of a loss than the message. A text
+/// that would grow much, up to three times, is left as it is, and its parser refuses it.
 pub(crate) fn readable(text: Bytes) -> Readable {
-    match String::from_utf8_lossy(&text) {
-        Cow::Borrowed(_) => Readable {
+    if str::from_utf8(&text).is_ok() || growth_of(&text) > GROWTH {
+        return Readable {
             text,
             replaced: false,
-        },
-        Cow::Owned(replaced) => Readable {
-            text: replaced.into(),
-            replaced: true,
-        },
+        };
     }
+    Readable {
+        text: String::from_utf8_lossy(&text).into_owned().into(),
+        replaced: true,
+    }
+}
+
+/// Returns how many bytes longer the text is with replacements.
+fn growth_of(text: &Bytes) -> usize {
+    let replacement = char::REPLACEMENT_CHARACTER.len_utf8();
+    let invalid = text.utf8_chunks().map(|chunk| chunk.invalid().len());
+    let invalid = invalid.filter(|invalid| *invalid > 0);
+    invalid
+        .map(|invalid| replacement.saturating_sub(invalid))
+        .sum()
 }
 
 /// Decodes lines that end in `\n` or `\r\n`. An overlong line is skipped without being kept, so
@@ -107,7 +121,7 @@ mod tests {
     use bytes::BytesMut;
     use tokio_util::codec::Decoder;
 
-    use super::{Ends, Line, Lines};
+    use super::{Ends, GROWTH, Line, Lines, readable};
 
     fn decode(limit: usize, parts: &[&str]) -> Vec<Line> {
         let mut lines = Lines::of_at_most(limit);
@@ -127,6 +141,23 @@ mod tests {
 
     fn whole(text: &'static str) -> Line {
         Line::Whole(text.as_bytes().into())
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf_8_are_replaced_unless_the_text_grows_much() {
+        let read = |text: &[u8]| {
+            let read = readable(text.to_vec().into());
+            (read.text.to_vec(), read.replaced)
+        };
+        assert_eq!(read("grün".as_bytes()), ("grün".into(), false));
+        assert_eq!(
+            read(b"gr\xfcn \xe2\x82"),
+            ("gr\u{fffd}n \u{fffd}".into(), true)
+        );
+        let most = vec![0xff; GROWTH / 2];
+        assert_eq!(read(&most), ("\u{fffd}".repeat(GROWTH / 2).into(), true));
+        let more = vec![0xff; GROWTH / 2 + 1];
+        assert_eq!(read(&more), (more.clone(), false));
     }
 
     #[test]

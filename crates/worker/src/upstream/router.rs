@@ -26,7 +26,6 @@ impl Link {
     /// Takes one message of the server, which came this way. Never waits.
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
-            Line::Whole(text) if text.iter().all(u8::is_ascii_whitespace) => {}
             Line::Whole(text) => self.read(readable(text), origin),
             Line::TooLong(ends) => {
                 if !self.end_unreadable(&ends, origin, || RequestOutcome::TooLarge) {
@@ -36,7 +35,11 @@ impl Link {
         }
     }
 
-    fn read(&self, Readable { text, replaced }: Readable, origin: Origin) {
+    /// The same for a message whose text is readable already.
+    pub(crate) fn read(&self, Readable { text, replaced }: Readable, origin: Origin) {
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
         let read = Body::from_server(&text, MAX_DEPTH);
         if replaced && read.is_ok() {
             self.complain("bytes that are no UTF-8 were replaced", &text);

@@ -39,9 +39,7 @@ fn a_reader_hears_only_of_the_end_of_questions_that_it_has() {
     let had = ask(&record);
     assert!(matches!(read(&record, reader), Some(CallEventKind::Ask { ask, .. }) if ask == had));
     record.withdraw_ask(had);
-    assert!(
-        matches!(read(&record, reader), Some(CallEventKind::Withdrawn { ask }) if ask == had)
-    );
+    assert!(matches!(read(&record, reader), Some(CallEventKind::Withdrawn { ask }) if ask == had));
 }
 
 /// The earlier one may have put the question to the client.
