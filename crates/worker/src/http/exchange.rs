@@ -296,3 +296,37 @@ fn lost(why: &str) -> RequestOutcome {
         reason: why.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::error_of_nothing;
+
+    #[test]
+    fn an_error_that_names_no_request_is_of_the_one_that_was_posted() {
+        let error = json!({ "code": -32000, "message": "refused" });
+        let told = |answer: Value| {
+            let error = error_of_nothing(&answer.to_string().into())?;
+            Some((error.code, error.message))
+        };
+        let refused = Some((-32000, "refused".to_owned()));
+        for (answer, expected) in [
+            (
+                json!({ "jsonrpc": "2.0", "id": null, "error": error }),
+                &refused,
+            ),
+            (json!({ "jsonrpc": "2.0", "error": error }), &refused),
+            (json!({ "jsonrpc": "2.0", "id": 3, "error": error }), &None),
+            (json!({ "jsonrpc": "2.0", "id": "", "error": error }), &None),
+            (json!({ "jsonrpc": "2.0", "id": null, "result": {} }), &None),
+            (
+                json!([{ "jsonrpc": "2.0", "id": null, "error": error }]),
+                &None,
+            ),
+            (json!({ "error": "refused" }), &None),
+        ] {
+            assert_eq!(told(answer.clone()), *expected, "{answer}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shoal_ports::{CallFailure, Secret};
 use shoal_protocol::code;
 
-use super::harness::{Client, error, failure, scratch, text};
+use super::harness::{Client, TestBackend, error, failure, scratch, text};
 use super::server::Server;
 use crate::{CallersWithoutToken, HttpConfig, HttpIsolation, TokenExchangeConfig};
 
@@ -90,6 +90,51 @@ async fn callers_that_bring_different_headers_share_no_session() {
     let first = session("a", "Bearer a").await;
     assert_ne!(session("b", "Bearer b").await, first);
     assert_eq!(session("c", "Bearer a").await, first);
+}
+
+/// The cookies that a call brings to a server whose answer to it sets one.
+async fn cookies(running: &TestBackend, client: &Client, sets: &str) -> Value {
+    let arguments = json!({ "sets": sets });
+    text(&running.call(client, "cookies", arguments).await)
+}
+
+#[tokio::test]
+async fn sessions_and_principals_share_no_cookies() {
+    for isolation in [HttpIsolation::Session, HttpIsolation::Principal] {
+        let server = Server::start(&["--cookies"]).await;
+        let mut config = server.config();
+        config.isolation = isolation;
+        let running = server.backend_of(config).await;
+        let (a, b) = (Client::named("a"), Client::named("b"));
+        for brought in [json!(["other"]), json!(["a", "other"])] {
+            assert_eq!(cookies(&running, &a, "a").await, brought);
+        }
+        for brought in [json!(["other"]), json!(["b", "other"])] {
+            assert_eq!(cookies(&running, &b, "b").await, brought);
+        }
+        assert_eq!(cookies(&running, &a, "a").await, json!(["a", "other"]));
+        let second = Client::named("second").of("a");
+        let brought = match isolation {
+            HttpIsolation::Session => json!(["other"]),
+            HttpIsolation::Principal => json!(["a", "other"]),
+        };
+        assert_eq!(cookies(&running, &second, "second").await, brought);
+    }
+}
+
+#[tokio::test]
+async fn calls_over_a_connection_that_callers_share_bring_and_set_no_cookies() {
+    for flags in [["--cookies", "--era=modern"], ["--cookies", "--stateless"]] {
+        let server = Server::start(&flags).await;
+        let running = server.backend().await;
+        running.catalog_where(|_| true).await;
+        // Shoal's own requests do.
+        assert_eq!(seen(&server, "tools/list").await["cookie"], "other=1");
+        for name in ["a", "b", "a"] {
+            let brought = cookies(&running, &Client::named(name), name).await;
+            assert_eq!(brought, json!([]), "{flags:?}");
+        }
+    }
 }
 
 /// A client that brings a token, or none.

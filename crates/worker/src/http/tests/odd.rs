@@ -1,6 +1,7 @@
 //! Servers of `interop/odd` over HTTP, whose oddities the official SDKs' clients take.
 
 use serde_json::json;
+use tokio::process::Child;
 
 use super::harness::{Client, TestBackend, error, served, text};
 use super::server::started;
@@ -8,11 +9,16 @@ use crate::HttpConfig;
 
 const SCRIPT: &str = "../../../../interop/odd/server.py";
 
+/// A server with this oddity, and a backend that calls it.
+async fn odd(oddity: &str, era: &str) -> (Child, TestBackend) {
+    let (server, port) = served(SCRIPT, &["--http"]).await;
+    let url = format!("http://127.0.0.1:{port}/run/{oddity}/{era}/mcp");
+    (server, TestBackend::of(started(HttpConfig::new(url))).await)
+}
+
 /// The outcome of a call of a server with this oddity.
 async fn call(oddity: &str, era: &str) -> shoal_ports::CallOutcome {
-    let (_server, port) = served(SCRIPT, &["--http"]).await;
-    let url = format!("http://127.0.0.1:{port}/run/{oddity}/{era}/mcp");
-    let running = TestBackend::of(started(HttpConfig::new(url))).await;
+    let (_server, running) = odd(oddity, era).await;
     running.catalog_where(|_| true).await;
     running.call(&Client::named("a"), "tool1", json!({})).await
 }
@@ -40,4 +46,19 @@ async fn answers_are_read_as_leniently_as_by_the_sdks() {
 async fn what_an_answer_unpacks_to_has_a_limit_in_bytes() {
     let told = error(call("compressed-bomb", "legacy").await).message;
     assert!(told.contains("larger than a message may be"), "{told}");
+}
+
+#[tokio::test]
+async fn roots_that_a_list_asks_for_are_none() {
+    let (_server, running) = odd("roots-for-all-lists", "legacy").await;
+    let catalog = running.catalog_where(|_| true).await;
+    let lists = [&catalog.tools, &catalog.resources, &catalog.prompts].map(|list| list.len());
+    assert_eq!(lists, [8, 1, 1]);
+    assert_eq!(running.0.state().borrow().detail, None);
+}
+
+#[tokio::test]
+async fn an_error_that_names_no_request_is_the_answer_that_it_is_alone() {
+    let told = error(call("refused-ok", "legacy").await).message;
+    assert_eq!(told, "the cat sat on it");
 }

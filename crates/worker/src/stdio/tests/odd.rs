@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shoal_ports::{CallFailure, CallOutcome, PoolCatalog};
 
 use super::harness::{Client, TestBackend, error, failure, fixture, text};
-use crate::StdioConfig;
+use crate::{Isolation, StdioConfig};
 
 fn odd(oddity: &str) -> StdioConfig {
     let mut config = fixture("legacy.py", &[]);
@@ -95,6 +95,22 @@ async fn a_server_that_declares_nothing_is_asked_for_everything() {
     let running = TestBackend::start(odd("capabilities-empty")).await;
     let catalog = running.catalog_where(|_| true).await;
     assert_eq!(counts(&catalog), [8, 1, 1, 1]);
+}
+
+#[tokio::test]
+async fn roots_are_none_in_a_list_and_the_clients_in_a_call() {
+    let client = Client::askable("a");
+    for (oddity, asked) in [("roots-for-all-lists", 0), ("roots-for-call", 1)] {
+        let mut config = odd(oddity);
+        config.isolation = Isolation::Shared;
+        config.share_roots = true;
+        let running = TestBackend::start(config).await;
+        let catalog = running.catalog_where(|_| true).await;
+        assert_eq!(counts(&catalog), [8, 1, 1, 1], "{oddity}");
+        let outcome = running.call(&client, "tool1", json!({})).await;
+        assert_eq!(text(&outcome)["name"], "tool1", "{oddity}");
+        assert_eq!(client.asked(), vec!["roots/list"; asked], "{oddity}");
+    }
 }
 
 #[tokio::test]
