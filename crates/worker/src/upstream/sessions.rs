@@ -1,8 +1,8 @@
 //! A connection for each legacy session, or for each principal, or for a single call.
 
 mod blame;
+mod pooled;
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,11 @@ use tokio::sync::{MutexGuard, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::blame::Blame;
+use self::pooled::{PooledSession, SessionConnection, UsageGuard, spare, starting};
 use super::binding::{Binding, extensions_of};
 use super::connection::Connection;
 use super::error::{Denied, StartError};
 use super::launcher::Launcher;
-use super::restart_delay::RestartDelay;
 use crate::CallContext;
 use crate::backend::Patience;
 
@@ -88,34 +87,6 @@ pub(crate) struct Sessions {
     freed: Arc<Notify>,
 }
 
-/// One owner's connection, and who uses it.
-struct PooledSession {
-    /// Whose session it is.
-    principal: Principal,
-    usage: Mutex<Usage>,
-    blame: Mutex<Blame>,
-    /// Held while the connection is opened, so that it is opened once.
-    connection: tokio::sync::Mutex<SessionConnection>,
-    over: CancellationToken,
-}
-
-struct Usage {
-    calls: usize,
-    last: Instant,
-    /// Whether the first connection has neither opened nor failed. Without calls nobody is starting it.
-    starts: bool,
-}
-
-struct SessionConnection {
-    connection: Option<Arc<Connection>>,
-    began: Instant,
-    restart_delay: RestartDelay,
-    /// Before this, a connection that failed is not opened again.
-    not_before: Instant,
-    /// Whether that is since it could not be opened: then no call can have been the reason.
-    was_not_opened: bool,
-}
-
 /// A call's lease of its owner's connection. Idleness begins when it is dropped.
 pub(crate) struct SessionLease {
     /// The connection.
@@ -136,11 +107,6 @@ pub(crate) fn failure_key(call: &Call) -> FailureKey {
     let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
     let tool = tool.flatten().and_then(|name| name.string());
     FailureKey::of(&call.caller, &call.method, tool.as_deref())
-}
-
-struct UsageGuard {
-    session: Arc<PooledSession>,
-    freed: Arc<Notify>,
 }
 
 /// Why a call has no connection.
@@ -411,110 +377,6 @@ impl Sessions {
                 session.end().await;
                 return;
             }
-        }
-    }
-}
-
-/// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
-/// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
-fn spare(
-    sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
-    principal: &Principal,
-) -> Option<SessionOwner> {
-    let mut counts = HashMap::<&Principal, usize>::new();
-    for session in sessions.values() {
-        *counts.entry(&session.principal).or_default() += 1;
-    }
-    let own = counts.get(principal).copied().unwrap_or(0);
-    let idle = sessions.iter().filter_map(|(owner, session)| {
-        let has = counts.get(&session.principal).copied().unwrap_or(0);
-        let may_take = session.principal == *principal || own == 0 || has > own + 1;
-        let usage = session.usage.lock();
-        (may_take && usage.calls == 0).then_some((has, Reverse(usage.last), owner))
-    });
-    let spare = idle.max_by_key(|(has, last, _)| (*has, *last));
-    spare.map(|(_, _, owner)| owner.clone())
-}
-
-/// How many sessions of a principal have a connection that is being opened.
-fn starting(sessions: &HashMap<SessionOwner, Arc<PooledSession>>, principal: &Principal) -> usize {
-    let own = sessions
-        .values()
-        .filter(|session| session.principal == *principal);
-    let starting = own.filter(|session| {
-        let usage = session.usage.lock();
-        usage.starts && usage.calls > 0
-    });
-    starting.count()
-}
-
-impl PooledSession {
-    fn new(launcher: &Launcher, principal: &Principal) -> Self {
-        let now = Instant::now();
-        Self {
-            principal: principal.clone(),
-            usage: Mutex::new(Usage {
-                calls: 0,
-                last: now,
-                starts: true,
-            }),
-            blame: Mutex::default(),
-            connection: tokio::sync::Mutex::new(SessionConnection {
-                connection: None,
-                began: now,
-                restart_delay: RestartDelay::of(&launcher.settings),
-                not_before: now,
-                was_not_opened: false,
-            }),
-            over: CancellationToken::new(),
-        }
-    }
-
-    async fn end(&self) {
-        // Whoever is opening the connection gives up and lets go of it.
-        self.over.cancel();
-        let connection = self.connection.lock().await.connection.take();
-        if let Some(connection) = connection {
-            connection.shutdown().await;
-        }
-    }
-}
-
-impl Usage {
-    fn is_idle(&mut self, idle: Duration) -> bool {
-        let now = Instant::now();
-        if self.calls > 0 {
-            self.last = now;
-        }
-        self.calls == 0 && now >= self.last + idle
-    }
-}
-
-impl SessionConnection {
-    fn failed(&mut self) {
-        self.not_before = Instant::now() + self.restart_delay.after_failure(self.began);
-    }
-}
-
-impl UsageGuard {
-    fn new(session: &Arc<PooledSession>, freed: &Arc<Notify>) -> Self {
-        session.usage.lock().calls += 1;
-        Self {
-            session: session.clone(),
-            freed: freed.clone(),
-        }
-    }
-}
-
-impl Drop for UsageGuard {
-    fn drop(&mut self) {
-        let mut usage = self.session.usage.lock();
-        usage.calls -= 1;
-        usage.last = Instant::now();
-        let is_idle = usage.calls == 0;
-        drop(usage);
-        if is_idle {
-            self.freed.notify_waiters();
         }
     }
 }

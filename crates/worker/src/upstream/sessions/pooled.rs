@@ -1,0 +1,158 @@
+//! One owner's connection, who uses it, and which one makes room for another.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::Principal;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::SessionOwner;
+use super::blame::Blame;
+use crate::upstream::connection::Connection;
+use crate::upstream::launcher::Launcher;
+use crate::upstream::restart_delay::RestartDelay;
+
+/// One owner's connection, and who uses it.
+pub(super) struct PooledSession {
+    /// Whose session it is.
+    pub(super) principal: Principal,
+    pub(super) usage: Mutex<Usage>,
+    pub(super) blame: Mutex<Blame>,
+    /// Held while the connection is opened, so that it is opened once.
+    pub(super) connection: tokio::sync::Mutex<SessionConnection>,
+    pub(super) over: CancellationToken,
+}
+
+pub(super) struct Usage {
+    pub(super) calls: usize,
+    pub(super) last: Instant,
+    /// Whether the first connection has neither opened nor failed. Without calls nobody is starting it.
+    pub(super) starts: bool,
+}
+
+pub(super) struct SessionConnection {
+    pub(super) connection: Option<Arc<Connection>>,
+    pub(super) began: Instant,
+    restart_delay: RestartDelay,
+    /// Before this, a connection that failed is not opened again.
+    pub(super) not_before: Instant,
+    /// Whether that is since it could not be opened: then no call can have been the reason.
+    pub(super) was_not_opened: bool,
+}
+
+pub(super) struct UsageGuard {
+    pub(super) session: Arc<PooledSession>,
+    freed: Arc<Notify>,
+}
+
+/// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
+/// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
+pub(super) fn spare(
+    sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
+    principal: &Principal,
+) -> Option<SessionOwner> {
+    let mut counts = HashMap::<&Principal, usize>::new();
+    for session in sessions.values() {
+        *counts.entry(&session.principal).or_default() += 1;
+    }
+    let own = counts.get(principal).copied().unwrap_or(0);
+    let idle = sessions.iter().filter_map(|(owner, session)| {
+        let has = counts.get(&session.principal).copied().unwrap_or(0);
+        let may_take = session.principal == *principal || own == 0 || has > own + 1;
+        let usage = session.usage.lock();
+        (may_take && usage.calls == 0).then_some((has, Reverse(usage.last), owner))
+    });
+    let spare = idle.max_by_key(|(has, last, _)| (*has, *last));
+    spare.map(|(_, _, owner)| owner.clone())
+}
+
+/// How many sessions of a principal have a connection that is being opened.
+pub(super) fn starting(
+    sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
+    principal: &Principal,
+) -> usize {
+    let own = sessions
+        .values()
+        .filter(|session| session.principal == *principal);
+    let starting = own.filter(|session| {
+        let usage = session.usage.lock();
+        usage.starts && usage.calls > 0
+    });
+    starting.count()
+}
+
+impl PooledSession {
+    pub(super) fn new(launcher: &Launcher, principal: &Principal) -> Self {
+        let now = Instant::now();
+        Self {
+            principal: principal.clone(),
+            usage: Mutex::new(Usage {
+                calls: 0,
+                last: now,
+                starts: true,
+            }),
+            blame: Mutex::default(),
+            connection: tokio::sync::Mutex::new(SessionConnection {
+                connection: None,
+                began: now,
+                restart_delay: RestartDelay::of(&launcher.settings),
+                not_before: now,
+                was_not_opened: false,
+            }),
+            over: CancellationToken::new(),
+        }
+    }
+
+    pub(super) async fn end(&self) {
+        // Whoever is opening the connection gives up and lets go of it.
+        self.over.cancel();
+        let connection = self.connection.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.shutdown().await;
+        }
+    }
+}
+
+impl Usage {
+    pub(super) fn is_idle(&mut self, idle: Duration) -> bool {
+        let now = Instant::now();
+        if self.calls > 0 {
+            self.last = now;
+        }
+        self.calls == 0 && now >= self.last + idle
+    }
+}
+
+impl SessionConnection {
+    pub(super) fn failed(&mut self) {
+        self.not_before = Instant::now() + self.restart_delay.after_failure(self.began);
+    }
+}
+
+impl UsageGuard {
+    pub(super) fn new(session: &Arc<PooledSession>, freed: &Arc<Notify>) -> Self {
+        session.usage.lock().calls += 1;
+        Self {
+            session: session.clone(),
+            freed: freed.clone(),
+        }
+    }
+}
+
+impl Drop for UsageGuard {
+    fn drop(&mut self) {
+        let mut usage = self.session.usage.lock();
+        usage.calls -= 1;
+        usage.last = Instant::now();
+        let is_idle = usage.calls == 0;
+        drop(usage);
+        if is_idle {
+            self.freed.notify_waiters();
+        }
+    }
+}
