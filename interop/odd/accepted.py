@@ -24,7 +24,7 @@ ACCEPTED: dict[str, Accepted] = {
     "answers-by-get": accepted("call", "a server that answers by a stream of all requests may have mixed up its callers, so an answer counts in its request's own response"),
     "asks-with-state-object": accepted("call", "a `requestState` is a text by the specification, and Shoal seals it as one"),
     "content-type-missing": accepted("call", "the Python SDK's client takes it in the modern era only"),
-    "cookie-alone": accepted("tools resources templates prompts read get call", "without a session id all callers share a connection, and they must not share its cookies"),
+    "cookie-alone": accepted("read get call", "without a session id all callers share a connection, and they must not share its cookies"),
     "output-without-type": accepted("call", "directly the client has no list and so no schema to check results by"),
     "slow-start": accepted("tools read get call", "a session's process starts with the session's first call: if it started when the client connects, clients that "
     "call nothing would take the few processes from sessions that keep their state in one"),
