@@ -213,7 +213,16 @@ impl OpenApiBackend {
             Err(Unanswered::NoToken(none)) => return Ok(none.into()),
         };
         if answer.status() == StatusCode::UNAUTHORIZED {
-            self.service.http.not_accepted(Some(&call.caller));
+            let http = &self.service.http;
+            http.not_accepted(Some(&call.caller));
+            let are_own = http.has_own_credentials() || !credentials.is_empty();
+            if are_own && !http.is_callers(&call.caller) {
+                let (told, said) = answer::unauthorized(answer).await;
+                if let Some(kept_back) = self.service.complaints.admit() {
+                    tracing::warn!(target: "shoal::openapi", said, kept_back, "the service refuses the credentials that are configured for it");
+                }
+                return Ok(CallOutcome::Result(told));
+            }
         }
         let limit = self.service.config.answer_bytes;
         let read = answer::read(&name, operation, answer, limit, call.durability);

@@ -67,3 +67,4 @@ pub use self::settings::EraChoice;
 pub(crate) use self::settings::Settings;
 pub(crate) use self::subscriptions::{Subscriptions, catch_up};
 pub(crate) use self::supervisor::Lead;
+pub(crate) use self::throttle::Throttle;

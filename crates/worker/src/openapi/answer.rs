@@ -32,6 +32,9 @@ const TOLD: [http::HeaderName; 5] = [
     header::LOCATION,
 ];
 
+/// What follows the status of a `401`.
+const NOT_ACCEPTED: &str = ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers";
+
 /// Reads an answer of at most `limit` bytes to a call of the tool `name`.
 pub(super) async fn read(
     name: &str,
@@ -107,10 +110,7 @@ fn success(
         };
         return Success::text(&told).without_structure(promised);
     }
-    let media = headers.get(header::CONTENT_TYPE);
-    let media = media
-        .and_then(|media| media.to_str().ok())
-        .unwrap_or_default();
+    let media = media_type(headers);
     let bare = essence(media);
     let is_json = BodyKind::of(&bare) == BodyKind::Json;
     if (is_json || bare.is_empty())
@@ -202,6 +202,14 @@ fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     }
 }
 
+/// Reads a `401` to a request with the operator's credentials. Returns the result, and the service's words, which are for the operator alone.
+pub(super) async fn unauthorized(answer: Response) -> (RawJson, String) {
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let body = beginning_of(answer, REFUSAL).await;
+    let told = wrong(&format!("{status}{NOT_ACCEPTED}"));
+    (told, words(&headers, &body))
+}
+
 fn refusal(
     status: StatusCode,
     headers: &HeaderMap,
@@ -209,26 +217,33 @@ fn refusal(
     target: Option<String>,
 ) -> RawJson {
     let why = match (status, target) {
-        (StatusCode::UNAUTHORIZED, _) => {
-            ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers".to_owned()
-        }
+        (StatusCode::UNAUTHORIZED, _) => NOT_ACCEPTED.to_owned(),
         (_, Some(target)) => {
             format!(": the service answers with a redirect to {target}, which is not followed")
         }
         _ => String::new(),
     };
-    let media = headers.get(header::CONTENT_TYPE);
-    let media = media
-        .and_then(|media| media.to_str().ok())
-        .unwrap_or_default();
-    let bare = essence(media);
-    let is_readable = bare.is_empty() || is_text(&bare) || BodyKind::of(&bare) == BodyKind::Json;
-    let said = match is_readable {
-        true => beginning(decoded(media, body).trim(), SHOWN),
-        false => format!("({} bytes of {bare})", body.len()),
-    };
+    let said = words(headers, body);
     let between = if said.is_empty() { "" } else { "\n" };
     wrong(&format!("{status}{why}{between}{said}"))
+}
+
+/// The beginning of a refusal's body, if it is text.
+fn words(headers: &HeaderMap, body: &Bytes) -> String {
+    let media = media_type(headers);
+    let bare = essence(media);
+    let is_readable = bare.is_empty() || is_text(&bare) || BodyKind::of(&bare) == BodyKind::Json;
+    match is_readable {
+        true => beginning(decoded(media, body).trim(), SHOWN),
+        false => format!("({} bytes of {bare})", body.len()),
+    }
+}
+
+fn media_type(headers: &HeaderMap) -> &str {
+    let media = headers.get(header::CONTENT_TYPE);
+    media
+        .and_then(|media| media.to_str().ok())
+        .unwrap_or_default()
 }
 
 fn is_text(media: &str) -> bool {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use shoal_ports::Secret;
 
 use super::harness::{Client, Scratch, TestBackend, scratch};
-use super::service::{Petstore, result};
-use crate::{CredentialConfig, OpenApiBackend, ToolChoice};
+use super::service::{Petstore, result, told};
+use crate::{CallersWithoutToken, CredentialConfig, OpenApiBackend, ToolChoice};
 use shoal_outbound::Outbound;
 
 fn secret(value: &str) -> CredentialConfig {
@@ -71,6 +71,30 @@ async fn the_first_alternative_that_is_configured_is_taken() {
             ),
             (&header, &cookie)
         );
+    }
+}
+
+/// They may name the key, or show a part of it.
+#[tokio::test]
+async fn words_about_the_operators_credentials_are_for_the_operator() {
+    let service = Petstore::start().await;
+    let mut config = service.config();
+    config.forward = vec!["authorization".to_owned()];
+    config.callers_without_token = CallersWithoutToken::Service;
+    let (client, token) = (Client::named("a"), [("authorization", "Bearer a")]);
+    let callers = Client::named("b").bringing(&token);
+    for has_own in [false, true] {
+        if has_own {
+            let own = ("X-Key".to_owned(), Secret::new("operator"));
+            config.headers.extend([own]);
+        }
+        let running = service.backend_of(config.clone()).await;
+        for (client, is_kept_back) in [(&client, has_own), (&callers, false)] {
+            let refused = running.call(client, "status", json!({ "code": 401 })).await;
+            let told = told(refused);
+            assert!(told.starts_with("401 Unauthorized: the service does not accept"));
+            assert_eq!(told.contains("as asked"), !is_kept_back, "{told}");
+        }
     }
 }
 
