@@ -43,7 +43,7 @@ pub(super) struct Inputs {
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// The names of all arguments, if the schema says that there are no others. They are needed when the list of tools has the schema.
+    /// The names of all arguments, if `schema` says that there are no others. The list of tools takes the schema out of here.
     known: Option<HashSet<String>>,
     /// The service's names of properties, where some are listed under others.
     wire_names: Option<WireNames>,
