@@ -176,9 +176,9 @@ npm_install() {
     cp "$directory/package-lock.json" "$stamp"
 }
 
-# python_install PROGRAM: the environment of one of the Python programs
+# python_install PROGRAM [REQUIREMENTS]: the environment of one of the Python programs
 python_install() {
-    local home=$TOOLS/$1 requirements=$INTEROP/$1/requirements.txt
+    local home=$TOOLS/$1 requirements=${2:-$INTEROP/$1/requirements.txt}
     cmp -s "$requirements" "$home/requirements.txt" && return 0
     rm -rf "$home"
     attempt "$1-venv" "$INSTALL_SECONDS" python3 -m venv "$home" || return 1
