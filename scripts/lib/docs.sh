@@ -37,11 +37,12 @@ suite_docs() {
         return
     fi
     ready "$name" python || return 0
+    ready "$name" fastmcp || return 0
     once python_worker || return 0
     once build_shoal || return 0
     mkdir -p "$WORK/path"
     ln -sf "$SHOAL" "$WORK/path/shoal"
-    run=(env PATH="$WORK/path:$TOOLS/python/bin:$PATH" WORKER_PYTHON="$TOOLS/python-worker/bin" "${alone[@]}" bash -c
+    run=(env PATH="$WORK/path:$TOOLS/python/bin:$PATH" WORKER_PYTHON="$TOOLS/python-worker/bin" FASTMCP_PYTHON="$TOOLS/fastmcp/bin" "${alone[@]}" bash -c
         "ip link set lo up && exec python3 -B '$ROOT/scripts/docs/run.py' \"\$@\"" run)
     check "docs: the recorded demonstration" 120 python3 -B "$ROOT/scripts/demo/record.py" --shoal "$SHOAL" --output "$WORK/demo.svg" || true
     for page in README.md CONTRIBUTING.md docs/{,start/,concepts/,guides/}*.md {deploy,helm,interop,loadtest,workers}/{,*/}*.md crates/*/README.md; do
