@@ -82,7 +82,7 @@ async fn without_faults_every_call_has_its_result() {
 
 #[test]
 fn the_documentation_lists_every_kind() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guarantees.md");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
     let text = std::fs::read_to_string(file).unwrap();
     for fault in Fault::all() {
         let row = format!("\n| `{}` |", fault.name());

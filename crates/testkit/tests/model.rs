@@ -362,9 +362,9 @@ fn table() -> String {
 }
 
 #[test]
-fn the_guarantees_list_the_rules_and_their_faults() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guarantees.md");
+fn the_documentation_lists_the_rules_and_their_faults() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let table = table();
-    assert!(page.contains(&table), "docs/guarantees.md lacks:\n{table}");
+    assert!(page.contains(&table), "docs/testing.md lacks:\n{table}");
 }

@@ -115,12 +115,10 @@ impl Fault {
             | Self::BlindRetry => {
                 "a worker knows what it took and what it refused, by its own numbers"
             }
-            Self::MovedAfterStart => "`Moved` means that nothing has left",
+            Self::MovedAfterStart => "`Moved` means that the request was not passed on",
             Self::FinalRefusalPassedOn => "only the worker's word is \"not executed\"",
             Self::RepetitionsMeetLimits => "repetitions pass limits",
-            Self::NotThereIsNotExecuted => {
-                "what an edge asks of a worker is a result and nothing else"
-            }
+            Self::NotThereIsNotExecuted => "an edge asks a worker for a result only",
             Self::FailedStepEndsCall => "a step that fails leaves the hold open",
             Self::FreedWithAnswer => "a result is freed where the answer is safe",
             Self::FreedOnReceipt => {
@@ -128,22 +126,24 @@ impl Fault {
             }
             Self::UnjournaledBinding => "a second binding is journaled before its start",
             Self::RepetitionBoundAnew => "a repetition waits for its worker",
-            Self::LateFirstBoundAnew => "only its edge binds a call anew of which nothing has left",
+            Self::LateFirstBoundAnew => {
+                "only its edge binds a call anew, and only before it was sent"
+            }
             Self::CancelledIsPlain => "a refusal that is remembered keeps its reason",
             Self::ZombieAdmits | Self::NoNotes | Self::AsksOnce | Self::KeepsAfterLapse => {
                 "no zombies"
             }
             Self::NoEpochTowardsWorkers => "frames to workers carry the epoch",
             Self::StolenReaderIsOutcome => "superseded is no outcome",
-            Self::CancelOnLostSession => "losing a session detaches, and never cancels",
+            Self::CancelOnLostSession => {
+                "losing a session detaches its calls without cancelling them"
+            }
             Self::StartsAfterEnd => "a worker refuses later starts of a session that has ended",
             Self::AnswerAcceptedEarly => "the 202 of an answer follows the worker's word",
             Self::AnswerWithoutRound => "an answer names its round",
             Self::UnjournaledWriting => "a call's first writing ends the hold",
             Self::OvertakingCancelForgotten => "a cancellation that overtakes is remembered",
-            Self::CancelledRepetitionStarts => {
-                "a cancelled repetition is attached, and never started"
-            }
+            Self::CancelledRepetitionStarts => "a cancelled repetition is attached without a start",
             Self::Hearsay => "evidence is the claimer's own",
             Self::NoQuietAfterClaim => "no claim on evidence within a lease of the last claim",
             Self::BlindClaim | Self::NoEpochCheck => "the epoch is the fence",

@@ -18,9 +18,9 @@ pub(crate) const AT_MOST_ONCE: &str = "a call is executed at most once";
 /// The client gets one answer, over all its ways.
 pub(crate) const ONE_ANSWER: &str = "one answer";
 /// A client that was given an id gets no JSON, and the other way round.
-pub(crate) const JSON_OR_STREAM: &str = "JSON or a stream, never both";
+pub(crate) const JSON_OR_STREAM: &str = "either JSON or a stream";
 /// "Not executed", or any other final refusal, is true for ever.
-pub(crate) const NOT_EXECUTED: &str = "what is called not executed never is";
+pub(crate) const NOT_EXECUTED: &str = "a call that ends as not executed has not run";
 /// "Outcome unknown" is said only where something was lost that knew it.
 pub(crate) const KNOWN: &str = "an outcome is unknown only where it is lost";
 /// An id that a client has seen is in the log.
@@ -28,7 +28,7 @@ pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";
 /// What a client has read is a prefix of the log.
 pub(crate) const PREFIX: &str = "no gap, no repeat, in order, all of it in the log";
 /// The log holds the worker's events as they were produced, and nothing after the answer.
-pub(crate) const WORKER_EVENTS: &str = "no worker event twice, none skipped, none after the answer";
+pub(crate) const WORKER_EVENTS: &str = "each worker event once, and before the answer";
 /// A result is freed when its answer is safe.
 pub(crate) const FREED: &str = "no result is freed before its answer is safe";
 /// Nothing that a former owner writes is taken.
@@ -40,7 +40,7 @@ pub(crate) const ONE_OWNER: &str = "one owner in an epoch";
 /// A former owner learns of it by its renewals.
 pub(crate) const LEARNS: &str = "a former owner learns of it by its renewals";
 /// Nobody admits a call while its lease is not certain.
-pub(crate) const CERTAIN: &str = "an owner whose lease is not certain admits nothing";
+pub(crate) const CERTAIN: &str = "an owner admits requests only while its lease is certain";
 /// Sessions are not fought over.
 pub(crate) const CLAIMS: &str = "no more claims than mishaps";
 /// A break, a pause within the lease or somebody's word moves no session.
@@ -50,11 +50,11 @@ pub(crate) const CLOSED: &str = "no entry stays open";
 /// A call that is to be cancelled is not started.
 pub(crate) const NOT_STARTED: &str = "a cancelled call is not started";
 /// Only a client cancels, or the end of its session.
-pub(crate) const ASKED_FOR: &str = "only what was asked to be cancelled is";
+pub(crate) const ASKED_FOR: &str = "a call is cancelled only if someone asked for it";
 /// A cancellation that was accepted cancels.
 pub(crate) const CANCELS: &str = "a cancellation that was accepted cancels";
 /// A worker that knows of a session's end starts nothing for it.
-pub(crate) const ENDED: &str = "nothing starts after the end of its session";
+pub(crate) const ENDED: &str = "a session that has ended starts no call";
 /// A question is answered once.
 pub(crate) const QUESTION: &str = "a question is answered once";
 /// What a call writes is written once.
