@@ -149,7 +149,8 @@ def draw(source: str) -> str:
     body = "\n  ".join(part for part in [*frames, *lines, *texts] if part)
     left, top = min(bounds[0] for bounds in held) - MARGIN, min(bounds[1] for bounds in held) - MARGIN
     width, height = max(bounds[2] for bounds in held) + MARGIN - left, max(bounds[3] for bounds in held) + MARGIN - top
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" font-family="sans-serif" role="img" aria-label={quoteattr(says)}>
+    size = f'viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}"'
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" role="img" aria-label={quoteattr(says)}>
   <style>{STYLE}
   </style>
   <defs>

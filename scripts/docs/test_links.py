@@ -1,5 +1,7 @@
 """Which links lead nowhere, by which name, and where the book's links lead."""
 
+import contextlib
+import io
 import pathlib
 import subprocess
 import tempfile
@@ -79,7 +81,8 @@ class LinksTest(unittest.TestCase):
             f"[a]({there}/tree/main/crates) [b]({there}/blob/main/crates/x.rs#L1) "
             "[c](other.md#d) [d](adr/index.md) [e](https://example.com) `[f](../crates)`",
         )
-        self.assertEqual(book.rewritten(self.root, there, "deep/page.md", "[a](../b.md) [c](../../crates)"), f"[a](../b.md) [c]({there}/tree/main/crates)")
+        deeper = book.rewritten(self.root, there, "deep/page.md", "[a](../b.md) [c](../../crates)")
+        self.assertEqual(deeper, f"[a](../b.md) [c]({there}/tree/main/crates)")
 
     def test_a_made_book_is_followed(self) -> None:
         self.write("a.html", '<a href="b.html#there">', '<a href="b.html#lost">', '<a href="c.html">', '<a href="https://example.com">')
@@ -91,6 +94,14 @@ class LinksTest(unittest.TestCase):
                 "FAIL a.html: the link c.html names no page of the book",
             ],
         )
+
+    def test_a_warning_of_mdbook_is_a_failure(self) -> None:
+        for script, failures in (("true", 0), ("echo ' WARN unclosed HTML tag'", 1), ("exit 3", 1)):
+            with self.subTest(script), contextlib.redirect_stdout(io.StringIO()):
+                program = self.root / "mdbook"
+                program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+                program.chmod(0o755)
+                self.assertEqual(len(book.build(str(program), self.root)), failures)
 
 
 if __name__ == "__main__":
