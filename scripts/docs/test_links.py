@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -94,6 +96,12 @@ class LinksTest(unittest.TestCase):
                 "FAIL a.html: the link c.html names no page of the book",
             ],
         )
+
+    def test_the_book_names_the_repository_of_the_releases(self) -> None:
+        repository = json.loads((links.ROOT / "deploy/release.json").read_text(encoding="utf-8"))["repository"]
+        settings = (links.ROOT / "book.toml").read_text(encoding="utf-8")
+        named = re.findall(r'^(?:git-repository-url|edit-url-template) = "(.*)"$', settings, re.MULTILINE)
+        self.assertEqual(named, [repository, f"{repository}/edit/{book.BRANCH}/{{path}}"])
 
     def test_a_warning_of_mdbook_is_a_failure(self) -> None:
         for script, failures in (("true", 0), ("echo ' WARN unclosed HTML tag'", 1), ("exit 3", 1)):
