@@ -1,0 +1,34 @@
+# shellcheck shell=bash
+# The examples: the test of each, and the commands of its page. Each has a network of its own, where the ports of its files are free.
+
+EXAMPLE_SECONDS=200
+
+suite_examples() {
+    heading "examples"
+    local name="examples" tool example alone=(unshare --net)
+    [[ $(id -u) -eq 0 ]] || alone=(unshare --user --map-root-user --net)
+    if ! "${alone[@]}" true 2>/dev/null; then
+        skip "$name" "needs root, or user namespaces, for a network of its own: its ports are fixed"
+        return
+    fi
+    for tool in curl ip openssl haproxy; do
+        if ! command -v "$tool" >/dev/null && ! apt_install "${tool/#ip/iproute2}"; then
+            skip "$name" "needs $tool"
+            return
+        fi
+    done
+    if ! have redis; then
+        fail "$name" "$(needs redis)"
+        return
+    fi
+    ready "$name" fastmcp && ready "$name" authorization || return 0
+    once build_shoal || return 0
+    mkdir -p "$WORK/path"
+    ln -sf "$SHOAL" "$WORK/path/shoal"
+    local run=(env PATH="$WORK/path:$TOOLS/fastmcp/bin:$PATH" "${alone[@]}" bash -c 'ip link set lo up && exec "$@"' run)
+    for example in examples/*/; do
+        example=${example%/}
+        check "$example" "$EXAMPLE_SECONDS" "${run[@]}" python3 -B "$ROOT/$example/test" || true
+        check "$example/README.md" "$EXAMPLE_SECONDS" "${run[@]}" python3 -B "$ROOT/scripts/docs/run.py" "$ROOT/$example/README.md" 150 || true
+    done
+}
