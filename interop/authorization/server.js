@@ -1,7 +1,7 @@
 // A real authorization server for tests: oidc-provider, with dynamic registration, PKCE, resource indicators and refresh tokens.
 // Whoever comes is the user `alice` and consents to everything, by redirects alone.
 //
-// node server.js --resource URL [--ttl SECONDS] [--opaque] [--port PORT] prints "authorization: URL".
+// node server.js --resource URL [--scopes 'SCOPE …'] [--ttl SECONDS] [--opaque] [--port PORT] prints "authorization: URL".
 
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -11,12 +11,13 @@ import Provider from 'oidc-provider';
 const { values: options } = parseArgs({
     options: {
         resource: { type: 'string' },
+        scopes: { type: 'string', default: 'mcp math' },
         ttl: { type: 'string', default: '600' },
         opaque: { type: 'boolean', default: false },
         port: { type: 'string', default: '0' }
     }
 });
-const SCOPES = ['mcp', 'math'];
+const SCOPES = options.scopes.split(' ');
 
 // The issuer's name has the port in it, so the port comes first.
 let handle;
