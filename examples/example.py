@@ -180,6 +180,43 @@ def exchange(method: str, params: dict[str, Any], token: str = "", url: str = UR
     return status, answered, [json.loads(one) for one in events or [body or "null"]]
 
 
+class Session:
+    """A client of 2025-11-25 with a session. Each request has a connection of its own."""
+
+    def __init__(self, url: str = URL) -> None:
+        self.url = url
+        self.headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        status, headers, body = send(self._request({"id": 0, "method": "initialize", "params": about}))
+        expect(status == 200, f"{status}: {body}")
+        self.headers |= {"Mcp-Session-Id": headers["Mcp-Session-Id"], "MCP-Protocol-Version": "2025-11-25"}
+        status, _, body = send(self._request({"method": "notifications/initialized"}))
+        expect(status == 202, f"{status}: {body}")
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> str:
+        """The text of a tool's result, or the message of the error."""
+        *_, last = self.messages(tool, arguments)
+        return text(last["result"] if "result" in last else last)
+
+    def messages(self, tool: str, arguments: dict[str, Any]) -> Iterator[Any]:
+        """The messages of a call as they come: its progress, and its answer."""
+        params = {"name": tool, "arguments": arguments, "_meta": {"progressToken": "progress"}}
+        request = self._request({"id": 1, "method": "tools/call", "params": params})
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                if answer.headers.get_content_type() == "application/json":
+                    yield json.load(answer)
+                    return
+                for line in answer:
+                    if line.startswith(b"data: {"):
+                        yield json.loads(line[6:])
+        except urllib.error.HTTPError as refused:
+            yield json.load(refused)
+
+    def _request(self, message: dict[str, Any]) -> urllib.request.Request:
+        return urllib.request.Request(self.url, json.dumps({"jsonrpc": "2.0", **message}).encode(), self.headers)
+
+
 def port_is_open(port: int) -> bool:
     with socket.create_connection(("127.0.0.1", port), 1):
         return True
