@@ -116,18 +116,19 @@ free_port() {
     echo "$port"
 }
 
-# build_tools: sets CLUSTER, which starts clusters of SHOAL, LOADTEST and LEDGER, a worker by shoal-mcp; false if they
+# build_tools: sets CLUSTER, which starts clusters of SHOAL, LOADTEST, and LEDGER and NIM, programs by shoal-mcp; false if they
 # cannot be built. They only start processes, pass bytes on and keep books: no optimised build is needed.
 build_tools() {
     # For the whole workspace, and an example among them: so all features are those that the unit tests ask for, and what
     # they have built is not built again with others.
-    check "build: cluster, load tool, worker by shoal-mcp" 3600 \
-        cargo build --locked --workspace --bin cluster --bin loadtest --example ledger || return 1
+    check "build: cluster, load tool, programs by shoal-mcp" 3600 \
+        cargo build --locked --workspace --bin cluster --bin loadtest --example ledger --example nim || return 1
     local target
     target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     CLUSTER=$target/debug/cluster
     LOADTEST=$target/debug/loadtest
     LEDGER=$target/debug/examples/ledger
+    NIM=$target/debug/examples/nim
 }
 
 # start_cluster NAME ARGUMENT…: edges, session nodes and workers as processes of their own, behind a proxy
