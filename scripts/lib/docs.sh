@@ -45,7 +45,7 @@ suite_docs() {
     run=(env PATH="$WORK/path:$TOOLS/python/bin:$PATH" WORKER_PYTHON="$TOOLS/python-worker/bin" FASTMCP_PYTHON="$TOOLS/fastmcp/bin" "${alone[@]}" bash -c
         "ip link set lo up && exec python3 -B '$ROOT/scripts/docs/run.py' \"\$@\"" run)
     check "docs: the recorded demonstration" 120 python3 -B "$ROOT/scripts/demo/record.py" --shoal "$SHOAL" --output "$WORK/demo.svg" || true
-    for page in README.md CONTRIBUTING.md docs/{,start/,concepts/,guides/}*.md {deploy,helm,interop,loadtest,workers}/{,*/}*.md crates/*/README.md; do
+    for page in README.md CONTRIBUTING.md docs/{,start/,concepts/,guides/}*.md examples/README.md {deploy,helm,interop,loadtest,workers}/{,*/}*.md crates/*/README.md; do
         grep -qs '^ *```' "$page" || continue
         check "docs: $page" 200 "${run[@]}" "$ROOT/$page" 150 || true
     done
