@@ -18,15 +18,8 @@ build_shoal() {
         SHOAL=$(realpath "$TEST_SHOAL_BIN")
         return
     fi
-    # What the image holds is what is tested, where it can be built: one build for both.
-    if once build_static; then
-        SHOAL=$STATIC
-        return
-    fi
-    check "build: release binary" 3600 cargo build --release --locked --package shoal-node || return 1
-    local target
-    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-    SHOAL=$target/release/shoal
+    once build_tools || return 1
+    SHOAL=$BUILT
 }
 
 # http_status URL: of a GET, or nothing if nobody answers
@@ -116,15 +109,16 @@ free_port() {
     echo "$port"
 }
 
-# build_tools: sets CLUSTER, which starts clusters of SHOAL, LOADTEST, and LEDGER and NIM, programs by shoal-mcp; false if they
-# cannot be built. They only start processes, pass bytes on and keep books: no optimised build is needed.
+# build_tools: sets BUILT, a shoal, CLUSTER, which starts clusters of SHOAL, LOADTEST, and LEDGER and NIM, programs by shoal-mcp;
+# false if they cannot be built. No test judges how long something takes, so the builds of the unit tests will do.
 build_tools() {
     # For the whole workspace, and an example among them: so all features are those that the unit tests ask for, and what
     # they have built is not built again with others.
-    check "build: cluster, load tool, programs by shoal-mcp" 3600 \
-        cargo build --locked --workspace --bin cluster --bin loadtest --example ledger --example nim || return 1
+    check "build: shoal, cluster, load tool, programs by shoal-mcp" 3600 \
+        cargo build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim || return 1
     local target
     target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    BUILT=$target/debug/shoal
     CLUSTER=$target/debug/cluster
     LOADTEST=$target/debug/loadtest
     LEDGER=$target/debug/examples/ledger
