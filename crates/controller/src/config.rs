@@ -1,4 +1,4 @@
-//! What an operator can say.
+//! The settings of the controller (`[discovery.kubernetes]`).
 
 use std::path::PathBuf;
 

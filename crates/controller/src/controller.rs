@@ -88,7 +88,7 @@ impl Controller {
         })
     }
 
-    /// What operators are told, at any time.
+    /// Returns a function that makes the current report for operators.
     pub fn reporter(&self) -> impl Fn() -> Report + Send + Sync + 'static {
         let (report, sources) = (Arc::clone(&self.report), Arc::clone(&self.sources));
         move || Report {
@@ -132,7 +132,7 @@ impl Controller {
             tokio::select! {
                 _ = ticks.tick() => {
                     self.elect(election).await;
-                    // One that was elected writes what is to be; a turn that failed is taken again.
+                    // A new leader publishes at once. A failed turn is repeated at the next tick.
                     let begins = election.leads() && !led;
                     led = election.leads();
                     if !begins && self.report.lock().trouble.is_none() {

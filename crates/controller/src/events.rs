@@ -13,7 +13,7 @@ const AT_ONCE: usize = 50;
 /// Bytes of an Event's text at most, which the API server takes 1024 of.
 const LONGEST: usize = 1000;
 
-/// What was told.
+/// Sends Events, and remembers the refusals that it has sent.
 pub(crate) struct Events {
     recorder: Recorder,
     /// By the path of the object: its uid, and why it was refused.

@@ -44,7 +44,7 @@ impl Election {
             .is_some_and(|renewed| renewed.elapsed() < self.duration)
     }
 
-    /// Who holds the Lease, as far as this controller knows.
+    /// Returns the holder of the Lease, as far as this controller knows.
     pub(crate) fn holder(&self) -> Option<&str> {
         let seen = self.seen.as_ref().map(|(holder, ..)| holder.as_str());
         seen.filter(|holder| !holder.is_empty())

@@ -1,4 +1,4 @@
-//! What is kept of an object: what makes a pool, and no more.
+//! The parts of an object that the controller keeps: those that it needs to make a pool.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kind::Kind;
 
-/// What Shoal's labels and annotations begin with.
+/// The prefix of Shoal's labels and annotations.
 const PREFIX: &str = "shoal.dev/";
 /// Bytes of them that are kept of one object; the rest would be a mistake.
 const ANNOTATION_BYTES: usize = 8 << 10;
@@ -31,7 +31,7 @@ pub(crate) struct Object {
     pub(crate) what: What,
 }
 
-/// What it says besides.
+/// The part of an object that depends on its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     Service(Service),
@@ -59,7 +59,7 @@ pub(crate) struct Port {
 }
 
 impl Object {
-    /// What is kept of an object; nothing of one that has no name, which the API server does not serve.
+    /// Reads an object. Returns `None` if it has no name or namespace, which the API server never sends.
     pub(crate) fn of(kind: Kind, object: &DynamicObject) -> Option<Self> {
         let metadata = &object.metadata;
         let mut room = ANNOTATION_BYTES;

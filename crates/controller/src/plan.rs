@@ -1,4 +1,4 @@
-//! All objects become pools, within the limits. What is wrong with one object concerns no other.
+//! All objects become pools, within the limits. An error in one object affects no other object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::object::{Object, What};
 use crate::target::Reach;
 use crate::translate::{Pool, Refusal, SecretKey, pool};
 
-/// What was made of the objects.
+/// The pools and refusals that the objects result in.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     /// The pools, those of older objects first.
@@ -37,7 +37,7 @@ pub(crate) struct Refused<'a> {
 pub(crate) type Accepts<'a> = &'a dyn Fn(&Pool) -> Result<(), String>;
 
 impl<'a> Plan<'a> {
-    /// What becomes of these objects beside the pools of the configuration, whose names are `taken`.
+    /// Plans the pools of these objects. The configuration's pools have the names in `taken`, which no object gets.
     pub(crate) fn of(
         objects: &'a [Object],
         config: &KubernetesConfig,

@@ -32,7 +32,7 @@ impl Publisher {
     /// Has both say this. Returns whether they said something else.
     ///
     /// # Errors
-    /// What could not be written, also where somebody else has changed it meanwhile.
+    /// When the ConfigMap or the Secret cannot be read or written, or somebody else has changed it meanwhile.
     pub(crate) async fn publish(&self, texts: &Texts) -> Result<bool, String> {
         // Nodes first: they give a new pool its prefix.
         let nodes = self.publish_config_map(texts).await;

@@ -15,7 +15,7 @@ pub(crate) const MOST_BYTES: usize = 900 << 10;
 /// The key under which both have the pools.
 pub(crate) const POOLS: &str = "pools.toml";
 
-/// What is published: files by name.
+/// The data of the ConfigMap and of the Secret: files by name.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Texts {
     /// For edges and session nodes: the pools without tokens.

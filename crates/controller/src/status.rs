@@ -1,4 +1,4 @@
-//! What operators are told.
+//! The report for operators (`/status`).
 
 use serde::Serialize;
 

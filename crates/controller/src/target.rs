@@ -1,7 +1,7 @@
 //! Which URLs may become a pool.
 //!
-//! Whoever may change an object could have Shoal's workers call any host with it. So a URL leads to a Service of the object's own
-//! namespace whose pods Kubernetes finds by a selector, or to an address in `outbound.allow`.
+//! Without this check, a user who may change an object could have Shoal's workers call any host. A URL must lead to a Service of its
+//! own namespace whose pods Kubernetes finds by a selector, or to an address in `outbound.allow`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::translate::Refusal;
 /// Characters of a URL at most.
 const LONGEST_URL: usize = 2048;
 
-/// What is known of the cluster, and of what its operator allows.
+/// The Services of the cluster, and the addresses that its operator allows.
 pub(crate) struct Reach<'a> {
     /// The Services by namespace and name.
     pub(crate) services: &'a BTreeMap<(&'a str, &'a str), &'a Service>,

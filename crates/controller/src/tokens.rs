@@ -1,5 +1,5 @@
-//! Credentials in Secrets. A Secret is used only if whoever may write it has said so by a label: otherwise anybody who may change a
-//! Service could have any Secret of its namespace sent there.
+//! Credentials in Secrets. The controller uses only Secrets with a label. Otherwise a user who may change a Service, and may not read
+//! Secrets, could have any Secret of the namespace sent to a server of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Tokens {
         }
     }
 
-    /// Reads those that are not known yet, and all once their time is over. What cannot be read for the moment stays as it was.
+    /// Reads the Secrets that are not known yet, and all of them every `every`. A token that was read stays if it cannot be read again.
     pub(crate) async fn read(&mut self, wanted: &BTreeSet<SecretKey>) {
         self.known.retain(|key, _| wanted.contains(key));
         self.missing.retain(|key, _| wanted.contains(key));

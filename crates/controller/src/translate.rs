@@ -132,7 +132,7 @@ fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> 
     })
 }
 
-/// What goes before the names of the tools: the object's name, so that two servers do not clash, unless the object says otherwise.
+/// The prefix of the tools' names: that of the annotation, or the object's name, so that the tools of two servers do not clash.
 fn prefix(object: &Object) -> Result<String, Refusal> {
     let Some(prefix) = object.annotation("prefix") else {
         let mut prefix = object.name.replace(['.', '-'], "_");
@@ -171,7 +171,7 @@ fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
 }
 
 impl Kind {
-    /// What Kubernetes calls it.
+    /// The `kind` of these objects in Kubernetes.
     pub(crate) const fn kubernetes_kind(self) -> &'static str {
         match self {
             Self::Service => "Service",

@@ -45,7 +45,7 @@ struct Source {
     trouble: Option<String>,
 }
 
-/// What operators are told of a source.
+/// A source in the report for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
     /// The kind of object.
@@ -58,7 +58,7 @@ pub struct SourceReport {
     pub objects: usize,
     /// Whether the cluster has this kind.
     pub missing: bool,
-    /// What is wrong with reading them.
+    /// Why the objects cannot be read, or not all of them.
     pub trouble: Option<String>,
 }
 

@@ -27,7 +27,7 @@ use crate::exit::Failure;
 use crate::serve::{ADMIN_CONNECTIONS, bind, http_limits};
 use crate::signals::Signals;
 
-/// What operators are told, at any time.
+/// Makes the current report for operators.
 type Reporter = Arc<dyn Fn() -> Report + Send + Sync>;
 
 /// Reads the settings of a controller.
@@ -57,7 +57,7 @@ fn flags(command: &cli::Controller) -> Vec<Flag> {
 /// Works as `id` until a signal asks for the end.
 ///
 /// # Errors
-/// What keeps the controller from working: no cluster, an address that is taken.
+/// When there is no cluster, an address is taken, or a certificate cannot be used.
 pub async fn run(
     command: cli::Controller,
     environment: Environment,

@@ -1,5 +1,5 @@
-//! What pools offer that may have no worker (`pools.<name>.scale_to_zero`), kept in the store: a node that starts while such a
-//! pool has none lists it all the same.
+//! Keeps in the store what the pools with `pools.<name>.scale_to_zero` offer, so that a node that starts while such a pool has no
+//! worker lists it too.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const LARGEST: usize = 4 << 20;
 pub(crate) struct ScaledPools {
     store: Arc<dyn Membership>,
     dispatch: Dispatch,
-    /// What the store was told of each, and when.
+    /// The catalog of each pool that the store has, and when it was written.
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
     /// The removed pools that it was told to forget.
     forgotten: BTreeSet<Arc<str>>,

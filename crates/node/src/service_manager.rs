@@ -1,4 +1,4 @@
-//! What the service manager is told of this process (`sd_notify(3)`): ready, reloading, stopping, alive, and why not ready.
+//! Tells the service manager (`sd_notify(3)`) whether this process is ready and why not, and that it reloads, stops or is alive.
 
 mod socket;
 
@@ -131,7 +131,7 @@ impl ServiceManager {
     }
 }
 
-/// What a person reads of it.
+/// The readiness as one line for people.
 fn status(readiness: &Readiness) -> String {
     let reasons = readiness.reasons().join("; ");
     let said = match readiness.is_ready() {

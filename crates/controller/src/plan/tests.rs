@@ -1,4 +1,4 @@
-//! What objects become.
+//! Tests of the pools and refusals that objects result in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -199,7 +199,7 @@ impl Api {
         axum::Json(list).into_response()
     }
 
-    /// What has changed since a version, and what changes from now on.
+    /// Streams the changes since a version, and then each further change.
     fn watch(&self, collection: &str, since: u64) -> Response {
         let (missed, changes) = {
             let state = self.state.lock().unwrap();

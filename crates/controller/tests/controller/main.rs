@@ -214,7 +214,7 @@ async fn one_of_two_controllers_writes_and_the_other_follows() {
     api.put(SERVICES, service("news", json!({})));
     until("what it writes", || api.nodes_see("team-a_news")).await;
 
-    // One that has died gives nothing up: its Lease ends.
+    // A controller that has died does not give its Lease up, so the Lease expires.
     second.task.abort();
     let third = start(&api, "three");
     until("the third", || (third.report)().leads).await;
@@ -231,7 +231,7 @@ async fn nothing_is_taken_away_because_nothing_can_be_read() {
     let trouble = |it: &Running| (it.report)().sources.iter().any(|it| it.trouble.is_some());
     until("the trouble", || trouble(&running)).await;
     running.end().await;
-    // One that starts now may write, and waits until it has read everything.
+    // A controller that starts now leads, and waits until it has read all objects.
     let other = start(&api, "two");
     until("the other", || (other.report)().leads && trouble(&other)).await;
     assert!(!(other.report)().listed);

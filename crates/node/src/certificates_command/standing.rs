@@ -17,7 +17,7 @@ use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 /// A certificate is renewed when less than this part of its life is left, as the alert ShoalCertificateNotRenewed says.
 const LEAST_LEFT: u32 = 5;
 
-/// What becomes of a certificate.
+/// Whether a certificate is kept, made or replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Missing,

@@ -1,4 +1,4 @@
-//! What can be typed to make pools of the objects of a Kubernetes cluster.
+//! The arguments of `shoal controller`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

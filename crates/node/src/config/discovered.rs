@@ -1,4 +1,4 @@
-//! Reads the file with pools that something else found. What is wrong with one of them concerns no other.
+//! Reads `discovery.file`, which has the pools that another program found. An error in one pool affects no other pool.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -90,7 +90,7 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
         let path = error.path().to_string();
         format!("{path}: {}", error.inner().message())
     })?;
-    // Whoever may change the file could otherwise start programs.
+    // Otherwise a user who may change the file could start programs here.
     if !matches!(pool.backend, Backend::Http(_)) {
         return Err("backend: only servers behind URLs (http) are taken from this file".to_owned());
     }

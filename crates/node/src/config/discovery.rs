@@ -17,7 +17,7 @@ settings! {
         /// left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// What `shoal controller` makes pools of.
+        /// The settings of `shoal controller`, which makes pools of objects of Kubernetes.
         pub kubernetes: KubernetesConfig = KubernetesConfig::default(),
     }
 }

@@ -137,7 +137,7 @@ fn quotas(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// What is wrong with a pool, if anything is.
+/// Returns the first rule that a pool breaks, in words.
 pub(super) fn wrong_with_pool(name: &str, pool: &Pool) -> Option<String> {
     let mut broken = Broken::default();
     pools::pool(name, pool, &mut broken);

@@ -82,8 +82,8 @@ impl Seen {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Whether a client that sends nothing more may still wait for its whole answer. One that leaves a stream says so in the same
-    /// way.
+    /// Whether a client that has closed its side may still wait for its whole answer. Once the answer has begun, the client may be
+    /// leaving a stream, which looks the same.
     fn may_be_read(&self) -> bool {
         self.is_answering()
             && !self.is_amid()

@@ -12,15 +12,15 @@ use shoal_ports::NodeInfo;
 use shoal_rpc::{Distrusted, LinkConfig, PeerTrust, Tls, look_for};
 use tokio::time::sleep;
 
-/// Peers that are dialled at the same time. One that agrees is enough.
+/// Peers that are dialled at the same time. It is enough that one of them agrees.
 const AT_ONCE: usize = 4;
 /// How often peers are dialled while none agrees, and otherwise.
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 /// Peers that are named in a reason.
 const NAMED: usize = 3;
 
-/// Knows with which peers TLS can be agreed on. Whom this process refuses as a listener does not count: anybody who
-/// reaches the port could make it unready.
+/// Knows with which peers TLS can be agreed on. Connections that this process refuses as a listener do not count: anybody who
+/// reaches the port could otherwise make it unready.
 pub(super) struct PeerCheck {
     tls: Tls,
     links: LinkConfig,
@@ -31,7 +31,7 @@ pub(super) struct PeerCheck {
     asked: AtomicBool,
 }
 
-/// What TLS keeps a process from.
+/// The peers from which TLS keeps a process.
 pub(super) enum Verdict {
     /// Nothing, as far as is known.
     Good,
@@ -114,8 +114,8 @@ impl PeerCheck {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// What TLS keeps the process from, which `has_served` or not. One that has served is not cut off by a single peer that
-    /// never trusted it: that one may be wrong.
+    /// Judges whether TLS keeps this process from its peers. A process that `has_served` is not cut off by a single peer that
+    /// never trusted it, because that peer may be wrong.
     pub(super) fn verdict(&self, has_served: bool) -> Verdict {
         let trust = self.trust();
         let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);

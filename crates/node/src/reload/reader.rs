@@ -63,7 +63,7 @@ impl ConfigReader {
         named.or(self.environment.config_file.as_deref())
     }
 
-    /// Reads the configuration for the start. What others found must not keep a process from its own pools.
+    /// Reads the configuration for the start. An error in `discovery.file` does not keep a process from its own pools.
     ///
     /// # Errors
     /// Why it cannot be used.
