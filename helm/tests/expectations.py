@@ -159,7 +159,7 @@ def own_rights(namespace):
         ("secrets", "get", "update", "shoal-discovered")]}
 
 
-READS = [("events", "create", "patch"), ("mcpservers", "list", "watch"), ("mcpservers", "list", "watch"), ("services", "list", "watch")]
+READS = [("events", "create"), ("mcpservers", "list", "watch"), ("mcpservers", "list", "watch"), ("services", "list", "watch")]
 
 EXPECTED = {
     "servers of the cluster": all_of(

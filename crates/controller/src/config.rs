@@ -1,6 +1,7 @@
 //! The settings of the controller (`[discovery.kubernetes]`).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ settings! {
         pub tokens_every: Period = Period::seconds(60),
         /// Pools at most. The oldest objects have them.
         pub pools: usize = 100,
+        /// Pools of one namespace at most, so that no team takes the places of all others.
+        pub pools_per_namespace: usize = 50,
         /// The ConfigMap that edges and session nodes mount. It must exist.
         pub config_map: String = "shoal-discovered".to_owned(),
         /// The Secret that workers mount. It must exist.
@@ -40,7 +43,7 @@ settings! {
         pub directory: PathBuf = "/run/shoal/discovered".into(),
         /// The Lease that one of several controllers holds. It must exist.
         pub lease: String = "shoal-controller".to_owned(),
-        /// How long the Lease of a controller that has died keeps others from writing.
+        /// How long the Lease of a controller that has died keeps others from writing; at least 1s.
         pub lease_duration: Period = Period::seconds(15),
         /// The pause before the API server is asked again for a kind of object that it does not have.
         pub retry: Period = Period::seconds(30),
@@ -60,17 +63,24 @@ impl KubernetesConfig {
         if let Some(name) = (self.namespaces.iter()).find(|name| !every && !is_label(name)) {
             return Err(("namespaces", format!("{name:?} is no name of a namespace")));
         }
-        for (setting, period) in [
-            ("tokens_every", self.tokens_every),
-            ("lease_duration", self.lease_duration),
-            ("retry", self.retry),
-        ] {
+        for (setting, period) in [("tokens_every", self.tokens_every), ("retry", self.retry)] {
             if period.get().is_zero() {
                 return Err((setting, "must be longer than 0".to_owned()));
             }
         }
-        if self.pools == 0 {
-            return Err(("pools", "must be at least 1".to_owned()));
+        if self.lease_duration.get() < Duration::from_secs(1) {
+            return Err((
+                "lease_duration",
+                "must be at least 1s: a Lease counts in whole seconds".to_owned(),
+            ));
+        }
+        for (setting, most) in [
+            ("pools", self.pools),
+            ("pools_per_namespace", self.pools_per_namespace),
+        ] {
+            if most == 0 {
+                return Err((setting, "must be at least 1".to_owned()));
+            }
         }
         Ok(())
     }
@@ -78,10 +88,49 @@ impl KubernetesConfig {
 
 /// Whether a text is a DNS label as Kubernetes has them (RFC 1123).
 pub(crate) fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_part(text)
+}
+
+/// Whether a text is a DNS subdomain as Kubernetes has them (RFC 1123), such as the name of a Secret.
+pub(crate) fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+fn is_part(text: &str) -> bool {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    !text.is_empty()
-        && text.len() <= 63
-        && text.bytes().all(fits)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+    !text.is_empty() && text.bytes().all(fits) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::Period;
+
+    use super::KubernetesConfig;
+
+    #[test]
+    fn settings_that_cannot_work_are_named() {
+        let usual = KubernetesConfig::default;
+        let wrong = |config: KubernetesConfig| config.check().err().map(|(setting, _)| setting);
+        assert_eq!(wrong(usual()), None);
+        for (lease_duration, setting) in [
+            (Period::millis(999), Some("lease_duration")),
+            (Period::millis(1500), None),
+        ] {
+            let config = KubernetesConfig {
+                lease_duration,
+                ..usual()
+            };
+            assert_eq!(wrong(config), setting);
+        }
+        let none = KubernetesConfig {
+            pools_per_namespace: 0,
+            ..usual()
+        };
+        assert_eq!(wrong(none), Some("pools_per_namespace"));
+        let mixed = KubernetesConfig {
+            namespaces: vec!["*".to_owned(), "team-a".to_owned()],
+            ..usual()
+        };
+        assert_eq!(wrong(mixed), Some("namespaces"));
+    }
 }

@@ -8,7 +8,7 @@ use kube::{Client, Config};
 use parking_lot::Mutex;
 use shoal_outbound::OutboundConfig;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use toml::Table;
 
@@ -17,7 +17,7 @@ use crate::events::Events;
 use crate::lease::Election;
 use crate::plan::Plan;
 use crate::publish::Publisher;
-use crate::render::{table, texts};
+use crate::render::{Texts, table, texts};
 use crate::status::Report;
 use crate::tokens::Tokens;
 use crate::translate::Pool;
@@ -25,7 +25,7 @@ use crate::watch::Sources;
 
 /// How long changes are gathered before they are written.
 const SETTLE: Duration = Duration::from_millis(300);
-/// How long the API server may take for what one turn asks of it.
+/// How long the API server may take for the Secrets, the ConfigMap and the Secret of one turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long giving up the Lease may take.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -127,14 +127,15 @@ impl Controller {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut again = interval(self.config.tokens_every.get());
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Whether this controller led without a break since its last turn as the leader.
         let mut led = false;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
+                    led &= election.leads();
                     self.elect(election).await;
                     // A new leader publishes at once. A failed turn is repeated at the next tick.
                     let begins = election.leads() && !led;
-                    led = election.leads();
                     if !begins && self.report.lock().trouble.is_none() {
                         continue;
                     }
@@ -147,20 +148,10 @@ impl Controller {
                 continue;
             }
             let names = taken.borrow_and_update().clone();
-            let turn = self.turn(
-                &names,
-                election.leads(),
-                &mut tokens,
-                &publisher,
-                &mut events,
-            );
-            let trouble = match timeout(PATIENCE, turn).await {
-                Ok(done) => done.err(),
-                Err(_) => Some(format!(
-                    "the API server took longer than {} s",
-                    PATIENCE.as_secs()
-                )),
-            };
+            let until = election.leads_until();
+            led = until.is_some();
+            let turn = self.turn(&names, until, &mut tokens, &publisher, &mut events);
+            let trouble = turn.await.err();
             if let Some(trouble) = &trouble {
                 tracing::warn!("the pools could not be published: {trouble}");
             }
@@ -190,11 +181,14 @@ impl Controller {
         }
     }
 
-    /// Plans, and writes if this controller leads.
+    /// Plans, and writes if this controller leads `until` then.
+    ///
+    /// # Errors
+    /// Why the pools could not be published.
     async fn turn(
         &self,
         taken: &BTreeSet<String>,
-        leads: bool,
+        until: Option<Instant>,
         tokens: &mut Tokens,
         publisher: &Publisher,
         events: &mut Events,
@@ -202,16 +196,26 @@ impl Controller {
         let objects = self.sources.objects();
         let accepts = |pool: &Pool| (self.check)(&pool.name, &table(pool, None));
         let mut plan = Plan::of(&objects, &self.config, &self.outbound, taken, &accepts);
-        if leads {
-            tokens.read(&plan.tokens()).await;
-        }
-        plan.without(&tokens.missing);
-        let texts = texts(&mut plan, &tokens.known, &self.config.directory);
-        self.report.lock().see(&plan);
-        if !leads {
+        let Some(until) = until else {
+            self.finish(&mut plan, tokens);
             return Ok(());
-        }
-        let written = publisher.publish(&texts).await;
+        };
+        let patience = Instant::now() + PATIENCE;
+        let publishing = async {
+            tokens.read(&plan.tokens()).await?;
+            let texts = self.finish(&mut plan, tokens);
+            publisher.publish(&texts).await
+        };
+        let written = timeout_at(until.min(patience), publishing).await;
+        let written = written.unwrap_or_else(|_| {
+            Err(match until < patience {
+                true => "the Lease ended before the API server had answered".to_owned(),
+                false => {
+                    let seconds = PATIENCE.as_secs();
+                    format!("the API server took longer than {seconds} s")
+                }
+            })
+        });
         if written == Ok(true) {
             tracing::info!(
                 pools = plan.pools.len(),
@@ -219,7 +223,17 @@ impl Controller {
                 "the pools were published"
             );
         }
-        events.tell(&plan).await;
+        // Less than the Lease lasts, so that it can be renewed. The next turn sends what is left.
+        let until = until.min(Instant::now() + self.config.lease_duration.get() / 3);
+        let _ = timeout_at(until, events.tell(&plan)).await;
         written.map(drop)
+    }
+
+    /// Refuses the pools that have no token or no room, and returns the texts of the others.
+    fn finish(&self, plan: &mut Plan<'_>, tokens: &Tokens) -> Texts {
+        plan.without(&tokens.missing);
+        let texts = texts(plan, &tokens.known, &self.config.directory);
+        self.report.lock().see(plan);
+        texts
     }
 }

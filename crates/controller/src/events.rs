@@ -10,12 +10,11 @@ use crate::plan::{Plan, Refused};
 
 /// Events that are sent in one turn.
 const AT_ONCE: usize = 50;
-/// Bytes of an Event's text at most, which the API server takes 1024 of.
-const LONGEST: usize = 1000;
 
 /// Sends Events, and remembers the refusals that it has sent.
 pub(crate) struct Events {
-    recorder: Recorder,
+    client: Client,
+    reporter: Reporter,
     /// By the path of the object: its uid, and why it was refused.
     told: BTreeMap<String, (String, String)>,
 }
@@ -27,7 +26,8 @@ impl Events {
             instance: Some(me.to_owned()),
         };
         Self {
-            recorder: Recorder::new(client, reporter),
+            client,
+            reporter,
             told: BTreeMap::new(),
         }
     }
@@ -55,7 +55,7 @@ impl Events {
             let event = Event {
                 type_: EventType::Warning,
                 reason: refusal.reason.to_owned(),
-                note: Some(cut(&refusal.message).to_owned()),
+                note: Some(refusal.message.clone()),
                 action: "MakePool".to_owned(),
                 secondary: None,
             };
@@ -67,19 +67,13 @@ impl Events {
                 uid: Some(object.uid.clone()),
                 ..ObjectReference::default()
             };
-            if let Err(error) = self.recorder.publish(&event, &about).await {
+            // A recorder sends a second Event of the same reason as a repetition of the first, with the first one's text.
+            let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+            if let Err(error) = recorder.publish(&event, &about).await {
                 tracing::warn!(object = path, "cannot make an Event: {error}");
             }
             // Also where it could not be told: the log and /status have it, and no object is worth a loop of requests.
             self.told.insert(path, what);
         }
     }
-}
-
-fn cut(text: &str) -> &str {
-    let mut end = text.len().min(LONGEST);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

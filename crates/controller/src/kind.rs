@@ -31,25 +31,25 @@ impl Kind {
         }
     }
 
+    /// The `kind` of these objects in Kubernetes.
+    pub(crate) const fn kubernetes_kind(self) -> &'static str {
+        match self {
+            Self::Service => "Service",
+            Self::McpLifecycleOperator | Self::Toolhive => "MCPServer",
+        }
+    }
+
     /// Its resources, the version to try first at the front.
     pub(crate) fn resources(self) -> Vec<ApiResource> {
-        let (group, versions, kind, plural): (_, &[&str], _, _) = match self {
-            Self::Service => ("", &["v1"], "Service", "services"),
-            Self::McpLifecycleOperator => (
-                "mcp.x-k8s.io",
-                &["v1beta1", "v1alpha1"],
-                "MCPServer",
-                "mcpservers",
-            ),
-            Self::Toolhive => (
-                "toolhive.stacklok.dev",
-                &["v1beta1", "v1alpha1"],
-                "MCPServer",
-                "mcpservers",
-            ),
+        const OPERATORS: &[&str] = &["v1beta1", "v1alpha1"];
+        let (group, versions, plural): (_, &[&str], _) = match self {
+            Self::Service => ("", &["v1"], "services"),
+            Self::McpLifecycleOperator => ("mcp.x-k8s.io", OPERATORS, "mcpservers"),
+            Self::Toolhive => ("toolhive.stacklok.dev", OPERATORS, "mcpservers"),
         };
         let resource = |version: &&str| {
-            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
+            let kind = GroupVersionKind::gvk(group, version, self.kubernetes_kind());
+            ApiResource::from_gvk_with_plural(&kind, plural)
         };
         versions.iter().map(resource).collect()
     }

@@ -1,5 +1,5 @@
-//! Which of several controllers writes: the one that holds a Lease. Two that write at once do no harm, since each writes only over
-//! what it has read.
+//! Elects the controller that writes: the one that holds a Lease. A controller writes only until its Lease ends, so that a former
+//! leader does not replace the plan of its successor by an older one.
 
 use std::time::Duration;
 
@@ -40,8 +40,14 @@ impl Election {
 
     /// Whether this controller writes now.
     pub(crate) fn leads(&self) -> bool {
-        self.renewed
-            .is_some_and(|renewed| renewed.elapsed() < self.duration)
+        self.leads_until().is_some()
+    }
+
+    /// Until when this controller writes, if it does. It counts from before the request that renewed the Lease, so it ends before
+    /// others take the Lease over.
+    pub(crate) fn leads_until(&self) -> Option<Instant> {
+        let until = self.renewed?.checked_add(self.duration)?;
+        (until > Instant::now()).then_some(until)
     }
 
     /// Returns the holder of the Lease, as far as this controller knows.
@@ -65,7 +71,9 @@ impl Election {
         }
         let now = Some(MicroTime(Timestamp::now()));
         let is_new = holder != self.me;
-        let seconds = i32::try_from(self.duration.as_secs()).unwrap_or(i32::MAX);
+        // Rounded up: others must not take the Lease over before it ends here.
+        let seconds = self.duration.as_millis().div_ceil(1000);
+        let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         lease.spec = Some(LeaseSpec {
             acquire_time: if is_new {
                 now.clone()
@@ -73,7 +81,7 @@ impl Election {
                 spec.acquire_time
             },
             holder_identity: Some(self.me.clone()),
-            lease_duration_seconds: Some(seconds.max(1)),
+            lease_duration_seconds: Some(seconds),
             lease_transitions: Some(spec.lease_transitions.unwrap_or(0) + i32::from(is_new)),
             renew_time: now.clone(),
             ..spec

@@ -39,5 +39,5 @@ mod watch;
 pub use self::config::KubernetesConfig;
 pub use self::controller::{Check, Controller};
 pub use self::kind::Kind;
-pub use self::publish::POOLS_KEY;
+pub use self::render::POOLS_KEY;
 pub use self::status::Report;

@@ -6,11 +6,17 @@ use kube::core::DynamicObject;
 use serde_json::Value;
 
 use crate::kind::Kind;
+use crate::target::LONGEST_URL;
 
 /// The prefix of Shoal's labels and annotations.
 const PREFIX: &str = "shoal.dev/";
-/// Bytes of them that are kept of one object; the rest would be a mistake.
-const ANNOTATION_BYTES: usize = 8 << 10;
+/// The annotations that say something, without the prefix.
+const ANNOTATIONS: [&str; 5] = ["path", "port", "prefix", "token-secret", "transport"];
+/// Bytes of a text that are kept: more than a URL or an annotation may have, also where the last character is left out, so that a text
+/// that was cut is refused.
+const LONGEST_TEXT: usize = LONGEST_URL + 4;
+/// Ports of a Service that are kept.
+const MOST_PORTS: usize = 100;
 
 /// One object.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +33,7 @@ pub(crate) struct Object {
     /// The value of the label that makes a Service a server, or excludes another object.
     pub(crate) server: Option<String>,
     /// Shoal's annotations, without the prefix.
-    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<&'static str, String>,
     pub(crate) what: What,
 }
 
@@ -60,35 +66,27 @@ pub(crate) struct Port {
 
 impl Object {
     /// Reads an object. Returns `None` if it has no name or namespace, which the API server never sends.
-    pub(crate) fn of(kind: Kind, object: &DynamicObject) -> Option<Self> {
+    pub(crate) fn of(kind: Kind, api_version: &str, object: &DynamicObject) -> Option<Self> {
         let metadata = &object.metadata;
-        let mut room = ANNOTATION_BYTES;
-        let mut annotations = BTreeMap::new();
-        for (name, value) in metadata.annotations.iter().flatten() {
-            let Some(name) = name.strip_prefix(PREFIX) else {
-                continue;
-            };
-            let Some(left) = room.checked_sub(name.len() + value.len()) else {
-                continue;
-            };
-            room = left;
-            annotations.insert(name.to_owned(), value.clone());
-        }
         let labels = metadata.labels.as_ref();
         let server = labels.and_then(|labels| labels.get("shoal.dev/server"));
+        let said =
+            (metadata.annotations.as_ref()).filter(|_| kind != Kind::Service || server.is_some());
+        let kept = |name: &&'static str| {
+            let value = said?.get(&format!("{PREFIX}{name}"))?;
+            Some((*name, cut(value, LONGEST_TEXT).to_owned()))
+        };
         let created = metadata.creation_timestamp.as_ref();
         Some(Self {
             kind,
-            api_version: (object.types.as_ref())
-                .map(|types| types.api_version.clone())
-                .unwrap_or_default(),
+            api_version: api_version.to_owned(),
             namespace: metadata.namespace.clone()?,
             name: metadata.name.clone()?,
             uid: metadata.uid.clone().unwrap_or_default(),
             created: created.map(|time| time.0.to_string()).unwrap_or_default(),
             leaving: metadata.deletion_timestamp.is_some(),
             server: server.cloned(),
-            annotations,
+            annotations: ANNOTATIONS.iter().filter_map(kept).collect(),
             what: match kind {
                 Kind::Service => What::Service(Service::of(&object.data["spec"])),
                 Kind::McpLifecycleOperator => {
@@ -124,7 +122,7 @@ impl Service {
             selects: spec["selector"]
                 .as_object()
                 .is_some_and(|selector| !selector.is_empty()),
-            ports: ports
+            ports: (ports.take(MOST_PORTS))
                 .map(|port| Port {
                     name: word(&port["name"]),
                     number: port["port"].as_u64().unwrap_or_default(),
@@ -138,5 +136,14 @@ impl Service {
 
 fn text(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty());
-    text.map(str::to_owned)
+    text.map(|text| cut(text, LONGEST_TEXT).to_owned())
+}
+
+/// The first bytes of a text, `most` at most.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }

@@ -7,7 +7,7 @@ use shoal_outbound::OutboundConfig;
 use crate::config::KubernetesConfig;
 use crate::object::{Object, What};
 use crate::target::Reach;
-use crate::translate::{Pool, Refusal, SecretKey, pool};
+use crate::translate::{NoPool, Pool, Refusal, SecretKey, pool};
 
 /// The pools and refusals that the objects result in.
 #[derive(Debug, Default)]
@@ -59,45 +59,47 @@ impl<'a> Plan<'a> {
         senior.sort_by_key(|object| object.seniority());
         let mut plan = Self::default();
         let mut names: BTreeMap<String, &Object> = BTreeMap::new();
+        let mut per_namespace: BTreeMap<&str, usize> = BTreeMap::new();
         for object in senior {
             let made = pool(object, &reach).and_then(|pool| {
-                let Some(pool) = pool else {
-                    return Ok(None);
-                };
-                if taken.contains(&pool.name) {
-                    let message = format!(
-                        "the configuration has a pool {} of its own, which counts",
-                        pool.name
-                    );
-                    return Err(Refusal::of("NameTaken", message));
-                }
-                if let Some(holder) = names.get(&pool.name) {
+                let refusal = if taken.contains(&pool.name) {
+                    let message = format!("the configuration has a pool {} of its own, which counts", pool.name);
+                    Some(("NameTaken", message))
+                } else if let Some(holder) = names.get(&pool.name) {
                     let message = format!("{} is older and has the pool {}", holder.path(), pool.name);
-                    return Err(Refusal::of("NameTaken", message));
-                }
-                if pool.token.is_some() && !config.tokens {
+                    Some(("NameTaken", message))
+                } else if pool.token.is_some() && !config.tokens {
                     let message = "shoal.dev/token-secret: this controller reads no Secrets (discovery.kubernetes.tokens)";
-                    return Err(Refusal::of("TokenUnavailable", message.to_owned()));
-                }
-                if names.len() >= config.pools {
+                    Some(("TokenUnavailable", message.to_owned()))
+                } else if per_namespace.get(&*object.namespace) >= Some(&config.pools_per_namespace) {
                     let message = format!(
-                        "there are {} pools of older objects, as many as there may be",
+                        "the namespace {} has {} pools of older objects, as many as it may have (discovery.kubernetes.pools_per_namespace)",
+                        object.namespace, config.pools_per_namespace
+                    );
+                    Some(("LimitReached", message))
+                } else if names.len() >= config.pools {
+                    let message = format!(
+                        "there are {} pools of older objects, as many as there may be (discovery.kubernetes.pools)",
                         config.pools
                     );
-                    return Err(Refusal::of("LimitReached", message));
+                    Some(("LimitReached", message))
+                } else {
+                    accepts(&pool).err().map(|wrong| ("PoolInvalid", wrong))
+                };
+                match refusal {
+                    Some((reason, message)) => Err(Refusal::of(reason, message).into()),
+                    None => Ok(pool),
                 }
-                accepts(&pool).map_err(|wrong| Refusal::of("PoolInvalid", wrong))?;
-                Ok(Some(pool))
             });
             match made {
-                Ok(Some(pool)) => {
+                Ok(pool) => {
+                    *per_namespace.entry(&object.namespace).or_default() += 1;
                     names.insert(pool.name.clone(), object);
                     plan.pools.push(Planned { object, pool });
                 }
-                Ok(None) => {
-                    plan.waiting += usize::from(object.what == What::Published(None));
-                }
-                Err(refusal) => plan.refused.push(Refused { object, refusal }),
+                Err(NoPool::NoServer) => {}
+                Err(NoPool::Waiting) => plan.waiting += 1,
+                Err(NoPool::Refused(refusal)) => plan.refused.push(Refused { object, refusal }),
             }
         }
         plan

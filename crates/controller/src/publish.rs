@@ -6,10 +6,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use crate::config::KubernetesConfig;
-use crate::render::{POOLS, Texts};
-
-/// The key under which the ConfigMap and the Secret have the pools.
-pub const POOLS_KEY: &str = POOLS;
+use crate::render::Texts;
 
 /// Where pools are published.
 pub(crate) struct Publisher {
@@ -56,7 +53,7 @@ impl Publisher {
     async fn publish_secret(&self, texts: &Texts) -> Result<bool, kube::Error> {
         let mut found = self.secrets.get(&self.secret).await?;
         let data = texts.secret.iter();
-        let data = data.map(|(name, text)| (name.clone(), ByteString(text.clone().into_bytes())));
+        let data = data.map(|(name, text)| (name.clone(), ByteString(text.expose().into())));
         let data = Some(data.collect());
         if found.data == data {
             return Ok(false);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use shoal_ports::Secret;
 use toml::Table;
 
 use crate::plan::{Plan, Refused};
@@ -12,16 +13,16 @@ use crate::translate::{Pool, Refusal, SecretKey};
 /// Bytes that are put into the ConfigMap, and into the Secret, at most: the API server takes 1 MiB of each with all its metadata.
 pub(crate) const MOST_BYTES: usize = 900 << 10;
 
-/// The key under which both have the pools.
-pub(crate) const POOLS: &str = "pools.toml";
+/// The key under which the ConfigMap and the Secret have the pools.
+pub const POOLS_KEY: &str = "pools.toml";
 
 /// The data of the ConfigMap and of the Secret: files by name.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 pub(crate) struct Texts {
     /// For edges and session nodes: the pools without tokens.
     pub(crate) config_map: BTreeMap<String, String>,
     /// For workers: the pools and their tokens.
-    pub(crate) secret: BTreeMap<String, String>,
+    pub(crate) secret: BTreeMap<String, Secret>,
 }
 
 /// A pool as the configuration has it.
@@ -70,7 +71,7 @@ fn headers_key(pool: &str) -> String {
 /// The texts of a plan. Pools that do not fit any more are refused, those of the youngest objects.
 pub(crate) fn texts(
     plan: &mut Plan<'_>,
-    tokens: &BTreeMap<SecretKey, String>,
+    tokens: &BTreeMap<SecretKey, Secret>,
     directory: &Path,
 ) -> Texts {
     let mut texts = Texts::default();
@@ -82,7 +83,7 @@ pub(crate) fn texts(
         let node = section(&pool.name, table(pool, None));
         let worker = section(&pool.name, table(pool, Some(directory)));
         let headers = pool.token.as_ref().and_then(|key| tokens.get(key));
-        let headers = headers.map(|token| format!("Authorization: Bearer {token}\n"));
+        let headers = headers.map(|token| format!("Authorization: Bearer {}\n", token.expose()));
         let more = headers
             .as_ref()
             .map_or(0, |headers| headers.len() + pool.name.len());
@@ -103,18 +104,17 @@ pub(crate) fn texts(
         for_workers.push_str(&worker);
         headers_bytes += more;
         if let Some(headers) = headers {
-            texts.secret.insert(headers_key(&pool.name), headers);
+            let key = headers_key(&pool.name);
+            texts.secret.insert(key, Secret::new(headers));
         }
         kept.push(it);
     }
     plan.pools = kept;
     let head = "# The pools that `shoal controller` found. It replaces this text.\n";
-    texts
-        .config_map
-        .insert(POOLS.to_owned(), format!("{head}{for_nodes}"));
-    texts
-        .secret
-        .insert(POOLS.to_owned(), format!("{head}{for_workers}"));
+    let (config_map, secret) = (&mut texts.config_map, &mut texts.secret);
+    config_map.insert(POOLS_KEY.to_owned(), format!("{head}{for_nodes}"));
+    let for_workers = Secret::new(format!("{head}{for_workers}"));
+    secret.insert(POOLS_KEY.to_owned(), for_workers);
     texts
 }
 

@@ -13,7 +13,7 @@ use crate::object::Service;
 use crate::translate::Refusal;
 
 /// Characters of a URL at most.
-const LONGEST_URL: usize = 2048;
+pub(crate) const LONGEST_URL: usize = 2048;
 
 /// The Services of the cluster, and the addresses that its operator allows.
 pub(crate) struct Reach<'a> {

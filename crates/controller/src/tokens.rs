@@ -2,16 +2,23 @@
 //! Secrets, could have any Secret of the namespace sent to a server of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
+use futures::stream::{self, StreamExt as _};
+use k8s_openapi::api::core::v1;
 use kube::{Api, Client};
-use tokio::time::Instant;
+use shoal_ports::Secret;
+use tokio::time::{Instant, timeout};
 
 use crate::translate::SecretKey;
 
 /// Characters of a token at most.
 const LONGEST_TOKEN: usize = 16 << 10;
+/// Secrets that are read at the same time.
+const AT_ONCE: usize = 8;
+/// How long the API server may take for one Secret.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The label of a Secret that may be used.
 const LABEL: &str = "shoal.dev/token";
 
@@ -19,8 +26,9 @@ const LABEL: &str = "shoal.dev/token";
 pub(crate) struct Tokens {
     client: Client,
     every: Duration,
-    read: Option<Instant>,
-    pub(crate) known: BTreeMap<SecretKey, String>,
+    /// When each key was read.
+    read: BTreeMap<SecretKey, Instant>,
+    pub(crate) known: BTreeMap<SecretKey, Secret>,
     /// Why others cannot be had.
     pub(crate) missing: BTreeMap<SecretKey, String>,
 }
@@ -30,58 +38,86 @@ impl Tokens {
         Self {
             client,
             every,
-            read: None,
+            read: BTreeMap::new(),
             known: BTreeMap::new(),
             missing: BTreeMap::new(),
         }
     }
 
-    /// Reads the Secrets that are not known yet, and all of them every `every`. A token that was read stays if it cannot be read again.
-    pub(crate) async fn read(&mut self, wanted: &BTreeSet<SecretKey>) {
+    /// Reads the keys that were not read for `every`. If it is dropped meanwhile, the next call reads the rest. A token that was read
+    /// stays if it cannot be read again, unless the API server forbids it.
+    ///
+    /// # Errors
+    /// When a key could not be read for the first time, because of the API server.
+    pub(crate) async fn read(&mut self, wanted: &BTreeSet<SecretKey>) -> Result<(), String> {
+        self.read.retain(|key, _| wanted.contains(key));
         self.known.retain(|key, _| wanted.contains(key));
         self.missing.retain(|key, _| wanted.contains(key));
-        let again = self.read.is_none_or(|read| read.elapsed() >= self.every);
-        if again {
-            self.read = Some(Instant::now());
-        }
-        let unread = |key: &&SecretKey| {
-            again || !(self.known.contains_key(*key) || self.missing.contains_key(*key))
+        let due = |key: &&SecretKey| {
+            let read = self.read.get(*key);
+            read.is_none_or(|read| read.elapsed() >= self.every)
         };
-        let unread: Vec<SecretKey> = wanted.iter().filter(unread).cloned().collect();
-        for key in unread {
-            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &key.namespace);
-            match secrets.get_opt(&key.secret).await {
-                Ok(secret) => match token(&key, secret) {
-                    Ok(token) => {
-                        self.missing.remove(&key);
-                        self.known.insert(key, token);
-                    }
-                    Err(why) => {
-                        self.known.remove(&key);
-                        self.missing.insert(key, why);
-                    }
-                },
-                Err(error) if self.known.contains_key(&key) => {
-                    tracing::warn!(
-                        secret = key.secret,
-                        namespace = key.namespace,
-                        "cannot read a Secret again; its token stays: {error}"
-                    );
+        let due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
+        let client = self.client.clone();
+        let reading = due.into_iter().map(|key| {
+            let client = client.clone();
+            async move { (fetch(client, &key).await, key) }
+        });
+        let mut reading = stream::iter(reading).buffer_unordered(AT_ONCE);
+        let mut failed = None;
+        while let Some((fetched, key)) = reading.next().await {
+            match fetched {
+                Ok(Ok(token)) => {
+                    self.missing.remove(&key);
+                    self.known.insert(key.clone(), token);
+                }
+                Ok(Err(why)) => {
+                    self.known.remove(&key);
+                    self.missing.insert(key.clone(), why);
+                }
+                Err(error) if self.read.contains_key(&key) => {
+                    tracing::warn!("{error}; what was read before stays");
                 }
                 Err(error) => {
-                    let why = format!("the Secret {} cannot be read: {error}", key.secret);
-                    self.missing.insert(key, why);
+                    failed = Some(error);
+                    continue;
                 }
             }
+            self.read.insert(key, Instant::now());
         }
+        failed.map_or(Ok(()), Err)
     }
+}
+
+/// Reads the token under a key, or why there is none.
+///
+/// # Errors
+/// When the API server cannot answer at the moment.
+async fn fetch(client: Client, key: &SecretKey) -> Result<Result<Secret, String>, String> {
+    let told = |error: &dyn Display| {
+        let (namespace, secret) = (&key.namespace, &key.secret);
+        format!("the Secret {secret} of the namespace {namespace} cannot be read: {error}")
+    };
+    let secrets: Api<v1::Secret> = Api::namespaced(client, &key.namespace);
+    match timeout(PATIENCE, secrets.get_opt(&key.secret)).await {
+        Ok(Ok(secret)) => Ok(token(key, secret)),
+        // The API server would say this again. Nobody's server waits for the rights to another one's Secret.
+        Ok(Err(kube::Error::Api(status))) if is_final(status.code) => Ok(Err(told(&status))),
+        Ok(Err(error)) => Err(told(&error)),
+        Err(late) => Err(told(&late)),
+    }
+}
+
+/// Whether a status of the API server is an answer, and not a trouble that passes: not logged in, too slow, too many requests, or its own.
+fn is_final(code: u16) -> bool {
+    (400..500).contains(&code) && !matches!(code, 401 | 408 | 429)
 }
 
 /// The token under a key.
 ///
 /// # Errors
 /// Why it cannot be used. The message goes to whoever can read the object's events, and holds nothing of the Secret.
-fn token(key: &SecretKey, secret: Option<Secret>) -> Result<String, String> {
+fn token(key: &SecretKey, secret: Option<v1::Secret>) -> Result<Secret, String> {
     let name = &key.secret;
     // The same for one that is not there: events do not tell which Secrets there are.
     let unusable = || format!("there is no Secret {name} with the label {LABEL}: \"true\"");
@@ -96,7 +132,7 @@ fn token(key: &SecretKey, secret: Option<Secret>) -> Result<String, String> {
     let token = token.trim();
     let fits = !token.is_empty() && token.len() <= LONGEST_TOKEN;
     match fits && token.bytes().all(|b| b.is_ascii_graphic()) {
-        true => Ok(token.to_owned()),
+        true => Ok(Secret::new(token)),
         false => Err(format!(
             "the key {} of the Secret {name} holds no token: that is 1 to {LONGEST_TOKEN} visible characters without spaces",
             key.key

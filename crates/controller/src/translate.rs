@@ -2,15 +2,20 @@
 
 use url::Url;
 
-use crate::kind::Kind;
+use crate::config::is_subdomain;
 use crate::name::pool_name;
-use crate::object::{Object, Port, Service, What};
+use crate::object::{Object, Port, Service, What, cut};
 use crate::target::Reach;
 
 /// Characters of a prefix at most, as the configuration has it.
 const LONGEST_PREFIX: usize = 64;
 /// Characters of a path at most.
 const LONGEST_PATH: usize = 1024;
+/// Characters of a key of a Secret at most.
+const LONGEST_KEY: usize = 253;
+
+/// Bytes of a message at most. The API server takes 1024 in an Event.
+const LONGEST_MESSAGE: usize = 1000;
 
 /// A pool that an object makes.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +44,25 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
+/// Why an object has no pool.
+#[derive(Debug)]
+pub(crate) enum NoPool {
+    /// It is no server, or is being deleted.
+    NoServer,
+    /// Its status has no URL yet.
+    Waiting,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for NoPool {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 impl Refusal {
-    pub(crate) fn of(reason: &'static str, message: String) -> Self {
+    pub(crate) fn of(reason: &'static str, mut message: String) -> Self {
+        message.truncate(cut(&message, LONGEST_MESSAGE).len());
         Self { reason, message }
     }
 
@@ -53,33 +75,31 @@ impl Refusal {
     }
 }
 
-/// The pool of an object; nothing where it is no server, or not yet.
+/// Translates an object.
 ///
 /// # Errors
-/// Why it cannot be one.
-pub(crate) fn pool(object: &Object, reach: &Reach<'_>) -> Result<Option<Pool>, Refusal> {
-    if object.leaving {
-        return Ok(None);
-    }
+/// Why it has none.
+pub(crate) fn pool(object: &Object, reach: &Reach<'_>) -> Result<Pool, NoPool> {
     let wanted = object.server.as_deref();
     let url = match &object.what {
+        _ if object.leaving => return Err(NoPool::NoServer),
         What::Service(service) if wanted == Some("true") => {
             service
                 .reachable()
                 .map_err(|why| Refusal::target(format!("the Service {} {why}", object.name)))?;
             of_service(object, service)?
         }
-        What::Service(_) => return Ok(None),
-        What::Published(_) if wanted == Some("false") => return Ok(None),
-        What::Published(None) => return Ok(None),
+        What::Service(_) => return Err(NoPool::NoServer),
+        What::Published(_) if wanted == Some("false") => return Err(NoPool::NoServer),
+        What::Published(None) => return Err(NoPool::Waiting),
         What::Published(Some(url)) => url.clone(),
     };
-    Ok(Some(Pool {
+    Ok(Pool {
         name: pool_name(&object.namespace, &object.name),
         url: reach.admit(&object.namespace, &url)?,
         prefix: prefix(object)?,
         token: token(object)?,
-    }))
+    })
 }
 
 /// The URL of a Service with the label.
@@ -155,10 +175,11 @@ fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
     let Some(named) = object.annotation("token-secret") else {
         return Ok(None);
     };
+    // The API server must not refuse to look for it: the controller could not tell that from a trouble of its own.
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-    let fit = |part: &&str| !part.is_empty() && part.len() <= 253 && part.bytes().all(fits);
+    let is_key = |key: &str| (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(fits);
     let parts = named.split_once('/');
-    let parts = parts.filter(|(secret, key)| fit(secret) && fit(key));
+    let parts = parts.filter(|(secret, key)| is_subdomain(secret) && is_key(key));
     let Some((secret, key)) = parts else {
         let wrong = "name a Secret of this namespace and its key, as NAME/KEY";
         return Err(Refusal::annotation("token-secret", wrong));
@@ -168,14 +189,4 @@ fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
         secret: secret.to_owned(),
         key: key.to_owned(),
     }))
-}
-
-impl Kind {
-    /// The `kind` of these objects in Kubernetes.
-    pub(crate) const fn kubernetes_kind(self) -> &'static str {
-        match self {
-            Self::Service => "Service",
-            Self::McpLifecycleOperator | Self::Toolhive => "MCPServer",
-        }
-    }
 }

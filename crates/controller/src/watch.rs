@@ -19,8 +19,8 @@ use crate::config::{EVERY_NAMESPACE, KubernetesConfig};
 use crate::kind::Kind;
 use crate::object::Object;
 
-/// Objects that are kept of one kind and namespace.
-const MOST_OBJECTS: usize = 5000;
+/// Objects that are kept of one kind and namespace, so that the objects of one namespace push out those of no other.
+const MOST_OBJECTS: usize = 2000;
 /// How often the API server may refuse to list a kind before a controller that starts goes on without it.
 const REFUSALS: usize = 3;
 
@@ -31,17 +31,21 @@ pub(crate) struct Sources {
     pub(crate) changed: Notify,
 }
 
-/// The objects of one kind and namespace.
+/// Objects by namespace and name.
+type Objects = BTreeMap<String, BTreeMap<String, Object>>;
+
+/// The objects of one kind, in one namespace or in all.
 #[derive(Default)]
 struct Source {
-    objects: BTreeMap<(String, String), Object>,
+    objects: Objects,
     version: String,
     /// Whether all of them are known, or it is known that there are none.
     listed: bool,
     /// How often in a row the kind was not there, and how often the API server refused to list it.
     missing: usize,
     refused: usize,
-    left_out: bool,
+    /// A namespace with more objects than are kept.
+    left_out: Option<String>,
     trouble: Option<String>,
 }
 
@@ -102,7 +106,7 @@ impl Sources {
                     source.version = resource.version.clone();
                     false
                 });
-                let Missing = self.take(&id, events).await;
+                let Missing = self.take(&id, &resource.api_version, events).await;
             }
             self.change(&id, |source| {
                 source.missing += 1;
@@ -124,13 +128,16 @@ impl Sources {
     async fn take(
         &self,
         id: &(Kind, String),
+        api_version: &str,
         events: impl Stream<Item = watcher::Result<Event<DynamicObject>>>,
     ) -> Missing {
         let mut events = pin!(events);
         let mut listing = None;
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => self.change(id, |source| source.see(id.0, event, &mut listing)),
+                Ok(event) => self.change(id, |source| {
+                    source.see((id.0, api_version), event, &mut listing)
+                }),
                 Err(error) => {
                     if code(&error) == Some(404) {
                         return Missing;
@@ -168,7 +175,8 @@ impl Sources {
     /// The objects as they are now.
     pub(crate) fn objects(&self) -> Vec<Object> {
         let known = self.known.lock();
-        let objects = known.values().flat_map(|source| source.objects.values());
+        let namespaces = known.values().flat_map(|source| source.objects.values());
+        let objects = namespaces.flat_map(BTreeMap::values);
         objects.cloned().collect()
     }
 
@@ -180,12 +188,11 @@ impl Sources {
                 kind: *kind,
                 namespace: namespace.clone(),
                 version: source.version.clone(),
-                objects: source.objects.len(),
+                objects: source.objects.values().map(BTreeMap::len).sum(),
                 missing: source.missing > 0,
                 trouble: source.trouble.clone().or_else(|| {
-                    source.left_out.then(|| {
-                        format!("objects are left out: there are more than {MOST_OBJECTS}")
-                    })
+                    let namespace = source.left_out.as_ref()?;
+                    Some(format!("objects are left out: the namespace {namespace} has more than {MOST_OBJECTS}"))
                 }),
             });
         report.collect()
@@ -196,19 +203,20 @@ impl Source {
     /// `listing` is what a list has brought so far, which replaces all at its end. Returns whether other objects are known now.
     fn see(
         &mut self,
-        kind: Kind,
+        (kind, api_version): (Kind, &str),
         event: Event<DynamicObject>,
-        listing: &mut Option<BTreeMap<(String, String), Object>>,
+        listing: &mut Option<Objects>,
     ) -> bool {
         match event {
             Event::Init => {
                 *listing = Some(BTreeMap::new());
-                self.left_out = false;
+                self.left_out = None;
                 return false;
             }
             Event::InitApply(object) => {
-                if let (Some(listing), Some(object)) = (listing, Object::of(kind, &object)) {
-                    self.left_out |= !keep(listing, object);
+                let object = Object::of(kind, api_version, &object);
+                if let (Some(listing), Some(object)) = (listing, object) {
+                    keep(listing, object, &mut self.left_out);
                 }
                 return false;
             }
@@ -219,30 +227,35 @@ impl Source {
                 self.trouble = None;
             }
             Event::Apply(object) => {
-                if let Some(object) = Object::of(kind, &object) {
-                    self.left_out |= !keep(&mut self.objects, object);
+                if let Some(object) = Object::of(kind, api_version, &object) {
+                    keep(&mut self.objects, object, &mut self.left_out);
                 }
                 self.trouble = None;
             }
             Event::Delete(object) => {
                 let metadata = object.metadata;
                 let (namespace, name) = (metadata.namespace, metadata.name);
-                self.objects
-                    .remove(&(namespace.unwrap_or_default(), name.unwrap_or_default()));
+                let namespace = namespace.unwrap_or_default();
+                if let Some(objects) = self.objects.get_mut(&namespace) {
+                    objects.remove(&name.unwrap_or_default());
+                    if objects.is_empty() {
+                        self.objects.remove(&namespace);
+                    }
+                }
             }
         }
         true
     }
 }
 
-/// Returns whether there was room.
-fn keep(objects: &mut BTreeMap<(String, String), Object>, object: Object) -> bool {
-    let key = (object.namespace.clone(), object.name.clone());
-    if objects.len() >= MOST_OBJECTS && !objects.contains_key(&key) {
-        return false;
+/// Keeps an object if its namespace has room. If not, the namespace is `left_out`.
+fn keep(all: &mut Objects, object: Object, left_out: &mut Option<String>) {
+    let objects = all.entry(object.namespace.clone()).or_default();
+    if objects.len() >= MOST_OBJECTS && !objects.contains_key(&object.name) {
+        *left_out = Some(object.namespace);
+        return;
     }
-    objects.insert(key, object);
-    true
+    objects.insert(object.name.clone(), object);
 }
 
 fn api(client: &Client, namespace: &str, resource: &ApiResource) -> Api<DynamicObject> {
@@ -260,5 +273,34 @@ fn code(error: &watcher::Error) -> Option<u16> {
         | watcher::Error::WatchFailed(kube::Error::Api(status))
         | watcher::Error::WatchError(status) => Some(status.code),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{ApiResource, DynamicObject};
+    use kube::runtime::watcher::Event;
+
+    use super::{MOST_OBJECTS, Source};
+    use crate::kind::Kind;
+
+    #[test]
+    fn a_namespace_with_many_objects_pushes_out_those_of_no_other() {
+        let resource: &ApiResource = &Kind::Service.resources()[0];
+        let mut source = Source::default();
+        let mut see = |namespace: &str, name: &str| {
+            let object = DynamicObject::new(name, resource).within(namespace);
+            source.see((Kind::Service, "v1"), Event::Apply(object), &mut None);
+        };
+        for at in 0..=MOST_OBJECTS {
+            see("team-a", &format!("s{at}"));
+        }
+        see("team-b", "weather");
+        assert_eq!(source.objects["team-a"].len(), MOST_OBJECTS);
+        assert!(source.objects["team-b"].contains_key("weather"));
+        assert_eq!(source.left_out.as_deref(), Some("team-a"));
+        let gone = DynamicObject::new("weather", resource).within("team-b");
+        source.see((Kind::Service, "v1"), Event::Delete(gone), &mut None);
+        assert!(!source.objects.contains_key("team-b"));
     }
 }

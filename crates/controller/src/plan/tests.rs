@@ -6,17 +6,18 @@ use std::path::Path;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use shoal_outbound::OutboundConfig;
+use shoal_ports::Secret;
 
 use super::Plan;
 use crate::config::KubernetesConfig;
 use crate::kind::Kind;
-use crate::object::Object;
+use crate::object::{Object, What};
 use crate::render::texts;
 use crate::translate::{Pool, SecretKey};
 
 fn object(kind: Kind, value: Value) -> Object {
     let object: DynamicObject = serde_json::from_value(value).unwrap();
-    Object::of(kind, &object).unwrap()
+    Object::of(kind, "v1", &object).unwrap()
 }
 
 /// A Service with the label, made in second `age`, with these annotations.
@@ -42,7 +43,7 @@ fn service_with(name: &str, age: u32, annotations: Value, spec: Value) -> Object
     object(Kind::Service, value)
 }
 
-/// Any Service, without the label.
+/// Any Service of `team-a`, without the label.
 fn plain(name: &str, spec: Value) -> Object {
     let mut service = service_with(name, 0, json!({}), spec);
     service.server = None;
@@ -152,6 +153,14 @@ fn what_is_wrong_is_told() {
             json!({ "shoal.dev/token-secret": "../other/key" }),
             "token-secret",
         ),
+        (
+            json!({ "shoal.dev/token-secret": "../key" }),
+            "token-secret",
+        ),
+        (
+            json!({ "shoal.dev/token-secret": "A_b/key" }),
+            "token-secret",
+        ),
         (json!({ "shoal.dev/port": "9" }), "port"),
     ] {
         let (reason, message) = one(service("x", 0, said)).unwrap_err();
@@ -190,6 +199,9 @@ fn a_published_url_stays_within_its_namespace() {
     ];
     let refused = [
         "http://mcp-x.team-b.svc.cluster.local/mcp",
+        // These exist.
+        "http://mcp-y.team-b.svc.cluster.local/mcp",
+        "http://mcp-y.team-b.svc/mcp",
         "http://gone.team-a.svc/mcp",
         "http://external.team-a.svc/mcp",
         "http://mcp-x.team-a.svc.evil.example/mcp",
@@ -205,7 +217,10 @@ fn a_published_url_stays_within_its_namespace() {
     ];
     for kind in [Kind::McpLifecycleOperator, Kind::Toolhive] {
         let with = |url: &str| {
+            let mut other = plain("mcp-y", selects.clone());
+            other.namespace = "team-b".to_owned();
             [
+                other,
                 plain("mcp-x", selects.clone()),
                 plain("external", external.clone()),
                 published(kind, "x", url),
@@ -230,9 +245,20 @@ fn a_published_url_stays_within_its_namespace() {
 fn one_that_has_no_url_yet_or_is_going_is_nothing() {
     let mut going = service("x", 0, json!({}));
     going.leaving = true;
-    let mut excluded = published(Kind::Toolhive, "y", "http://nowhere/");
-    excluded.server = Some("false".to_owned());
-    let objects = [going, excluded, published(Kind::Toolhive, "z", "")];
+    let excluded = |url: &str| {
+        let mut object = published(Kind::Toolhive, "y", url);
+        object.server = Some("false".to_owned());
+        object
+    };
+    let mut going_without_url = published(Kind::Toolhive, "w", "");
+    going_without_url.leaving = true;
+    let objects = [
+        going,
+        excluded("http://nowhere/"),
+        excluded(""),
+        going_without_url,
+        published(Kind::Toolhive, "z", ""),
+    ];
     let plan = plan(&objects, &config(), &[]);
     assert!(plan.pools.is_empty() && plan.refused.is_empty());
     assert_eq!(plan.waiting, 1);
@@ -270,6 +296,54 @@ fn names_and_places_are_those_of_the_oldest() {
 }
 
 #[test]
+fn a_namespace_takes_the_places_of_no_other() {
+    let limited = KubernetesConfig {
+        pools_per_namespace: 2,
+        ..config()
+    };
+    let mut of_another = service("d", 9, json!({}));
+    of_another.namespace = "team-b".to_owned();
+    let objects = [
+        service("a", 1, json!({})),
+        service("b", 2, json!({})),
+        service("c", 3, json!({})),
+        of_another,
+    ];
+    let plan = plan(&objects, &limited, &[]);
+    let names: Vec<&str> = plan.pools.iter().map(|it| it.pool.name.as_str()).collect();
+    assert_eq!(names, ["team-a_a", "team-a_b", "team-b_d"]);
+    let refusal = &plan.refused[0].refusal;
+    assert_eq!(refusal.reason, "LimitReached");
+    assert!(
+        refusal.message.contains("pools_per_namespace"),
+        "{refusal:?}"
+    );
+}
+
+#[test]
+fn an_object_takes_no_more_memory_than_it_needs() {
+    let long = "\u{e4}".repeat(100_000);
+    let said = json!({ "shoal.dev/path": format!("/{long}"), "shoal.dev/note": long, "shoal.dev/transport": long });
+    let kept = service("x", 0, said);
+    let bytes: usize = kept.annotations.values().map(String::len).sum();
+    assert!((1..10_000).contains(&bytes), "{bytes}");
+    let (reason, message) = one(kept).unwrap_err();
+    assert_eq!(reason, "InvalidAnnotation");
+    assert!(message.len() <= 1000, "{}", message.len());
+
+    // It is refused also where half of a character is cut off.
+    for more in ["", "x", "xx", "xxx"] {
+        let url = format!("http://mcp-x.team-a.svc/{more}{long}");
+        let published = published(Kind::Toolhive, "x", &url);
+        let What::Published(Some(kept)) = &published.what else {
+            panic!("{published:?}");
+        };
+        assert!((2049..2100).contains(&kept.len()), "{}", kept.len());
+        assert_eq!(one(published).unwrap_err().0, "TargetNotAllowed");
+    }
+}
+
+#[test]
 fn tokens_reach_workers_alone() {
     let objects = [
         service("a", 0, json!({ "shoal.dev/token-secret": "a/token" })),
@@ -283,20 +357,20 @@ fn tokens_reach_workers_alone() {
         keys[1].clone(),
         "it is gone".to_owned(),
     )]));
-    let tokens = BTreeMap::from([(keys[0].clone(), "s3cret".to_owned())]);
+    let tokens = BTreeMap::from([(keys[0].clone(), Secret::new("s3cret"))]);
     let texts = texts(&mut plan, &tokens, Path::new("/run/found"));
     let nodes = &texts.config_map["pools.toml"];
     assert!(
         !nodes.contains("s3cret") && !nodes.contains("headers_file"),
         "{nodes}"
     );
-    let workers = &texts.secret["pools.toml"];
+    let workers = texts.secret["pools.toml"].expose();
     assert!(
         workers.contains("headers_file = \"/run/found/team-a_a.headers\""),
         "{workers}"
     );
     assert_eq!(
-        texts.secret["team-a_a.headers"],
+        texts.secret["team-a_a.headers"].expose(),
         "Authorization: Bearer s3cret\n"
     );
     assert_eq!(texts.secret.len(), 2);
@@ -316,11 +390,12 @@ fn a_plan_fits_into_a_config_map() {
         .collect();
     let many = KubernetesConfig {
         pools: 10_000,
+        pools_per_namespace: 10_000,
         ..config()
     };
     let mut plan = plan(&objects, &many, &[]);
     let texts = texts(&mut plan, &BTreeMap::new(), Path::new("/run/found"));
-    let bytes = texts.secret["pools.toml"].len();
+    let bytes = texts.secret["pools.toml"].expose().len();
     assert!((800_000..1_000_000).contains(&bytes), "{bytes}");
     assert_eq!(plan.pools.len() + plan.refused.len(), 2000);
     assert!(

@@ -13,13 +13,15 @@ use kube::Config;
 use serde_json::{Value, json};
 use shoal_controller::POOLS_KEY;
 use tokio::net::TcpListener;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 /// The Kubernetes of a test. The controller's own objects are there, without content.
 #[derive(Clone)]
 pub(crate) struct Api {
     state: Arc<Mutex<Stored>>,
     changes: broadcast::Sender<(String, Value)>,
+    /// The path whose requests wait, and how many have come.
+    held: watch::Sender<(String, usize)>,
     url: String,
 }
 
@@ -34,6 +36,10 @@ struct Stored {
     failing: bool,
     /// The pools that nodes were to see, one after the other.
     written: Vec<String>,
+    /// The requests that made or changed an Event, one after the other.
+    told: Vec<Value>,
+    /// The paths whose requests fail, by method, and how often they do so with which status.
+    failing_at: BTreeMap<(String, String), (usize, u16)>,
 }
 
 impl Api {
@@ -43,6 +49,7 @@ impl Api {
         let api = Self {
             state: Arc::default(),
             changes,
+            held: watch::Sender::default(),
             url: format!("http://{}", listener.local_addr().unwrap()),
         };
         api.install("api/v1/namespaces/team-a/services");
@@ -84,6 +91,37 @@ impl Api {
         if failing {
             let _ = self.changes.send((String::new(), Value::Null));
         }
+    }
+
+    /// The next requests of this method and path are answered with a status.
+    pub(crate) fn fail(&self, method: &str, path: &str, times: usize, code: u16) {
+        let key = (method.to_owned(), path.to_owned());
+        (self.state.lock().unwrap().failing_at).insert(key, (times, code));
+    }
+
+    /// From now on requests for this path wait for the next call of this.
+    pub(crate) fn hold(&self, path: &str) {
+        self.held.send_replace((path.to_owned(), 0));
+    }
+
+    /// How many requests have waited.
+    pub(crate) fn holds(&self) -> usize {
+        self.held.borrow().1
+    }
+
+    /// Whether a request is to fail, and with which status.
+    fn failure(&self, method: &str, path: &str) -> Option<u16> {
+        let mut state = self.state.lock().unwrap();
+        let key = (method.to_owned(), path.to_owned());
+        let (left, code) = state.failing_at.get_mut(&key)?;
+        *left = left.checked_sub(1)?;
+        Some(*code)
+    }
+
+    /// Whether all the failures have happened that were asked for.
+    pub(crate) fn has_failed(&self) -> bool {
+        let state = self.state.lock().unwrap();
+        state.failing_at.values().all(|(left, _)| *left == 0)
     }
 
     /// The pools that nodes were to see, one after the other.
@@ -170,17 +208,19 @@ impl Api {
         String::from_utf8(value.0).unwrap()
     }
 
-    /// The objects that Events are about, and their reasons.
-    pub(crate) fn events(&self) -> Vec<(String, String)> {
+    /// The Events that were made or changed: the object, the reason and the text.
+    pub(crate) fn told(&self) -> Vec<[String; 3]> {
         let state = self.state.lock().unwrap();
-        let events = state
-            .objects
-            .iter()
-            .filter(|((collection, _), _)| collection.ends_with("/events"));
         let word = |value: &Value| value.as_str().unwrap().to_owned();
-        events
-            .map(|(_, event)| (word(&event["regarding"]["name"]), word(&event["reason"])))
-            .collect()
+        let told = state.told.iter().map(|event| {
+            [
+                &event["regarding"]["name"],
+                &event["reason"],
+                &event["note"],
+            ]
+            .map(word)
+        });
+        told.collect()
     }
 
     fn get(&self, collection: &str, name: &str) -> Option<Value> {
@@ -245,6 +285,15 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
     let query: BTreeMap<String, String> = url_query(head.uri.query().unwrap_or_default());
     let body = axum::body::to_bytes(body, 4 << 20).await.unwrap();
     let (parent, name) = path.rsplit_once('/').unwrap();
+    let is_held = |held: &(String, usize)| held.0 == path;
+    if is_held(&api.held.borrow()) {
+        api.held.send_modify(|held| held.1 += 1);
+        let mut held = api.held.subscribe();
+        held.wait_for(|held| !is_held(held)).await.unwrap();
+    }
+    if let Some(code) = api.failure(head.method.as_str(), &path) {
+        return status(code, "Failed");
+    }
     match head.method.as_str() {
         "GET" if api.state.lock().unwrap().known.contains(&path) => {
             match query.contains_key("watch") {
@@ -266,9 +315,11 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
             api.put(parent, object.clone());
             axum::Json(object).into_response()
         }
-        "POST" => {
+        "POST" | "PATCH" => {
             let object: Value = serde_json::from_slice(&body).unwrap();
-            api.put(&path, object.clone());
+            if path.contains("/events") {
+                api.state.lock().unwrap().told.push(object.clone());
+            }
             axum::Json(object).into_response()
         }
         _ => status(405, "MethodNotAllowed"),

@@ -19,6 +19,10 @@ use api::Api;
 
 const TOOLHIVE: &str = "apis/toolhive.stacklok.dev/v1beta1/namespaces/team-a/mcpservers";
 const SERVICES: &str = "api/v1/namespaces/team-a/services";
+const SECRETS: &str = "api/v1/namespaces/team-a/secrets";
+/// "first" and "second" in base64.
+const FIRST: &str = "Zmlyc3Q=";
+const SECOND: &str = "c2Vjb25k";
 
 /// A controller at work.
 struct Running {
@@ -29,14 +33,21 @@ struct Running {
 }
 
 fn start(api: &Api, me: &str) -> Running {
-    let config = KubernetesConfig {
+    start_with(api, me, config())
+}
+
+fn config() -> KubernetesConfig {
+    KubernetesConfig {
         namespaces: vec!["team-a".to_owned()],
         tokens: true,
         tokens_every: Period::millis(200),
         retry: Period::millis(100),
         lease_duration: Period::seconds(3),
         ..KubernetesConfig::default()
-    };
+    }
+}
+
+fn start_with(api: &Api, me: &str, config: KubernetesConfig) -> Running {
     let check: Check = Arc::new(|_, _| Ok(()));
     let outbound = OutboundConfig::default();
     let controller = Controller::new(api.cluster(), config, outbound, check, me).unwrap();
@@ -152,48 +163,178 @@ async fn a_refusal_is_told_once_and_concerns_no_other() {
         .send_replace(BTreeSet::from(["team-a_mine".to_owned()]));
     until("the good one", || api.nodes_see("team-a_good")).await;
     until("the name that is taken", || !api.nodes_see("team-a_mine")).await;
-    until("both events", || api.events().len() >= 2).await;
+    until("both events", || api.told().len() >= 2).await;
     // Another turn tells nothing new.
     api.put(SERVICES, service("later", json!({})));
     until("the later one", || api.nodes_see("team-a_later")).await;
-    let mut events = api.events();
-    events.sort();
-    let of = |name: &str, reason: &str| (name.to_owned(), reason.to_owned());
-    assert_eq!(
-        events,
-        [of("bad", "InvalidAnnotation"), of("mine", "NameTaken")]
+    let told = || {
+        let mut told = api.told();
+        told.sort();
+        told.into_iter().map(|[name, reason, _]| [name, reason])
+    };
+    let (bad, mine) = (["bad", "InvalidAnnotation"], ["mine", "NameTaken"]);
+    assert!(told().eq([bad, mine]), "{:?}", api.told());
+    // Another mistake of the same kind is told with its own text.
+    api.put(
+        SERVICES,
+        service("bad", json!({ "shoal.dev/port": "elsewhere" })),
     );
+    until("the next event", || api.told().len() >= 3).await;
+    assert!(told().eq([bad, bad, mine]), "{:?}", api.told());
+    assert!(api.told()[2][2].contains("elsewhere"), "{:?}", api.told());
     assert_eq!((running.report)().refused.len(), 2);
     running.end().await;
 }
 
+/// A Secret with a token in base64.
+fn secret(value: &str, labels: serde_json::Value) -> serde_json::Value {
+    json!({ "metadata": { "name": "weather", "labels": labels }, "data": { "token": value } })
+}
+
+/// A Service whose token is in that Secret.
+fn service_with_token() -> serde_json::Value {
+    service(
+        "weather",
+        json!({ "shoal.dev/token-secret": "weather/token" }),
+    )
+}
+
 #[tokio::test]
 async fn a_token_reaches_workers_and_follows_its_secret() {
-    const SECRETS: &str = "api/v1/namespaces/team-a/secrets";
     let api = Api::start().await;
-    let said = json!({ "shoal.dev/token-secret": "weather/token" });
-    // "first" and "second" in base64.
-    let secret = |value: &str, labels: serde_json::Value| json!({ "metadata": { "name": "weather", "labels": labels }, "data": { "token": value } });
     let marked = json!({ "shoal.dev/token": "true" });
-    api.put(SECRETS, secret("Zmlyc3Q=", json!({})));
-    api.put(SERVICES, service("weather", said));
+    api.put(SECRETS, secret(FIRST, json!({})));
+    api.put(SERVICES, service_with_token());
     let running = start(&api, "one");
     until("the refusal of a Secret without the label", || {
-        !api.events().is_empty()
+        !api.told().is_empty()
     })
     .await;
     assert!(!api.workers_see("weather"));
-    api.put(SECRETS, secret("Zmlyc3Q=", marked.clone()));
+    api.put(SECRETS, secret(FIRST, marked.clone()));
     until("the token", || {
         api.token("team-a_weather") == "Authorization: Bearer first\n"
     })
     .await;
     assert!(!api.nodes_see("first"));
-    api.put(SECRETS, secret("c2Vjb25k", marked));
+    api.put(SECRETS, secret(SECOND, marked));
     until("the next token", || {
         api.token("team-a_weather") == "Authorization: Bearer second\n"
     })
     .await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_read_at_first_holds_up_the_turn_and_refuses_nothing() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.fail("GET", &format!("{SECRETS}/weather"), 2, 500);
+    let running = start(&api, "one");
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    assert!(api.has_failed());
+    assert_eq!(api.told(), Vec::<[String; 3]>::new());
+
+    // What was read stays, and the other pools come.
+    api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 500);
+    api.put(SERVICES, service("news", json!({})));
+    until("the next pool", || api.workers_see("team-a_news")).await;
+    assert_eq!(api.token("team-a_weather"), "Authorization: Bearer first\n");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_token_that_may_be_read_no_more_is_taken_away() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.put(SERVICES, service("news", json!({})));
+    let running = start(&api, "one");
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 403);
+    until("its end", || !api.workers_see("team-a_weather")).await;
+    assert!(api.workers_see("team-a_news"));
+    assert_eq!(api.token("team-a_weather"), "");
+    until("the event", || !api.told().is_empty()).await;
+    assert_eq!(api.told()[0][1], "TokenUnavailable");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_controller_without_the_right_reads_no_secret() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.put(SERVICES, service("news", json!({})));
+    api.fail("GET", &format!("{SECRETS}/weather"), 1, 403);
+    let config = KubernetesConfig {
+        tokens: false,
+        ..config()
+    };
+    let running = start_with(&api, "one", config);
+    until("the event", || !api.told().is_empty()).await;
+    assert_eq!(api.told()[0][1], "TokenUnavailable");
+    assert!(api.workers_see("team-a_news") && !api.workers_see("team-a_weather"));
+    assert!(!api.has_failed(), "the Secret was read");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_write_that_conflicts_is_repeated() {
+    let api = Api::start().await;
+    api.put(SERVICES, service("weather", json!({})));
+    let own = "api/v1/namespaces/shoal/secrets/shoal-discovered";
+    api.fail("PUT", own, 1, 409);
+    let config = KubernetesConfig {
+        tokens_every: Period::seconds(3_600),
+        ..config()
+    };
+    let running = start_with(&api, "one", config);
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    assert!(api.has_failed());
+    until("the end of the trouble", || {
+        (running.report)().trouble.is_none()
+    })
+    .await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_turn_ends_with_the_leadership() {
+    const OWN: &str = "api/v1/namespaces/shoal/configmaps";
+    const LEASES: &str = "apis/coordination.k8s.io/v1/namespaces/shoal/leases";
+    let api = Api::start().await;
+    api.put(SERVICES, service("weather", json!({})));
+    let lease = Duration::from_secs(2);
+    let config = KubernetesConfig {
+        lease_duration: lease.into(),
+        ..config()
+    };
+    let running = start_with(&api, "one", config);
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    api.hold(&format!("{OWN}/shoal-discovered"));
+    api.put(SERVICES, service("news", json!({})));
+    until("its turn", || api.holds() > 0).await;
+
+    // Another controller takes over once the Lease has ended, and publishes. What the first one waits for comes after that.
+    let spec = json!({ "holderIdentity": "two", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z" });
+    api.put(
+        LEASES,
+        json!({ "metadata": { "name": "shoal-controller" }, "spec": spec }),
+    );
+    tokio::time::sleep(lease).await;
+    let newer =
+        json!({ "metadata": { "name": "shoal-discovered" }, "data": { "pools.toml": "newer" } });
+    api.put(OWN, newer);
+    api.hold("");
+    until("what the first one knows", || {
+        (running.report)().leader.as_deref() == Some("two")
+    })
+    .await;
+    assert!(!(running.report)().leads);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(api.nodes_see("newer"), "{:?}", api.written());
     running.end().await;
 }
 
