@@ -11,6 +11,9 @@ use super::finding::Finding;
 use super::layers::Source;
 use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
+/// The settings of `backend.http` that the file may have.
+const HTTP: [&str; 2] = ["url", "headers_file"];
+
 /// Adds the pools of the file to those of the configuration.
 ///
 /// # Errors
@@ -38,10 +41,8 @@ fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Box<Finding>> {
             continue;
         }
         let usable = understand(&name, table).and_then(|pool| {
-            match missing_file(&pool).filter(|_| settings.node.is(Role::Worker)) {
-                Some(file) => Err(format!("{} does not exist", file.display())),
-                None => Ok(pool),
-            }
+            check_headers(&file, &pool, settings.node.is(Role::Worker))?;
+            Ok(pool)
         });
         match usable {
             Ok(pool) => {
@@ -86,6 +87,17 @@ fn read(file: &Path) -> Result<Table, String> {
 /// # Errors
 /// Why no pool of this name can be found by others.
 pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
+    // Otherwise a user who may change the file could turn off checks, or have credentials of this process sent to their server.
+    let http = table.get("backend").and_then(|backend| backend.get("http"));
+    let mut set = http
+        .and_then(Value::as_table)
+        .into_iter()
+        .flat_map(Table::keys);
+    if let Some(other) = set.find(|key| !HTTP.contains(&key.as_str())) {
+        return Err(format!(
+            "backend.http.{other} cannot be set in this file: of backend.http, it has url and headers_file alone"
+        ));
+    }
     let pool: Pool = serde_path_to_error::deserialize(table).map_err(|error| {
         let path = error.path().to_string();
         format!("{path}: {}", error.inner().message())
@@ -100,23 +112,28 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
     }
 }
 
-/// A file that a pool needs and that is not there. It would hold up the change of all pools.
-fn missing_file(pool: &Pool) -> Option<&Path> {
+/// Checks where the headers of a pool are. `is_worker`: whether this process reads them.
+///
+/// # Errors
+/// When they are in another directory than `file`, or are missing, which would hold up the change of all pools.
+fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String> {
     let Backend::Http(http) = &pool.backend else {
-        return None;
+        return Ok(());
     };
-    let tls = &http.tls;
-    let named = [
-        &http.headers_file,
-        &http.client_credentials.client_secret_file,
-        &http.client_credentials.private_key_file,
-        &http.token_exchange.client_secret_file,
-        &tls.authority,
-        &tls.certificate,
-        &tls.key,
-    ];
-    let mut named = named.into_iter().flatten();
-    named.find(|file| !file.exists()).map(|file| file.as_path())
+    let Some(headers) = &http.headers_file else {
+        return Ok(());
+    };
+    // Otherwise a user who may change the file could have other files sent to their server.
+    if headers.file_name().is_none() || headers.parent() != file.parent() {
+        return Err(format!(
+            "backend.http.headers_file: {} is not in the directory of this file",
+            headers.display()
+        ));
+    }
+    match headers.exists() || !is_worker {
+        true => Ok(()),
+        false => Err(format!("{} does not exist", headers.display())),
+    }
 }
 
 fn finding(file: &Path, pool: &str, problem: String) -> Finding {
@@ -135,17 +152,17 @@ fn finding(file: &Path, pool: &str, problem: String) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::add_to;
     use crate::config::{Backend, Finding, Pool, Role, Settings};
 
-    /// The settings of an edge with the pool `own`, and what the file adds to them.
+    /// The settings of an edge with the pool `own`, and what the file adds to them. `DIRECTORY` is that of the file.
     fn added(text: Option<&str>) -> (Settings, Result<Vec<Finding>, Box<Finding>>) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pools.toml");
         if let Some(text) = text {
+            let text = text.replace("DIRECTORY", directory.path().to_str().unwrap());
             std::fs::write(&file, text).unwrap();
+            std::fs::write(directory.path().join("good.headers"), "A: b\n").unwrap();
         }
         let mut settings = Settings::default();
         settings.node.roles = vec![Role::Edge, Role::Worker];
@@ -158,27 +175,32 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_pool_concerns_no_other() {
-        let missing = PathBuf::from("/nowhere/headers");
-        let text = format!(
-            r#"
+        let text = r#"
             [pools.good]
             prefix = "good_"
-            backend.http.url = "http://good.team.svc/mcp"
+            backend.http = { url = "http://good.team.svc/mcp", headers_file = "DIRECTORY/good.headers" }
             [pools.own]
             backend.http.url = "http://own.team.svc/mcp"
             [pools.shell]
             backend.stdio.command = "sh"
             [pools.newer]
-            backend.http = {{ url = "http://newer.team.svc/mcp", from_the_future = true }}
+            backend.http = { url = "http://newer.team.svc/mcp", from_the_future = true }
+            [pools.unchecked]
+            backend.http = { url = "http://x.team.svc/mcp", tls.authority = "DIRECTORY/good.headers" }
+            [pools.elsewhere]
+            backend.http = { url = "http://x.team.svc/mcp", headers_file = "/etc/hostname" }
+            [pools.above]
+            backend.http = { url = "http://x.team.svc/mcp", headers_file = "DIRECTORY/.." }
+            [pools.below]
+            backend.http = { url = "http://x.team.svc/mcp", headers_file = "DIRECTORY/../good.headers" }
             [pools.no_url]
             backend.http.url = "nowhere"
             [pools.no_file]
-            backend.http = {{ url = "http://x.team.svc/mcp", headers_file = {missing:?} }}
+            backend.http = { url = "http://x.team.svc/mcp", headers_file = "DIRECTORY/gone.headers" }
             [pools."Not Legal"]
             backend.http.url = "http://x.team.svc/mcp"
-            "#
-        );
-        let (settings, left_out) = added(Some(&text));
+            "#;
+        let (settings, left_out) = added(Some(text));
         let names: Vec<&str> = settings.pools.keys().map(String::as_str).collect();
         assert_eq!(names, ["good", "own"]);
         assert!(matches!(settings.pools["own"].backend, Backend::Demo));
@@ -190,13 +212,17 @@ mod tests {
             "shell",
             "newer",
             "from_the_future",
+            "unchecked: backend.http.tls",
+            "elsewhere: backend.http.headers_file",
+            "above: backend.http.headers_file",
+            "below: backend.http.headers_file",
             "no_url",
-            "no_file",
+            "gone.headers does not exist",
             "Not Legal",
         ] {
             assert!(told.contains(word), "{word}: {told}");
         }
-        assert_eq!(left_out.len(), 6, "{told}");
+        assert_eq!(left_out.len(), 10, "{told}");
     }
 
     #[test]

@@ -12,7 +12,8 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Discovery {
-        /// A file with further pools (TOML, `[pools.<name>]` alone), all of servers behind URLs. It may be missing. Shoal watches it, whatever
+        /// A file with further pools (TOML, `[pools.<name>]` alone), all of servers behind URLs. Of `backend.http`, they have
+        /// `url` and `headers_file` alone, the latter in the directory of this file. It may be missing. Shoal watches it, whatever
         /// `reload.watch` says. A pool of the configuration counts before one of the same name in the file. A pool that cannot be used is
         /// left out.
         #[serde(skip_serializing_if = "Option::is_none")]
