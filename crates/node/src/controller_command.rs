@@ -24,8 +24,9 @@ use crate::certificates::Certificates;
 use crate::cli;
 use crate::config::{self, Environment, Flag, Loaded, discovered};
 use crate::exit::Failure;
+use crate::reload::changed;
 use crate::serve::{ADMIN_CONNECTIONS, bind, http_limits};
-use crate::signals::Signals;
+use crate::signals::{HangUps, Signals};
 
 /// Makes the current report for operators.
 type Reporter = Arc<dyn Fn() -> Report + Send + Sync>;
@@ -65,6 +66,7 @@ pub async fn run(
     id: NodeId,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
+    let hang_ups = HangUps::take().context("cannot listen to SIGHUP")?;
     let settings = &loaded.settings;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -101,10 +103,11 @@ pub async fn run(
     let stop = CancellationToken::new();
     let working = controller.run(taken, stop.clone());
     let file = command.config.clone().or(environment.config_file.clone());
-    let follow = follow(&command, &environment, file, &names, &loaded);
-    let stopping = async {
+    let follow = follow(&command, &environment, file, &names, &loaded, hang_ups);
+    let stopping = async move {
         let signal = signals.next().await;
-        tracing::info!(signal, "ending");
+        tracing::info!(signal, "ending; a second signal exits at once");
+        signals.next_one_exits();
         stop.cancel();
         std::future::pending::<()>().await;
     };
@@ -122,19 +125,17 @@ fn names(loaded: &Loaded) -> BTreeSet<String> {
     loaded.settings.pools.keys().cloned().collect()
 }
 
-/// Tells which names the configuration has taken, whenever its file has changed. It never ends.
+/// Tells which names the configuration has taken, whenever its file has changed, and upon SIGHUP. It never ends.
 async fn follow(
     command: &cli::Controller,
     environment: &Environment,
     file: Option<PathBuf>,
     names_to: &watch::Sender<BTreeSet<String>>,
     loaded: &Loaded,
+    mut hang_ups: HangUps,
 ) {
-    let Some(file) = file else {
-        return std::future::pending().await;
-    };
     let every = loaded.settings.reload.watch_every.get();
-    let mut changes = FileWatch::new(&file);
+    let mut changes = file.as_deref().map(FileWatch::new);
     loop {
         let read = config::load_again(&[], command.config.as_deref(), environment, &flags(command));
         match read {
@@ -148,7 +149,12 @@ async fn follow(
             }
             Err(error) => tracing::error!("the configuration stays as it was: {error}"),
         }
-        changes.changed(every).await;
+        tokio::select! {
+            () = changed(&mut changes, every) => {}
+            () = hang_ups.next() => {
+                tracing::info!("SIGHUP: the names of the configuration's pools are read again");
+            }
+        }
     }
 }
 

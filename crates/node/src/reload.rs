@@ -239,7 +239,7 @@ async fn reread(rules: Option<(Arc<RulesInForce>, Dispatch)>) -> anyhow::Result<
 }
 
 /// Waits until a file has changed; for ever where there is none.
-async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
+pub(crate) async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
     match watch {
         Some(watch) => watch.changed(every).await,
         None => std::future::pending().await,
