@@ -1,12 +1,12 @@
-//! Keeps in the store what the pools with `pools.<name>.scale_to_zero` offer, so that a node that starts while such a pool has no
-//! worker lists it too.
+//! What pools offer that may have no worker (`pools.<name>.scale_to_zero`), kept in the store: a node that starts while such a
+//! pool has none lists it all the same.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_dispatch::{Dispatch, Memorable};
-use shoal_ports::{Membership, PoolCatalog};
+use shoal_ports::{Membership, PoolCatalog, StoreError};
 use shoal_rpc::{decode_catalog, encode_catalog};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// How often it is told of one that is as it was.
 const REMIND: Duration = Duration::from_secs(3_600);
-/// How often it is asked for one that is not known, and told what it could not be told.
+/// How often it is asked for a pool that is not known, and a write that failed is tried again.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// Several changes in quick succession are one.
 const GATHERED: Duration = Duration::from_millis(500);
@@ -27,22 +27,28 @@ const LARGEST: usize = 4 << 20;
 pub(crate) struct ScaledPools {
     store: Arc<dyn Membership>,
     dispatch: Dispatch,
-    /// The catalog of each pool that the store has, and when it was written.
+    /// What the store was told of each, and when.
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
     /// The removed pools that it was told to forget.
     forgotten: BTreeSet<Arc<str>>,
     too_large: BTreeSet<Arc<str>>,
+    /// The pools whose catalog in the store cannot be decoded.
+    unreadable: BTreeSet<String>,
+    /// Whether the last attempt to write failed.
+    failing: bool,
 }
 
 impl ScaledPools {
     /// Has `dispatch` list what the store remembers.
     pub(crate) async fn recall(store: Arc<dyn Membership>, dispatch: Dispatch) -> Self {
-        let pools = Self {
+        let mut pools = Self {
             store,
             dispatch,
             told: HashMap::new(),
             forgotten: BTreeSet::new(),
             too_large: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
+            failing: false,
         };
         pools.ask().await;
         pools
@@ -52,11 +58,9 @@ impl ScaledPools {
     pub(crate) async fn follow(mut self) {
         let mut changes = self.dispatch.changes();
         loop {
-            let is_told = self.tell().await;
-            let pause = match is_told && self.dispatch.unknown_scaled_pools().is_empty() {
-                true => REMIND,
-                false => ASK_AGAIN,
-            };
+            self.write().await;
+            let is_done = !self.failing && self.dispatch.unknown_scaled_pools().is_empty();
+            let pause = if is_done { REMIND } else { ASK_AGAIN };
             if timeout(pause, changes.changed()).await.is_ok() {
                 sleep(GATHERED).await;
             }
@@ -65,15 +69,20 @@ impl ScaledPools {
     }
 
     /// Asks for the pools that are not known here.
-    async fn ask(&self) {
+    async fn ask(&mut self) {
         let mut found = Vec::new();
         for pool in self.dispatch.unknown_scaled_pools() {
             let asked = timeout(PATIENCE, self.store.remembered_catalog(&pool)).await;
             match asked {
                 Ok(Ok(Some(bytes))) => match decode_catalog(&bytes) {
                     Some(catalog) => found.push((pool, Arc::new(catalog))),
+                    None if self.unreadable.contains(&pool) => {}
                     None => {
-                        tracing::warn!(pool, "what the store remembers of a pool cannot be read")
+                        tracing::warn!(
+                            pool,
+                            "the catalog of a pool in the store cannot be decoded"
+                        );
+                        self.unreadable.insert(pool);
                     }
                 },
                 Ok(Ok(None)) => {}
@@ -89,33 +98,44 @@ impl ScaledPools {
         }
     }
 
-    /// Has the store forget the pools that their workers have removed; whether it has.
-    async fn forget(&mut self) -> bool {
+    /// Brings the store up to date, as far as it lets itself.
+    async fn write(&mut self) {
+        let mut written = self.forget().await;
+        if written.is_ok() {
+            written = self.tell().await;
+        }
+        if let Err((pool, error)) = &written
+            && !self.failing
+        {
+            tracing::warn!(%pool, error, "cannot write what a pool offers to the store; trying again");
+        }
+        self.failing = written.is_err();
+    }
+
+    /// Has the store forget the pools that their workers have removed.
+    ///
+    /// # Errors
+    /// The pool at which the store failed, and how.
+    async fn forget(&mut self) -> Result<(), (Arc<str>, String)> {
         let gone = self.dispatch.to_forget();
         self.forgotten.retain(|pool| gone.contains(pool));
         for pool in gone {
             if self.forgotten.contains(&pool) {
                 continue;
             }
-            match timeout(PATIENCE, self.store.forget_catalog(&pool)).await {
-                Ok(Ok(())) => {
-                    self.forgotten.insert(pool);
-                }
-                Ok(Err(error)) => {
-                    tracing::warn!(%pool, %error, "could not have the store forget a pool that is removed; trying on");
-                    return false;
-                }
-                Err(_) => return false,
+            if let Err(error) = confirmed(self.store.forget_catalog(&pool)).await {
+                return Err((pool, error));
             }
+            self.forgotten.insert(pool);
         }
-        true
+        Ok(())
     }
 
-    /// Tells the store what is new, and what was told long ago; whether it knows all of that now.
-    async fn tell(&mut self) -> bool {
-        if !self.forget().await {
-            return false;
-        }
+    /// Tells the store what is new, and what was told long ago.
+    ///
+    /// # Errors
+    /// The pool at which the store failed, and how.
+    async fn tell(&mut self) -> Result<(), (Arc<str>, String)> {
         let known = self.dispatch.to_remember();
         self.told
             .retain(|pool, _| known.iter().any(|it| it.pool == *pool));
@@ -150,69 +170,22 @@ impl ScaledPools {
                     false => self.store.keep_catalog(&pool, &bytes, REMEMBERED).await,
                 }
             };
-            match timeout(PATIENCE, telling).await {
-                Ok(Ok(())) => {
-                    self.told.insert(pool, (catalog, Instant::now()));
-                }
-                Ok(Err(error)) => {
-                    tracing::warn!(%pool, %error, "could not have the store remember what a pool offers; trying on");
-                    return false;
-                }
-                Err(_) => return false,
+            if let Err(error) = confirmed(telling).await {
+                return Err((pool, error));
             }
+            self.told.insert(pool, (catalog, Instant::now()));
         }
-        true
+        Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use shoal_dispatch::{Config, Dispatch, PoolConfig, ScaleToZero};
-    use shoal_ports::memory::{MemoryLimits, MemoryStore};
-    use shoal_ports::{Membership, PoolCatalog};
-    use shoal_protocol::{KeyRing, SealKey};
-    use shoal_rpc::encode_catalog;
-
-    use super::{REMEMBERED, ScaledPools};
-
-    fn encoded(instructions: &str) -> Vec<u8> {
-        encode_catalog(&PoolCatalog {
-            instructions: Some(instructions.into()),
-            ..PoolCatalog::default()
-        })
-    }
-
-    #[tokio::test]
-    async fn what_was_only_recalled_replaces_nothing_and_is_kept() {
-        let store: Arc<dyn Membership> = Arc::new(MemoryStore::new(MemoryLimits::default()));
-        let pool = PoolConfig {
-            scale_to_zero: Some(ScaleToZero::default()),
-            ..PoolConfig::default()
-        };
-        let config = Config {
-            pools: [("zero".to_owned(), pool)].into(),
-            ..Config::default()
-        };
-        let keys = KeyRing::new(vec![SealKey::from_secret(b"the secret of every test")]);
-        let dispatch = Dispatch::new(config, keys);
-        let remember = |text| {
-            let (store, bytes) = (store.clone(), encoded(text));
-            async move { store.remember_catalog("zero", &bytes, REMEMBERED).await }
-        };
-        remember("old").await.unwrap();
-        let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
-        assert_eq!(dispatch.to_remember().len(), 1);
-        // Another node has heard something newer.
-        remember("new").await.unwrap();
-        assert!(pools.tell().await);
-        let remembered = async || store.remembered_catalog("zero").await.unwrap();
-        assert_eq!(remembered().await, Some(encoded("new")));
-        // A store that has lost it.
-        store.forget_catalog("zero").await.unwrap();
-        let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
-        assert!(pools.tell().await);
-        assert_eq!(remembered().await, Some(encoded("old")));
+/// Waits until the store has confirmed a step.
+///
+/// # Errors
+/// Why it has not.
+async fn confirmed(step: impl Future<Output = Result<(), StoreError>>) -> Result<(), String> {
+    match timeout(PATIENCE, step).await {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(late) => Err(late.to_string()),
     }
 }
