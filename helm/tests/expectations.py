@@ -172,6 +172,11 @@ EXPECTED = {
         same("other workers", lambda it: (volume(it, "worker-demo", "discovered"), setting("worker-demo", "discovery")(it)), ([], None)),
         same("names that are taken", lambda it: list(setting("controller", "pools")(it)), ["demo"]),
     ),
+    "servers at addresses": all_of(
+        opens("servers", namespace("team-a"), address("10.9.0.0/16"), address("10.8.0.7/32"), namespace("telemetry")),
+        opens("controller", anywhere(443, 6443), namespace("telemetry")), opens("worker-demo", namespace("telemetry")),
+        same("a list without rules", lambda it: "ingress" in it.get("NetworkPolicy", "shoal-controller")["spec"], False),
+    ),
     "servers of all namespaces": same("rights", rights, {
         **own_rights("mcp"), ("ClusterRole", None, "mcp-shoal-controller-reads-servers"): sorted([*READS, ("secrets", "get")])}),
     "trial": all_of(

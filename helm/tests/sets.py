@@ -50,6 +50,11 @@ SETS = {
         }}},
     }},
     "servers of the cluster": {"controller": {"enabled": True, "namespaces": ["team-a"]}},
+    "servers at addresses": {
+        "controller": {"enabled": True, "namespaces": ["team-a"]},
+        "config": {"outbound": {"allow": ["10.9.0.0/16", "10.8.0.7"]}, "telemetry": {"endpoint": "http://collector.telemetry.svc:4317"}},
+        "networkPolicy": {"monitoring": []},
+    },
     "servers of all namespaces": {"controller": {"enabled": True, "namespaces": ["*"], "tokens": True}},
     "collector by name": {"config": {"telemetry": {"endpoint": "http://collector.telemetry.svc:4317"}}},
     "collector by variable": {"defaults": {"extraEnv": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "https://otel.example.com"}]}},
