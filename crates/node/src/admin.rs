@@ -37,20 +37,16 @@ pub fn router(
     listen: SocketAddr,
     hosts: &[String],
 ) -> Router {
-    let access = access(listen, hosts);
-    Router::new()
-        .route("/livez", get(livez))
+    let own = Router::new()
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .route("/metrics", get(numbers))
-        .fallback(nothing_here)
         .with_state(observed)
-        .merge(console.map_or_else(Router::new, Console::router))
-        .layer(middleware::from_fn_with_state(access, check))
-        .layer(middleware::map_response(refusal::in_json))
+        .merge(console.map_or_else(Router::new, Console::router));
+    guarded(own, listen, hosts)
 }
 
-/// The admin port's router of a process that is no node, with what it says of itself.
+/// Adds to a process's `own` routes what every admin port has: `/livez`, `/metrics`, and the checks of a request. `listen` and
+/// `hosts` say by which names the port may be reached.
 pub fn guarded(own: Router, listen: SocketAddr, hosts: &[String]) -> Router {
     own.route("/livez", get(livez))
         .route("/metrics", get(numbers))

@@ -6,14 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware;
 use axum::response::Response;
 use axum::routing::get;
 use http::StatusCode;
 use tower::ServiceExt as _;
 
-use super::refusal::in_json;
-use super::{Readiness, access, answer, check, livez, nothing_here, numbers};
+use super::{Readiness, answer, guarded};
 use crate::starting::Starting;
 
 /// What the operators' port answers with.
@@ -26,18 +24,12 @@ pub struct Front {
 impl Front {
     /// Of a process that starts. `listen` and `hosts` say by which names it may be reached.
     pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
-        let access = access(listen, hosts);
         let starting = Router::new()
-            .route("/livez", get(livez))
             .route("/readyz", get(not_yet))
             .route("/status", get(not_yet))
-            .route("/metrics", get(numbers))
-            .fallback(nothing_here)
-            .with_state(starting)
-            .layer(middleware::from_fn_with_state(access, check))
-            .layer(middleware::map_response(in_json));
+            .with_state(starting);
         Self {
-            starting,
+            starting: guarded(starting, listen, hosts),
             node: Arc::default(),
         }
     }
