@@ -38,7 +38,7 @@ pub(super) enum Verdict {
     /// Peers that were there before have not been dialled.
     Unasked,
     /// It speaks to some peers, or to none that ever trusted it, and not to these.
-    Some(String),
+    Partly(String),
     /// It speaks to no peer.
     CutOff(String),
 }
@@ -128,7 +128,7 @@ impl PeerCheck {
         }
         if !trust.distrusted.is_empty() {
             let why = told(&trust.distrusted);
-            return Verdict::Some(format!("no TLS with other processes: {why}"));
+            return Verdict::Partly(format!("no TLS with other processes: {why}"));
         }
         match self.asked.load(Ordering::Relaxed) {
             true => Verdict::Good,

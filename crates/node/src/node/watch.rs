@@ -231,7 +231,7 @@ impl Watch {
         match peers.verdict(self.has_served()) {
             Verdict::Good => {}
             Verdict::Unasked => wants.wait_for("the other nodes have not been dialled yet"),
-            Verdict::Some(why) => wants.note(why),
+            Verdict::Partly(why) => wants.note(why),
             Verdict::CutOff(why) => wants.refuse(why),
         }
     }
