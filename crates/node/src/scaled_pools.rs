@@ -189,3 +189,6 @@ async fn confirmed(step: impl Future<Output = Result<(), StoreError>>) -> Result
         Err(late) => Err(late.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;
