@@ -8,6 +8,7 @@
 mod client;
 mod clocks;
 mod console;
+mod discovered;
 mod distrust;
 mod drain;
 mod edge;

@@ -15,13 +15,13 @@ const ALL_BUT_ECHO: &str = "[[rules]]\nname = 'others'\neffect = 'allow'\n\n\
      [[rules]]\nname = 'no echo'\neffect = 'deny'\ntools = ['echo']\n";
 
 /// Puts another file in the place of one, as the kubelet does.
-fn put(file: &Path, text: &str) {
+pub(crate) fn put(file: &Path, text: &str) {
     let next = file.with_extension("next");
     fs::write(&next, text).unwrap();
     fs::rename(next, file).unwrap();
 }
 
-async fn call(edge: &Member, tool: &str) -> Value {
+pub(crate) async fn call(edge: &Member, tool: &str) -> Value {
     let arguments = json!({ "text": "x" });
     let answer = modern_call(edge.mcp_url().unwrap(), tool, &arguments);
     let answer = within(answer).await.unwrap();

@@ -12,13 +12,13 @@ use tokio::process::{Child, Command};
 use crate::client::{Client, SOON, text_of};
 
 /// A Streamable HTTP server that keeps sessions. It is killed when dropped.
-struct Upstream {
-    url: String,
+pub(crate) struct Upstream {
+    pub(crate) url: String,
     child: Child,
 }
 
 impl Upstream {
-    async fn start(port: &str) -> Self {
+    pub(crate) async fn start(port: &str) -> Self {
         let script = "/../worker/tests/fixtures/streamable.py";
         let mut child = Command::new("python3")
             .arg("-u")
@@ -41,7 +41,7 @@ impl Upstream {
         *self = Self::start(&port).await;
     }
 
-    async fn seen(&self, method: &str) -> Value {
+    pub(crate) async fn seen(&self, method: &str) -> Value {
         let url = self.url.replace("/mcp", "/seen");
         let seen: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
         seen["headers"][method].clone()
