@@ -155,7 +155,7 @@ def rights(rendered):
 def own_rights(namespace):
     """The controller's rights to its own objects."""
     return {("Role", namespace, "shoal-controller"): [
-        ("configmaps", "get", "update", "shoal-discovered"), ("leases", "get", "update", "shoal-controller"),
+        ("configmaps", "get", "update", "shoal-discovered"), ("leases", "create"), ("leases", "get", "update", "shoal-controller"),
         ("secrets", "get", "update", "shoal-discovered")]}
 
 
@@ -171,6 +171,9 @@ EXPECTED = {
         same("the certificate of workers", lambda it: volume(it, "servers", "tls")[0]["secret"]["secretName"], "shoal-made-any-pool"),
         same("other workers", lambda it: (volume(it, "worker-demo", "discovered"), setting("worker-demo", "discovery")(it)), ([], None)),
         same("names that are taken", lambda it: list(setting("controller", "pools")(it)), ["demo"]),
+        same("what the controller makes itself", lambda it: it.kinds("Lease"), []),
+        same("a process that is scraped", lambda it: it.pod("controller")["metadata"]["labels"].get("shoal.dev/process"), "true"),
+        same("no node", lambda it: it.pod("controller")["metadata"]["labels"].get("shoal.dev/node"), None),
     ),
     "servers at addresses": all_of(
         opens("servers", namespace("team-a"), address("10.9.0.0/16"), address("10.8.0.7/32"), namespace("telemetry")),

@@ -1,4 +1,4 @@
-"""The part of Kubernetes' API that a controller uses: objects are read, listed, watched and replaced, by plain HTTP on loopback."""
+"""The part of Kubernetes' API that a controller uses: objects are made, read, listed, watched and replaced, by plain HTTP on loopback."""
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -68,7 +68,8 @@ class ObjectsApi:
                 self.wfile.write(json.dumps(body).encode())
 
             def fail(self, code):
-                self.answer(code, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "no", "reason": "no", "code": code})
+                reason = {404: "NotFound", 409: "Conflict"}[code]
+                self.answer(code, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": reason, "reason": reason, "code": code})
 
             def body(self):
                 return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -108,7 +109,12 @@ class ObjectsApi:
                 return self.answer(200, api.get(collection, name))
 
             def do_POST(self):
-                # Only Events are made.
-                self.answer(201, self.body())
+                """Makes an object of a known collection. Events are taken, and not kept."""
+                collection, body = urlsplit(self.path).path.strip("/"), self.body()
+                if collection in api.objects:
+                    if body["metadata"]["name"] in api.objects[collection]:
+                        return self.fail(409)
+                    api.put(collection, body["metadata"]["name"], **body)
+                return self.answer(201, body)
 
         return Handler

@@ -8,6 +8,7 @@ A real controller reads objects from an API of this script. The script copies th
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,7 @@ def check(report, api, kubelet, start_worker, server, node, worker, controller):
     report.say("its tool is called", [] if called.strip() == "rain" else [called])
     api.put(SERVERS, "elsewhere", status={"url": "http://10.1.1.1/mcp"})
     api.put(SERVERS, "taken", status={"url": url})
+    report.say("the controller makes its Lease", [] if api.get(LEASES, "shoal-controller")["spec"]["holderIdentity"] else ["nobody holds it"])
     report.say("a URL that may not be called is refused", controller.waits(is_refused("elsewhere", "TargetNotAllowed")))
     report.say("a name of the configuration is not given away", controller.waits(is_refused("taken", "NameTaken")))
     api.put(SERVERS, "weather", status={"url": url}, metadata={"annotations": {"shoal.dev/prefix": "sky_"}})
@@ -124,6 +126,8 @@ def check(report, api, kubelet, start_worker, server, node, worker, controller):
     kubelet.seen.clear()
     api.delete(SERVERS, "weather")
     report.say("a server that goes takes its tools along", node.waits(offers(None)))
+    controller.process.send_signal(signal.SIGHUP)
+    report.say("SIGHUP has the controller read its configuration again", controller.waits(lambda: "SIGHUP" in controller.log.read_text()))
     for one in (node, worker, late, controller):
         report.say(f"{one.log.stem}: the same process", [] if one.process.poll() is None else [one.log.read_text()[-3000:]])
 
@@ -132,8 +136,8 @@ def main():
     binary, report = sys.argv[1], Report()
     with tempfile.TemporaryDirectory() as directory:
         api = ObjectsApi([SERVERS, CONFIG_MAPS, SECRETS, LEASES, "api/v1/namespaces/team-a/services"])
-        for collection, name in ((CONFIG_MAPS, "shoal-discovered"), (SECRETS, "shoal-discovered"), (LEASES, "shoal-controller")):
-            api.put(collection, name)
+        for collection in (CONFIG_MAPS, SECRETS):
+            api.put(collection, "shoal-discovered")
         Path(directory, "kubeconfig").write_text(api.kubeconfig("shoal"))
         kubelet = Kubelet(api, directory)
         processes = []

@@ -41,7 +41,7 @@ settings! {
         pub secret: String = "shoal-discovered".to_owned(),
         /// The directory in which workers find that Secret.
         pub directory: PathBuf = "/run/shoal/discovered".into(),
-        /// The Lease that one of several controllers holds. It must exist.
+        /// The Lease that one of several controllers holds. The first one makes it.
         pub lease: String = "shoal-controller".to_owned(),
         /// How long the Lease of a controller that has died keeps others from writing; at least 1s.
         pub lease_duration: Period = Period::seconds(15),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use kube::{Client, Config};
 use parking_lot::Mutex;
 use shoal_outbound::OutboundConfig;
+use shoal_telemetry::metrics::{ReconcileOutcome, metrics};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,7 @@ use toml::Table;
 use crate::config::KubernetesConfig;
 use crate::events::Events;
 use crate::lease::Election;
+use crate::measure::observe;
 use crate::plan::Plan;
 use crate::publish::Publisher;
 use crate::render::{Texts, table, texts};
@@ -27,6 +29,8 @@ use crate::watch::Sources;
 const SETTLE: Duration = Duration::from_millis(300);
 /// How long the API server may take for the Secrets, the ConfigMap and the Secret of one turn.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the leader compares the pools with what is published, at least: somebody else may have changed it.
+const COMPARE: Duration = Duration::from_secs(60);
 /// How long giving up the Lease may take.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -100,6 +104,7 @@ impl Controller {
 
     /// Works until `stop`. The pools of the configuration, whose names nobody else gets, are `taken`.
     pub async fn run(self, taken: watch::Receiver<BTreeSet<String>>, stop: CancellationToken) {
+        let _observed = observe(&self.report);
         let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
         let mut election = Election::new(
             self.client.clone(),
@@ -125,7 +130,7 @@ impl Controller {
         let publisher = Publisher::new(&self.client, &self.config);
         let mut ticks = interval(election.every());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut again = interval(self.config.tokens_every.get());
+        let mut again = interval(self.config.tokens_every.get().min(COMPARE));
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Whether this controller led without a break since its last turn as the leader.
         let mut led = false;
@@ -150,12 +155,8 @@ impl Controller {
             let names = taken.borrow_and_update().clone();
             let until = election.leads_until();
             led = until.is_some();
-            let turn = self.turn(&names, until, &mut tokens, &publisher, &mut events);
-            let trouble = turn.await.err();
-            if let Some(trouble) = &trouble {
-                tracing::warn!("the pools could not be published: {trouble}");
-            }
-            self.report.lock().trouble = trouble;
+            self.turn(&names, until, &mut tokens, &publisher, &mut events)
+                .await;
         }
     }
 
@@ -176,15 +177,13 @@ impl Controller {
         }
         report.leads = election.leads();
         report.leader = election.holder().map(str::to_owned);
-        if let Some(failed) = failed {
-            tracing::warn!(lease = self.config.lease, "cannot use the Lease: {failed}");
+        report.election = failed.map(|failed| format!("the Lease {}: {failed}", self.config.lease));
+        if let Some(failed) = &report.election {
+            tracing::warn!("cannot take part in the election: {failed}");
         }
     }
 
     /// Plans, and writes if this controller leads `until` then.
-    ///
-    /// # Errors
-    /// Why the pools could not be published.
     async fn turn(
         &self,
         taken: &BTreeSet<String>,
@@ -192,13 +191,14 @@ impl Controller {
         tokens: &mut Tokens,
         publisher: &Publisher,
         events: &mut Events,
-    ) -> Result<(), String> {
+    ) {
         let objects = self.sources.objects();
         let accepts = |pool: &Pool| (self.check)(&pool.name, &table(pool, None));
         let mut plan = Plan::of(&objects, &self.config, &self.outbound, taken, &accepts);
         let Some(until) = until else {
             self.finish(&mut plan, tokens);
-            return Ok(());
+            self.report.lock().trouble = None;
+            return;
         };
         let patience = Instant::now() + PATIENCE;
         let publishing = async {
@@ -216,17 +216,23 @@ impl Controller {
                 }
             })
         });
-        if written == Ok(true) {
-            tracing::info!(
-                pools = plan.pools.len(),
-                refused = plan.refused.len(),
-                "the pools were published"
-            );
+        metrics().discovery.reconciled(match &written {
+            Ok(true) => ReconcileOutcome::Published,
+            Ok(false) => ReconcileOutcome::Unchanged,
+            Err(_) => ReconcileOutcome::Failed,
+        });
+        match &written {
+            Ok(true) => {
+                let (pools, refused) = (plan.pools.len(), plan.refused.len());
+                tracing::info!(pools, refused, "the pools were published");
+            }
+            Ok(false) => {}
+            Err(trouble) => tracing::warn!("the pools could not be published: {trouble}"),
         }
+        self.report.lock().published(written.err());
         // Less than the Lease lasts, so that it can be renewed. The next turn sends what is left.
         let until = until.min(Instant::now() + self.config.lease_duration.get() / 3);
         let _ = timeout_at(until, events.tell(&plan)).await;
-        written.map(drop)
     }
 
     /// Refuses the pools that have no token or no room, and returns the texts of the others.

@@ -48,13 +48,13 @@ impl Events {
             left -= 1;
             tracing::warn!(
                 object = path,
-                reason = refusal.reason,
+                reason = refusal.reason.as_str(),
                 "an object is no pool: {}",
                 refusal.message
             );
             let event = Event {
                 type_: EventType::Warning,
-                reason: refusal.reason.to_owned(),
+                reason: refusal.reason.as_str().to_owned(),
                 note: Some(refusal.message.clone()),
                 action: "MakePool".to_owned(),
                 secondary: None,

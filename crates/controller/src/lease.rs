@@ -1,5 +1,5 @@
-//! Elects the controller that writes: the one that holds a Lease. A controller writes only until its Lease ends, so that a former
-//! leader does not replace the plan of its successor by an older one.
+//! Elects the controller that writes: the one that holds a Lease, which the first one makes. A controller writes only until its Lease
+//! ends, so that a former leader does not replace the plan of its successor by an older one.
 
 use std::time::Duration;
 
@@ -56,13 +56,15 @@ impl Election {
         seen.filter(|holder| !holder.is_empty())
     }
 
-    /// Takes or renews the Lease if that is possible.
+    /// Takes or renews the Lease if that is possible. Makes it where there is none.
     ///
     /// # Errors
     /// When the API server does not let it.
     pub(crate) async fn take_part(&mut self) -> Result<(), kube::Error> {
         let began = Instant::now();
-        let mut lease = self.leases.get(&self.name).await?;
+        let found = self.leases.get_opt(&self.name).await?;
+        let is_there = found.is_some();
+        let mut lease = found.unwrap_or_else(|| self.unheld());
         let spec = lease.spec.take().unwrap_or_default();
         let holder = spec.holder_identity.clone().unwrap_or_default();
         if !holder.is_empty() && holder != self.me && !self.has_died(&holder, &spec) {
@@ -86,11 +88,12 @@ impl Election {
             renew_time: now.clone(),
             ..spec
         });
-        match self
-            .leases
-            .replace(&self.name, &PostParams::default(), &lease)
-            .await
-        {
+        let params = PostParams::default();
+        let written = match is_there {
+            true => self.leases.replace(&self.name, &params, &lease).await,
+            false => self.leases.create(&params, &lease).await,
+        };
+        match written {
             Ok(_) => {
                 self.seen = Some((self.me.clone(), now, began));
                 self.renewed = Some(began);
@@ -103,6 +106,12 @@ impl Election {
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn unheld(&self) -> Lease {
+        let mut lease = Lease::default();
+        lease.metadata.name = Some(self.name.clone());
+        lease
     }
 
     /// Whether a holder has not renewed for as long as its Lease lasts. Clocks of others are compared with nothing.
@@ -130,7 +139,9 @@ impl Election {
         if self.renewed.take().is_none() {
             return Ok(());
         }
-        let mut lease = self.leases.get(&self.name).await?;
+        let Some(mut lease) = self.leases.get_opt(&self.name).await? else {
+            return Ok(());
+        };
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.as_deref() != Some(&self.me) {
             return Ok(());

@@ -19,12 +19,14 @@
 //! | `events` | tells the owner of an object why it was refused |
 //! | `controller` | the loop |
 //! | `status` | what operators are told |
+//! | `measure` | the numbers that they see |
 
 mod config;
 mod controller;
 mod events;
 mod kind;
 mod lease;
+mod measure;
 mod name;
 mod object;
 mod plan;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_outbound::OutboundConfig;
+use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 
 use crate::config::KubernetesConfig;
 use crate::object::{Object, What};
@@ -64,27 +65,27 @@ impl<'a> Plan<'a> {
             let made = pool(object, &reach).and_then(|pool| {
                 let refusal = if taken.contains(&pool.name) {
                     let message = format!("the configuration has a pool {} of its own, which counts", pool.name);
-                    Some(("NameTaken", message))
+                    Some((Reason::NameTaken, message))
                 } else if let Some(holder) = names.get(&pool.name) {
                     let message = format!("{} is older and has the pool {}", holder.path(), pool.name);
-                    Some(("NameTaken", message))
+                    Some((Reason::NameTaken, message))
                 } else if pool.token.is_some() && !config.tokens {
                     let message = "shoal.dev/token-secret: this controller reads no Secrets (discovery.kubernetes.tokens)";
-                    Some(("TokenUnavailable", message.to_owned()))
+                    Some((Reason::TokenUnavailable, message.to_owned()))
                 } else if per_namespace.get(&*object.namespace) >= Some(&config.pools_per_namespace) {
                     let message = format!(
                         "the namespace {} has {} pools of older objects, as many as it may have (discovery.kubernetes.pools_per_namespace)",
                         object.namespace, config.pools_per_namespace
                     );
-                    Some(("LimitReached", message))
+                    Some((Reason::LimitReached, message))
                 } else if names.len() >= config.pools {
                     let message = format!(
                         "there are {} pools of older objects, as many as there may be (discovery.kubernetes.pools)",
                         config.pools
                     );
-                    Some(("LimitReached", message))
+                    Some((Reason::LimitReached, message))
                 } else {
-                    accepts(&pool).err().map(|wrong| ("PoolInvalid", wrong))
+                    accepts(&pool).err().map(|wrong| (Reason::PoolInvalid, wrong))
                 };
                 match refusal {
                     Some((reason, message)) => Err(Refusal::of(reason, message).into()),
@@ -121,7 +122,7 @@ impl<'a> Plan<'a> {
             match lacks(&it) {
                 Some(why) => self.refused.push(Refused {
                     object: it.object,
-                    refusal: Refusal::of("TokenUnavailable", why),
+                    refusal: Refusal::of(Reason::TokenUnavailable, why),
                 }),
                 None => self.pools.push(it),
             }

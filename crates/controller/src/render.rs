@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use shoal_ports::Secret;
+use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use toml::Table;
 
 use crate::plan::{Plan, Refused};
@@ -92,7 +93,7 @@ pub(crate) fn texts(
             plan.refused.push(Refused {
                 object: it.object,
                 refusal: Refusal::of(
-                    "LimitReached",
+                    Reason::LimitReached,
                     format!(
                         "the pools of older objects take the {MOST_BYTES} bytes that there are"
                     ),

@@ -1,6 +1,9 @@
 //! The report for operators (`/status`).
 
-use serde::Serialize;
+use std::time::SystemTime;
+
+use serde::{Serialize, Serializer};
+use shoal_telemetry::metrics::DiscoveryRefusal;
 
 use crate::plan::Plan;
 use crate::watch::SourceReport;
@@ -24,6 +27,10 @@ pub struct Report {
     pub waiting: usize,
     /// Why the pools could not be written.
     pub trouble: Option<String>,
+    /// Why this controller could not take part in the election at its last attempt.
+    pub election: Option<String>,
+    /// When the pools were last seen to be published by this controller, in seconds since the epoch.
+    pub last_success: Option<u64>,
 }
 
 /// A pool.
@@ -43,7 +50,8 @@ pub struct RefusalReport {
     /// Kind, namespace and name.
     pub object: String,
     /// For programs.
-    pub reason: &'static str,
+    #[serde(serialize_with = "as_text")]
+    pub reason: DiscoveryRefusal,
     /// For people.
     pub message: String,
 }
@@ -64,4 +72,17 @@ impl Report {
         self.refused = refused.collect();
         self.waiting = plan.waiting;
     }
+
+    /// The leader has published, or could not for a reason.
+    pub(crate) fn published(&mut self, trouble: Option<String>) {
+        if trouble.is_none() {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            self.last_success = since.ok().map(|since| since.as_secs());
+        }
+        self.trouble = trouble;
+    }
+}
+
+fn as_text<S: Serializer>(reason: &DiscoveryRefusal, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(reason.as_str())
 }

@@ -1,5 +1,6 @@
 //! One object becomes one pool, or is refused.
 
+use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use url::Url;
 
 use crate::config::is_subdomain;
@@ -38,8 +39,7 @@ pub(crate) struct SecretKey {
 /// Why an object is no pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// For programs: one word.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Reason,
     /// For people.
     pub(crate) message: String,
 }
@@ -61,17 +61,20 @@ impl From<Refusal> for NoPool {
 }
 
 impl Refusal {
-    pub(crate) fn of(reason: &'static str, mut message: String) -> Self {
+    pub(crate) fn of(reason: Reason, mut message: String) -> Self {
         message.truncate(cut(&message, LONGEST_MESSAGE).len());
         Self { reason, message }
     }
 
     pub(crate) fn target(message: String) -> Self {
-        Self::of("TargetNotAllowed", message)
+        Self::of(Reason::TargetNotAllowed, message)
     }
 
     fn annotation(name: &str, wrong: impl std::fmt::Display) -> Self {
-        Self::of("InvalidAnnotation", format!("shoal.dev/{name}: {wrong}"))
+        Self::of(
+            Reason::InvalidAnnotation,
+            format!("shoal.dev/{name}: {wrong}"),
+        )
     }
 }
 

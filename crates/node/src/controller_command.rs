@@ -166,20 +166,46 @@ fn router(reporter: Reporter, listen: SocketAddr, hosts: &[String]) -> Router {
     guarded(router, listen, hosts)
 }
 
-/// A controller is ready once it has read all objects: then it can take over from one that goes.
+/// A controller is ready while it could take over from one that goes.
 async fn readyz(State(reporter): State<Reporter>) -> Response {
-    let report = reporter();
-    let why = (!report.listed).then_some("not all objects have been read yet");
-    let (code, status) = match why {
-        None => (StatusCode::OK, "ready"),
-        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    let reasons = reasons(&reporter());
+    let (code, status) = match reasons.is_empty() {
+        true => (StatusCode::OK, "ready"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    answer(
-        code,
-        &json!({ "status": status, "reasons": Vec::from_iter(why) }),
-    )
+    answer(code, &json!({ "status": status, "reasons": reasons }))
+}
+
+/// What a controller waits for.
+fn reasons(report: &Report) -> Vec<String> {
+    let listed = (!report.listed).then(|| "not all objects have been read yet".to_owned());
+    let election = report.election.as_ref();
+    let election = election.map(|why| format!("it cannot take part in the election: {why}"));
+    listed.into_iter().chain(election).collect()
 }
 
 async fn status(State(reporter): State<Reporter>) -> Response {
     answer(StatusCode::OK, &reporter())
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_controller::Report;
+
+    use super::reasons;
+
+    #[test]
+    fn a_controller_that_cannot_lead_is_not_ready() {
+        let ready = Report {
+            listed: true,
+            ..Report::default()
+        };
+        assert_eq!(reasons(&ready), Vec::<String>::new());
+        let forbidden = Report {
+            election: Some("the Lease shoal-controller: forbidden".to_owned()),
+            ..ready
+        };
+        let reasons = reasons(&forbidden);
+        assert!(reasons[0].ends_with("the Lease shoal-controller: forbidden"));
+    }
 }

@@ -10,6 +10,7 @@ mod audit;
 mod catalog;
 mod configuration;
 mod definition;
+mod discovery;
 mod first;
 mod http;
 mod instrument;
@@ -40,6 +41,7 @@ pub use audit::{AuditMetrics, AuditSink};
 pub use catalog::{CatalogMetrics, EntryKind};
 pub use configuration::{ConfigurationMetrics, ReloadOutcome};
 pub use definition::{Attribute, Definition, Kind, Values};
+pub use discovery::{DiscoveryMetrics, DiscoveryRefusal, ReconcileOutcome};
 pub use http::{Body, Direction, GivenUp, HttpMetrics, HttpRequest, RefusalReason};
 pub use journal::{AttachOutcome, BeginOutcome, HoldOutcome, JournalMetrics};
 pub use known::{Known, NameKind, OTHER};
@@ -133,6 +135,8 @@ areas! {
     nodes: nodes::NodeMetrics,
     /// The configuration file.
     configuration: configuration::ConfigurationMetrics,
+    /// Servers that are objects of Kubernetes.
+    discovery: discovery::DiscoveryMetrics,
     /// The way to the owners of sessions.
     routes: routes::RouteMetrics,
     /// Links between processes.

@@ -51,7 +51,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ include "shoal.selector" . }}
 {{- if .component }}
 shoal.dev/process: "true"
-{{- if ne .component.role "worker" }}
+{{- if not (has .component.role (list "worker" "controller")) }}
 shoal.dev/node: "true"
 {{- end }}
 {{- end }}

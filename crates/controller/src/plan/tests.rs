@@ -7,6 +7,7 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use shoal_outbound::OutboundConfig;
 use shoal_ports::Secret;
+use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 
 use super::Plan;
 use crate::config::KubernetesConfig;
@@ -79,7 +80,7 @@ fn plan<'a>(objects: &'a [Object], config: &KubernetesConfig, taken: &[&str]) ->
     Plan::of(objects, config, &outbound, &taken, &|_: &Pool| Ok(()))
 }
 
-fn one(object: Object) -> Result<Pool, (&'static str, String)> {
+fn one(object: Object) -> Result<Pool, (Reason, String)> {
     let objects = [object];
     let mut made = plan(&objects, &config(), &[]);
     match made.pools.pop() {
@@ -131,7 +132,7 @@ fn the_port_that_is_meant_is_found() {
     );
     assert_eq!(
         url(json!({ "shoal.dev/port": "dns" })).unwrap_err().0,
-        "InvalidAnnotation"
+        Reason::InvalidAnnotation
     );
 }
 
@@ -164,7 +165,7 @@ fn what_is_wrong_is_told() {
         (json!({ "shoal.dev/port": "9" }), "port"),
     ] {
         let (reason, message) = one(service("x", 0, said)).unwrap_err();
-        assert_eq!(reason, "InvalidAnnotation", "{message}");
+        assert_eq!(reason, Reason::InvalidAnnotation, "{message}");
         assert!(
             message.starts_with(&format!("shoal.dev/{name}: ")),
             "{message}"
@@ -178,7 +179,7 @@ fn a_service_that_could_lead_anywhere_is_refused() {
     let by_hand = json!({ "ports": [{ "port": 80 }] });
     for spec in [external, by_hand] {
         let (reason, _) = one(service_with("x", 0, json!({}), spec)).unwrap_err();
-        assert_eq!(reason, "TargetNotAllowed");
+        assert_eq!(reason, Reason::TargetNotAllowed);
     }
 }
 
@@ -236,7 +237,11 @@ fn a_published_url_stays_within_its_namespace() {
             let objects = with(url);
             let plan = plan(&objects, &config(), &[]);
             assert!(plan.pools.is_empty(), "{url}");
-            assert_eq!(plan.refused[0].refusal.reason, "TargetNotAllowed", "{url}");
+            assert_eq!(
+                plan.refused[0].refusal.reason,
+                Reason::TargetNotAllowed,
+                "{url}"
+            );
         }
     }
 }
@@ -288,9 +293,12 @@ fn names_and_places_are_those_of_the_oldest() {
     assert_eq!(
         refused,
         [
-            ("service/team-a/mine".to_owned(), "NameTaken"),
-            ("service/team-a/c".to_owned(), "LimitReached"),
-            ("mcp-lifecycle-operator/team-a/b".to_owned(), "NameTaken"),
+            ("service/team-a/mine".to_owned(), Reason::NameTaken),
+            ("service/team-a/c".to_owned(), Reason::LimitReached),
+            (
+                "mcp-lifecycle-operator/team-a/b".to_owned(),
+                Reason::NameTaken
+            ),
         ]
     );
 }
@@ -313,7 +321,7 @@ fn a_namespace_takes_the_places_of_no_other() {
     let names: Vec<&str> = plan.pools.iter().map(|it| it.pool.name.as_str()).collect();
     assert_eq!(names, ["team-a_a", "team-a_b", "team-b_d"]);
     let refusal = &plan.refused[0].refusal;
-    assert_eq!(refusal.reason, "LimitReached");
+    assert_eq!(refusal.reason, Reason::LimitReached);
     assert!(
         refusal.message.contains("pools_per_namespace"),
         "{refusal:?}"
@@ -328,7 +336,7 @@ fn an_object_takes_no_more_memory_than_it_needs() {
     let bytes: usize = kept.annotations.values().map(String::len).sum();
     assert!((1..10_000).contains(&bytes), "{bytes}");
     let (reason, message) = one(kept).unwrap_err();
-    assert_eq!(reason, "InvalidAnnotation");
+    assert_eq!(reason, Reason::InvalidAnnotation);
     assert!(message.len() <= 1000, "{}", message.len());
 
     // It is refused also where half of a character is cut off.
@@ -339,7 +347,7 @@ fn an_object_takes_no_more_memory_than_it_needs() {
             panic!("{published:?}");
         };
         assert!((2049..2100).contains(&kept.len()), "{}", kept.len());
-        assert_eq!(one(published).unwrap_err().0, "TargetNotAllowed");
+        assert_eq!(one(published).unwrap_err().0, Reason::TargetNotAllowed);
     }
 }
 
@@ -378,7 +386,7 @@ fn tokens_reach_workers_alone() {
         workers.contains("[pools.team-a_b") && !workers.contains("[pools.team-a_c"),
         "{workers}"
     );
-    assert_eq!(plan.refused[0].refusal.reason, "TokenUnavailable");
+    assert_eq!(plan.refused[0].refusal.reason, Reason::TokenUnavailable);
 }
 
 #[test]
@@ -401,7 +409,7 @@ fn a_plan_fits_into_a_config_map() {
     assert!(
         plan.refused
             .iter()
-            .all(|it| it.refusal.reason == "LimitReached")
+            .all(|it| it.refusal.reason == Reason::LimitReached)
     );
     assert!(plan.pools.len() > 700, "{}", plan.pools.len());
 }
@@ -416,5 +424,5 @@ fn an_object_that_the_rest_of_shoal_refuses_concerns_no_other() {
     };
     let plan = Plan::of(&objects, &config(), &outbound, &BTreeSet::new(), &accepts);
     assert_eq!(plan.pools.len(), 1);
-    assert_eq!(plan.refused[0].refusal.reason, "PoolInvalid");
+    assert_eq!(plan.refused[0].refusal.reason, Reason::PoolInvalid);
 }

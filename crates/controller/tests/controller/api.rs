@@ -15,7 +15,7 @@ use shoal_controller::POOLS_KEY;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
-/// The Kubernetes of a test. The controller's own objects are there, without content.
+/// The Kubernetes of a test. The controller's own objects are there, without content, and no Lease.
 #[derive(Clone)]
 pub(crate) struct Api {
     state: Arc<Mutex<Stored>>,
@@ -60,10 +60,6 @@ impl Api {
             own("shoal-discovered"),
         );
         api.put("api/v1/namespaces/shoal/secrets", own("shoal-discovered"));
-        api.put(
-            "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
-            own("shoal-controller"),
-        );
         let router = Router::new().fallback(answer).with_state(api.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         api
@@ -223,6 +219,16 @@ impl Api {
         told.collect()
     }
 
+    /// The controller that holds the Lease.
+    pub(crate) fn holder(&self) -> Option<String> {
+        let lease = self.get(
+            "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
+            "shoal-controller",
+        )?;
+        let holder = lease["spec"]["holderIdentity"].as_str();
+        holder.map(str::to_owned)
+    }
+
     fn get(&self, collection: &str, name: &str) -> Option<Value> {
         let key = (collection.to_owned(), name.to_owned());
         self.state.lock().unwrap().objects.get(&key).cloned()
@@ -319,7 +325,13 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
             let object: Value = serde_json::from_slice(&body).unwrap();
             if path.contains("/events") {
                 api.state.lock().unwrap().told.push(object.clone());
+                return axum::Json(object).into_response();
             }
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            if api.get(&path, name).is_some() {
+                return status(409, "AlreadyExists");
+            }
+            api.put(&path, object.clone());
             axum::Json(object).into_response()
         }
         _ => status(405, "MethodNotAllowed"),

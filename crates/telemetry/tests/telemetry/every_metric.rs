@@ -5,11 +5,11 @@ use std::time::Duration;
 use shoal_telemetry::metrics::{
     ActorKind, AppendOutcome, ApprovalOutcome, AttachOutcome, AuthOutcome, AuthServerOutcome,
     AuthServerRequest, BeginOutcome, Body, CertificateValidity, CircuitState, ClaimOutcome,
-    ClaimReason, CountedOutcome, Direction, EndReason, EntryKind, Failure, HandOverOutcome,
-    HandshakeOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState,
-    Operation, PolicyOutcome, QueueOutcome, QuotaLeaseOutcome, QuotaOutcome, RefusalReason,
-    ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState, ShedReason, StoreOutcome,
-    StreamKind, TakeOver, TlsPort, Transport, WorkerState, metrics,
+    ClaimReason, CountedOutcome, Direction, DiscoveryRefusal, EndReason, EntryKind, Failure,
+    HandOverOutcome, HandshakeOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind,
+    NodeState, Operation, PolicyOutcome, QueueOutcome, QuotaLeaseOutcome, QuotaOutcome,
+    ReconcileOutcome, RefusalReason, ReloadOutcome, ResumeOutcome, RetryReason, Role, SessionState,
+    ShedReason, StoreOutcome, StreamKind, TakeOver, TlsPort, Transport, WorkerState, metrics,
 };
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);
@@ -75,6 +75,7 @@ pub(crate) fn record_all() {
         .asked_server(AuthServerRequest::Keys, AuthServerOutcome::Answered);
     all.security.quota("free", QuotaOutcome::Allowed);
     (all.security).quota_lease("free", QuotaLeaseOutcome::Taken);
+    (all.discovery).reconciled(ReconcileOutcome::Published);
     all.policy.decided(PolicyOutcome::Denied);
     all.policy.approved(ApprovalOutcome::Declined);
     all.policy.failed();
@@ -133,6 +134,10 @@ pub(crate) fn observe_all() {
         all.nodes.observe_clock_skew(|| Some(MOMENT)),
         all.tls.observe_distrusted(|| Some(23)),
         all.configuration.observe_last_success(|| Some(1)),
+        all.discovery.observe_pools(|| 24),
+        (all.discovery).observe_refused(|to| to(DiscoveryRefusal::NameTaken, 25)),
+        all.discovery.observe_leader(|| true),
+        all.discovery.observe_last_success(|| Some(1)),
         all.nodes.observe_roles(|to| to(Role::Edge)),
         all.rpc.observe_links(|to| to(LinkKind::Gateway, 18)),
     ] {

@@ -30,6 +30,7 @@ const QUIET: &[(&str, &str)] = &[
     ("shoal_auth_attempts", "nobody is asked who he is"),
     ("shoal_quota_", "there are no quotas"),
     ("shoal_audit_", "there is no audit trail"),
+    ("shoal_discovery_", "there is no controller"),
     (
         "shoal_clock_skew",
         "a link that is always busy measures nothing",

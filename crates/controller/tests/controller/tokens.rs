@@ -1,0 +1,106 @@
+//! Tokens in Secrets.
+
+use serde_json::json;
+use shoal_controller::KubernetesConfig;
+
+use crate::api::Api;
+use crate::running::{SERVICES, config, service, start, start_with, until};
+
+const SECRETS: &str = "api/v1/namespaces/team-a/secrets";
+/// "first" and "second" in base64.
+const FIRST: &str = "Zmlyc3Q=";
+const SECOND: &str = "c2Vjb25k";
+
+/// A Secret with a token in base64.
+fn secret(value: &str, labels: serde_json::Value) -> serde_json::Value {
+    json!({ "metadata": { "name": "weather", "labels": labels }, "data": { "token": value } })
+}
+
+/// A Service whose token is in that Secret.
+fn service_with_token() -> serde_json::Value {
+    service(
+        "weather",
+        json!({ "shoal.dev/token-secret": "weather/token" }),
+    )
+}
+
+#[tokio::test]
+async fn a_token_reaches_workers_and_follows_its_secret() {
+    let api = Api::start().await;
+    let marked = json!({ "shoal.dev/token": "true" });
+    api.put(SECRETS, secret(FIRST, json!({})));
+    api.put(SERVICES, service_with_token());
+    let running = start(&api, "one");
+    until("the refusal of a Secret without the label", || {
+        !api.told().is_empty()
+    })
+    .await;
+    assert!(!api.workers_see("weather"));
+    api.put(SECRETS, secret(FIRST, marked.clone()));
+    until("the token", || {
+        api.token("team-a_weather") == "Authorization: Bearer first\n"
+    })
+    .await;
+    assert!(!api.nodes_see("first"));
+    api.put(SECRETS, secret(SECOND, marked));
+    until("the next token", || {
+        api.token("team-a_weather") == "Authorization: Bearer second\n"
+    })
+    .await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_read_at_first_holds_up_the_turn_and_refuses_nothing() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.fail("GET", &format!("{SECRETS}/weather"), 2, 500);
+    let running = start(&api, "one");
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    assert!(api.has_failed());
+    assert_eq!(api.told(), Vec::<[String; 3]>::new());
+
+    // What was read stays, and the other pools come.
+    api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 500);
+    api.put(SERVICES, service("news", json!({})));
+    until("the next pool", || api.workers_see("team-a_news")).await;
+    assert_eq!(api.token("team-a_weather"), "Authorization: Bearer first\n");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_token_that_may_be_read_no_more_is_taken_away() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.put(SERVICES, service("news", json!({})));
+    let running = start(&api, "one");
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 403);
+    until("its end", || !api.workers_see("team-a_weather")).await;
+    assert!(api.workers_see("team-a_news"));
+    assert_eq!(api.token("team-a_weather"), "");
+    until("the event", || !api.told().is_empty()).await;
+    assert_eq!(api.told()[0][1], "TokenUnavailable");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_controller_without_the_right_reads_no_secret() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.put(SERVICES, service("news", json!({})));
+    api.fail("GET", &format!("{SECRETS}/weather"), 1, 403);
+    let config = KubernetesConfig {
+        tokens: false,
+        ..config()
+    };
+    let running = start_with(&api, "one", config);
+    until("the event", || !api.told().is_empty()).await;
+    assert_eq!(api.told()[0][1], "TokenUnavailable");
+    assert!(api.workers_see("team-a_news") && !api.workers_see("team-a_weather"));
+    assert!(!api.has_failed(), "the Secret was read");
+    running.end().await;
+}

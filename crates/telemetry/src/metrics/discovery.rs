@@ -1,0 +1,57 @@
+//! The servers that a controller finds among the objects of a Kubernetes cluster.
+
+use super::area::area;
+use super::labels::{OUTCOME, REASON, labels};
+
+area! {
+    /// Discovered servers.
+    DiscoveryMetrics {
+        /// How many pools there are.
+        pub observe_pools: UpDownCounter(u64) []
+            = "shoal.discovery.pools", "{pool}", "Pools that the controller has made of objects of Kubernetes.";
+        /// How many objects are refused, by reason.
+        pub observe_refused: UpDownCounter(u64) [reason: DiscoveryRefusal]
+            = "shoal.discovery.refused", "{object}", "Objects of Kubernetes that the controller refuses as pools.";
+        /// Whether this controller writes.
+        pub observe_leader: Gauge(bool) []
+            = "shoal.discovery.leader", "{controller}", "1 while this controller holds the Lease and writes, 0 while it does not.";
+        /// When the pools were last found published or were published, in seconds since the epoch; `None` before the first time.
+        pub observe_last_success: Gauge(Option<u64>) []
+            = "shoal.discovery.last_success", "s",
+            "When this controller last saw, as the leader, that all pools were published, since the epoch.";
+        /// The leader compared the pools with what is published.
+        pub reconciled: Counter [outcome: ReconcileOutcome]
+            = "shoal.discovery.reconciles", "{reconcile}",
+            "How often the leading controller compared the pools with what is published, and what came of it.";
+    }
+}
+
+labels! {
+    /// What came of comparing the pools with what is published.
+    ReconcileOutcome: OUTCOME {
+        /// Something else was published.
+        Published = "published",
+        /// It was published before.
+        Unchanged = "unchanged",
+        /// A Secret could not be read, or the pools could not be written.
+        Failed = "failed",
+    }
+}
+
+labels! {
+    /// Why an object is no pool: the reason of its Event.
+    DiscoveryRefusal: REASON {
+        /// Its URL leads where none may lead.
+        TargetNotAllowed = "TargetNotAllowed",
+        /// An annotation cannot be used.
+        InvalidAnnotation = "InvalidAnnotation",
+        /// The configuration, or an older object, has a pool of this name.
+        NameTaken = "NameTaken",
+        /// Older objects have all the places or bytes.
+        LimitReached = "LimitReached",
+        /// The token cannot be had.
+        TokenUnavailable = "TokenUnavailable",
+        /// The configuration would refuse such a pool.
+        PoolInvalid = "PoolInvalid",
+    }
+}
