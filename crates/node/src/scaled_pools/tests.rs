@@ -9,9 +9,10 @@ use async_trait::async_trait;
 use shoal_dispatch::{Config, Dispatch, ScaleToZero};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{Membership, NodeId, NodeInfo, PoolCatalog, StoreError};
+use shoal_rpc::encode_catalog;
 use tokio::time::sleep;
 
-use super::{ASK_AGAIN, ScaledPools};
+use super::{ASK_AGAIN, REMEMBERED, ScaledPools};
 use crate::config::{Backend, Pool, Settings};
 
 /// A store whose first write fails.
@@ -143,4 +144,35 @@ async fn a_catalog_that_cannot_be_decoded_is_told_once() {
     pools.ask().await;
     assert_eq!(pools.unreadable.len(), 1);
     assert_eq!(dispatch.unknown_scaled_pools(), ["scaled"]);
+}
+
+#[tokio::test]
+async fn what_was_only_recalled_replaces_nothing_and_is_kept() {
+    let store = memory();
+    let dispatch = dispatch();
+    let encoded = |text: &str| {
+        encode_catalog(&PoolCatalog {
+            instructions: Some(text.into()),
+            ..PoolCatalog::default()
+        })
+    };
+    let remember = async |text| {
+        let bytes = encoded(text);
+        let written = store.remember_catalog("scaled", &bytes, REMEMBERED);
+        written.await.unwrap();
+    };
+    let remembered = async || store.remembered_catalog("scaled").await.unwrap();
+    remember("old").await;
+    let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
+    assert_eq!(dispatch.to_remember().len(), 1);
+    // Another node has heard something newer.
+    remember("new").await;
+    pools.write().await;
+    assert!(!pools.failing);
+    assert_eq!(remembered().await, Some(encoded("new")));
+    // A store that has lost it.
+    store.forget_catalog("scaled").await.unwrap();
+    let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
+    pools.write().await;
+    assert_eq!(remembered().await, Some(encoded("old")));
 }
