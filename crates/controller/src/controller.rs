@@ -106,12 +106,7 @@ impl Controller {
     pub async fn run(self, taken: watch::Receiver<BTreeSet<String>>, stop: CancellationToken) {
         let _observed = observe(&self.report);
         let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
-        let mut election = Election::new(
-            self.client.clone(),
-            &self.config.lease,
-            &self.me,
-            self.config.lease_duration.get(),
-        );
+        let mut election = Election::new(self.client.clone(), &self.config, &self.me);
         tokio::select! {
             () = follow => {}
             () = self.work(&mut election, taken) => {}

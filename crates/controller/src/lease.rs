@@ -4,16 +4,22 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource as _};
 use tokio::time::Instant;
+
+use crate::config::KubernetesConfig;
 
 /// A controller's part in the election.
 pub(crate) struct Election {
     leases: Api<Lease>,
+    config_maps: Api<ConfigMap>,
     name: String,
+    /// The ConfigMap with which Kubernetes deletes the Lease.
+    owner: String,
     me: String,
     duration: Duration,
     /// The last holder that was seen, when it renewed by its own clock, and when this was seen by ours.
@@ -22,12 +28,14 @@ pub(crate) struct Election {
 }
 
 impl Election {
-    pub(crate) fn new(client: Client, name: &str, me: &str, duration: Duration) -> Self {
+    pub(crate) fn new(client: Client, config: &KubernetesConfig, me: &str) -> Self {
         Self {
-            leases: Api::default_namespaced(client),
-            name: name.to_owned(),
+            leases: Api::default_namespaced(client.clone()),
+            config_maps: Api::default_namespaced(client),
+            name: config.lease.clone(),
+            owner: config.config_map.clone(),
             me: me.to_owned(),
-            duration,
+            duration: config.lease_duration.get(),
             seen: None,
             renewed: None,
         }
@@ -64,7 +72,10 @@ impl Election {
         let began = Instant::now();
         let found = self.leases.get_opt(&self.name).await?;
         let is_there = found.is_some();
-        let mut lease = found.unwrap_or_else(|| self.unheld());
+        let mut lease = match found {
+            Some(lease) => lease,
+            None => self.unheld().await?,
+        };
         let spec = lease.spec.take().unwrap_or_default();
         let holder = spec.holder_identity.clone().unwrap_or_default();
         if !holder.is_empty() && holder != self.me && !self.has_died(&holder, &spec) {
@@ -108,10 +119,12 @@ impl Election {
         }
     }
 
-    fn unheld(&self) -> Lease {
+    async fn unheld(&self) -> Result<Lease, kube::Error> {
+        let owner = self.config_maps.get(&self.owner).await?;
         let mut lease = Lease::default();
         lease.metadata.name = Some(self.name.clone());
-        lease
+        lease.metadata.owner_references = owner.owner_ref(&()).map(|owner| vec![owner]);
+        Ok(lease)
     }
 
     /// Whether a holder has not renewed for as long as its Lease lasts. Clocks of others are compared with nothing.

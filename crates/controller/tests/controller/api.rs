@@ -229,6 +229,16 @@ impl Api {
         holder.map(str::to_owned)
     }
 
+    /// The uid of the object with which the Lease is deleted.
+    pub(crate) fn owner_of_the_lease(&self) -> Option<String> {
+        let lease = self.get(
+            "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
+            "shoal-controller",
+        )?;
+        let owner = lease["metadata"]["ownerReferences"][0]["uid"].as_str();
+        owner.map(str::to_owned)
+    }
+
     fn get(&self, collection: &str, name: &str) -> Option<Value> {
         let key = (collection.to_owned(), name.to_owned());
         self.state.lock().unwrap().objects.get(&key).cloned()

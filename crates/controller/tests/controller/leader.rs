@@ -102,6 +102,11 @@ async fn the_first_controller_makes_the_lease() {
     until("the pool", || api.workers_see("team-a_weather")).await;
     assert!(api.has_failed());
     assert!((running.report)().leads);
+    // Whoever deletes the release deletes it too.
+    assert_eq!(
+        api.owner_of_the_lease().as_deref(),
+        Some("api/v1/namespaces/shoal/configmaps/shoal-discovered")
+    );
     running.end().await;
     let next = start(&api, "two");
     until("the next one", || (next.report)().leads).await;
