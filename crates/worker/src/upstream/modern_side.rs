@@ -48,6 +48,8 @@ struct ModernSupport {
     absent: bool,
     /// Whether a process of its was asked for this era.
     was_asked: bool,
+    /// Whether that process has answered as if it were opened in this era.
+    has_switched: bool,
     /// The extensions that it declares in this era, and not in the other.
     extensions: Option<RawObject>,
 }
@@ -155,12 +157,32 @@ impl ModernSide {
             return true;
         }
         let was_asked = std::mem::replace(&mut self.support.lock().was_asked, true);
-        !was_asked && is_of_both_eras(lead).await
+        if was_asked {
+            return false;
+        }
+        let params = lead.with_own_meta(RawObject::default());
+        match lead.request(Method::Discover, Some(params)).await {
+            Ok(_) => {
+                self.support.lock().has_switched = true;
+                true
+            }
+            // SDKs that know both eras refuse this one's opening here by its name.
+            Err(RequestError::Rpc(error)) => {
+                error.code == code::UNSUPPORTED_VERSION
+                    || error.message.contains(Revision::LATEST.as_str())
+            }
+            Err(_) => false,
+        }
     }
 
     /// Whether a process was asked that.
     pub(crate) fn was_asked(&self) -> bool {
         self.support.lock().was_asked
+    }
+
+    /// Whether that process may speak the modern era alone from then on. The Go SDK's does, and then refuses requests to clients.
+    pub(crate) fn has_switched(&self) -> bool {
+        self.support.lock().has_switched
     }
 
     /// Finds out which extensions the server has in the modern era alone. Returns whether there are any.
@@ -294,18 +316,4 @@ fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);
     Some(declared)
-}
-
-/// Whether a server that was opened as a legacy one speaks of the modern era: SDKs that know both refuse its opening here by
-/// its name.
-async fn is_of_both_eras(lead: &Arc<Link>) -> bool {
-    let params = lead.with_own_meta(RawObject::default());
-    match lead.request(Method::Discover, Some(params)).await {
-        Ok(_) => true,
-        Err(RequestError::Rpc(error)) => {
-            error.code == code::UNSUPPORTED_VERSION
-                || error.message.contains(Revision::LATEST.as_str())
-        }
-        Err(_) => false,
-    }
 }

@@ -214,8 +214,13 @@ impl Supervisor {
         let was_asked = modern_side.was_asked();
         let mut has_more = Box::pin(modern_side.may_have_more(link));
         let early = timeout(SOON, &mut has_more).await;
-        if !was_asked && modern_side.was_asked() && link.pending.ended().is_some() {
-            // It may have died of the question, which is not put again.
+        let has_switched = modern_side.has_switched();
+        if !was_asked && modern_side.was_asked() && (has_switched || link.pending.ended().is_some())
+        {
+            // The question has spoilt it, and is not put again.
+            if has_switched {
+                modern_side.learn(link).await;
+            }
             connection.shutdown().await;
             return End::Retired;
         }

@@ -167,6 +167,17 @@ fn both() -> [Client; 2] {
     [Client::askable("a"), modern]
 }
 
+/// The Go SDK refuses requests to clients once it was sent `server/discover`.
+#[tokio::test]
+async fn a_server_that_was_asked_for_the_other_era_may_ask_by_requests() {
+    let (mut config, _trace) = dual();
+    config.args.push("--switch".to_owned());
+    let running = TestBackend::start(config).await;
+    let client = Client::askable("a");
+    let answer = text(&running.call(&client, "greet", json!({})).await);
+    assert_eq!(answer["action"], "accept", "{answer}");
+}
+
 #[tokio::test]
 async fn a_server_of_both_eras_may_ask_by_requests() {
     let (config, trace) = dual();
