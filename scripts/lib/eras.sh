@@ -114,6 +114,15 @@ over_http() {
     stop_servers
 }
 
+# knows_what_is_missing NAME: waits until the node refuses an unknown tool. A node that has just started asks to try again instead.
+knows_what_is_missing() {
+    local deadline=$((SECONDS + START_SECONDS))
+    until [[ $("$SHOAL" call --url "$URL" no-such-tool 2>&1 || true) == *"unknown tool"* ]]; do
+        [[ $SECONDS -lt $deadline ]] || { fail "$1: knows what is missing" "not within $START_SECONDS s" && return 1; }
+        sleep 0.3
+    done
+}
+
 # over_grpc LANGUAGE: a worker in it
 over_grpc() {
     local language=$1 name="$1-worker" port nothing="the packages for workers serve tools, but no resources"
@@ -129,7 +138,8 @@ over_grpc() {
 		keys = [{ value = "$(printf 'ab%.0s' {1..32})" }]
 	END
     start_worker "$name" env SHOAL_JOIN="127.0.0.1:$port" "$INTEROP/known" --again "$KNOWN" "${COMMAND[@]}"
-    if start_server "$name-node" --config "$WORK/$name.toml" --roles edge,session --cluster-listen "127.0.0.1:$port"; then
+    if start_server "$name-node" --config "$WORK/$name.toml" --roles edge,session --cluster-listen "127.0.0.1:$port" &&
+        knows_what_is_missing "$name-node"; then
         matrix_row "${TITLES[$name]}" gRPC --expect asking --known "$KNOWN" \
             "legacy:subscription|method not found: resources/subscribe|$nothing" "modern:subscription|unknown tool|$nothing"
     fi
