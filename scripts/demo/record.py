@@ -125,8 +125,14 @@ def record(shoal: str) -> tuple[list[Pane], float]:
         began = time.monotonic() - 1
         call = Typed(CALL, client, began)
         call.read_until(3)
+        # A node that has just started may have the call sent again after a moment.
+        while not owner_of_the_session(status()) and call.now() < READY_SECONDS:
+            call.read(0.1)
         shown = run(STATUS, operator, began)
-        owner = next(name for name in nodes if owner_of_the_session(shown).startswith(name))
+        id_of_the_owner = owner_of_the_session(shown)
+        if not id_of_the_owner:
+            raise SystemExit(f"record.py: no node has the session:\n{shown}")
+        owner = next(name for name in nodes if id_of_the_owner.startswith(name))
         call.read_until(4.5)
         operator.show(Line(f"$ kill -9 {nodes[owner].pid}    # {owner}", "typed"), call.now())
         nodes[owner].send_signal(signal.SIGKILL)
@@ -140,13 +146,18 @@ def record(shoal: str) -> tuple[list[Pane], float]:
         return [client, operator], call.now()
 
 
-def owner_of_the_session(status: str) -> str:
+def status() -> str:
+    """What the operator's command prints, unseen."""
+    return subprocess.run(STATUS, shell=True, capture_output=True, text=True, check=False).stdout
+
+
+def owner_of_the_session(table: str) -> str | None:
     """The node with a session, in the table of `shoal status`."""
-    for line in status.splitlines():
+    for line in table.splitlines():
         words = line.split()
         if len(words) > 4 and words[2] == "session" and words[4] == "1":
             return words[0].rstrip("*")
-    raise SystemExit(f"record.py: no node has the session:\n{status}")
+    return None
 
 
 def alone() -> None:
