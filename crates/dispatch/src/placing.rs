@@ -32,7 +32,7 @@ impl Dispatch {
     ) -> Result<Found, CallOutcome> {
         let began = Instant::now();
         let pool = &routed.route.pool;
-        // A view would keep what was there when the call came for as long as it waits.
+        // Cloned, because a call that held the view while it waits would keep everything in it alive.
         let scale = self.shared.view().settings.scale_to_zero(pool).cloned();
         let mut patience = self.shared.config.reconnect_wait();
         let refuse = |failure, reason| {
@@ -102,10 +102,10 @@ impl Dispatch {
 }
 
 impl Shared {
-    /// Waits until a pool that may scale to zero has a worker, as its calls do. Other pools are not waited for.
+    /// Waits until a pool that may scale to zero has a worker, as its calls do. Returns at once for other pools.
     ///
     /// # Errors
-    /// None came in time, or as many calls wait as may.
+    /// No worker came in time, or as many calls wait already as the limits allow.
     pub(crate) async fn any_worker(
         &self,
         pool: &Arc<str>,

@@ -1,4 +1,4 @@
-//! What a pool that may have no worker offers, for nodes that start while it has none.
+//! Catalogs of pools that may scale to zero, for nodes that start while such a pool has no worker.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use shoal_ports::PoolCatalog;
 pub struct Memorable {
     /// The pool.
     pub pool: Arc<str>,
-    /// What it offers.
+    /// The pool's tools, prompts and resources.
     pub catalog: Arc<PoolCatalog>,
-    /// Whether a worker has said it to this node. If not, the node was [told](crate::Dispatch::recall) it itself, and others may know
-    /// something newer.
+    /// Whether this node learnt the catalog from a worker. False if the node [recalled](crate::Dispatch::recall) it and no worker has
+    /// announced a different one since: then other nodes may know a newer catalog.
     pub is_news: bool,
 }

@@ -1,19 +1,19 @@
-//! Counts of what is limited, for all principals together and for each of them.
+//! Counts for a limit that all principals share, and for a second limit that applies to each of them.
 
 use shoal_ports::{Principal, PrincipalCounts};
 
-/// How many there are.
+/// The current counts.
 #[derive(Default)]
 pub(crate) struct Shares {
     all: usize,
     of: PrincipalCounts,
 }
 
-/// Why there may not be another, with how many there are.
+/// The limit that is reached, with the current count.
 pub(crate) enum Full {
-    /// All of them are too many.
+    /// The limit for all principals together.
     All(usize),
-    /// Those of the principal are.
+    /// The limit for one principal.
     OfPrincipal(usize),
 }
 

@@ -61,8 +61,8 @@ impl Subscriptions {
         }
     }
 
-    /// Keeps a pool's subscriptions up to date with what a worker has said: subscribes the worker if it `appears`, or ends all of them
-    /// if the pool has other lists for each caller now, for which nobody can subscribe.
+    /// Keeps a pool's subscriptions up to date with a worker's announcement. Subscribes the worker if it `appears`. If the pool has other
+    /// lists for each caller now, ends all subscriptions instead, because nobody can subscribe to such a pool.
     pub(crate) async fn follow(
         shared: &Arc<Shared>,
         pool: &str,
@@ -75,7 +75,7 @@ impl Subscriptions {
                 .filter_map(|uri| SubscriptionEntry::existing(shared, &uri))
                 .map(|entry| tokio::spawn(entry.leave(usize::MAX)))
                 .collect();
-            // They come to their ends even if this is dropped, and fail only if the runtime ends.
+            // Each task goes on to its end even if this future is dropped. Joining it fails only if the runtime ends.
             let _ = join_all(ended).await;
         } else if appears {
             shared.subscriptions.restore(pool, worker).await;

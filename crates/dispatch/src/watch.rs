@@ -65,7 +65,7 @@ pub(crate) async fn resource_updates(
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        // What each caller sees for itself is told to nobody.
+        // Nobody is told of updates in a pool that has other lists for each caller.
         let is_own = shared.view().own.scope(&pool) == ListScope::Principal;
         // An error of sending only says that nobody listens.
         match update {

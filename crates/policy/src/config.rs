@@ -28,7 +28,7 @@ settings! {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[rules]]")]
 pub struct RulesFile {
-    /// The rules; `None` where the file does not say how many there are, as one that was cut off.
+    /// The rules. `None` if the file has no `rules` at all, for example because it was cut off.
     pub rules: Option<Vec<Rule>>,
 }
 

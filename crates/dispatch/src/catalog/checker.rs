@@ -124,7 +124,7 @@ impl Checker {
         }
         let found = self.errors(&read, budget, |errors| {
             let found: Vec<_> = errors.flat_map(|error| corrections(&error)).collect();
-            // Each is looked for among all members.
+            // Each correction is looked for among all members.
             let members = read.as_object().map_or(0, serde_json::Map::len);
             charge((found.len() * members / COMPARED_A_STEP) as u64);
             found

@@ -53,7 +53,7 @@ fn is_forgivable(error: &ValidationError<'_>) -> bool {
 /// Whether a member is missing that may be there under a name that tools cannot list, such as `$top` for `top`. A server may know
 /// it: those that come from OpenAPI documents do.
 ///
-/// The caller sends the names and the schema the missing ones: comparing all of them is [charged](charge).
+/// The caller chooses the names that it sends, and the schema the names that are missing, so each comparison is [charged](charge).
 pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::Required { property } => {
@@ -240,7 +240,7 @@ mod tests {
             verdict.unwrap() == Verdict::Valid
         };
         assert!(check(0));
-        // All of them are a hundred times as many looks as there are names.
+        // Each of the names is compared with a hundred missing ones.
         assert!(!check(2_000));
     }
 

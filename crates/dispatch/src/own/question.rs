@@ -73,7 +73,7 @@ async fn part_of(
     {
         return before.clone();
     }
-    // Its lists are known to its workers alone: where it has none, this is what wakes it.
+    // Only the pool's workers know the caller's lists. Waiting for a worker brings one to a pool that has scaled to zero.
     let vacant = shared.any_worker(&part.pool, &caller.principal).await.err();
     let read = Instant::now();
     let view = shared.view();

@@ -32,8 +32,8 @@ pub(crate) struct Registry {
     /// Whether what is offered is to be merged anew, though no pool has changed.
     merges: bool,
     departed: Departed,
-    /// Pools that may have no worker, and whose last worker has said that they are not to be there any more. What is remembered of
-    /// them is out of date.
+    /// Pools that may scale to zero, and whose workers have all announced the pool's removal. The catalogs that the store remembers
+    /// for them are out of date.
     gone: BTreeSet<Arc<str>>,
 }
 

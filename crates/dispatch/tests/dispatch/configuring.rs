@@ -152,7 +152,7 @@ async fn a_pool_that_is_named_no_more_takes_no_calls_where_only_named_ones_do() 
     let error = setting.error(legacy("a_t", json!({}))).await;
     assert_eq!(error.message, "method not found: tools/call");
     assert!(setting.dispatch.status().pools[0].unnamed);
-    // Its workers are there all the while.
+    // The pool's workers have stayed connected meanwhile.
     configure(&setting, Some(hiding()));
     setting.result(legacy("a_t", json!({}))).await;
 }

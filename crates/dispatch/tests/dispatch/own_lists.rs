@@ -435,7 +435,7 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     shared.announce(Some(each_its_own()), None);
     setting.until(|d| d.status().subscriptions == 0).await;
     assert_eq!(*shared.unsubscribed.lock(), ["r://1"]);
-    // A server that goes on telling of it is not listened to.
+    // The node drops updates that the server still sends.
     shared.report(updated());
     let again = setting.add(FakeWorker::new("s2", "shared", each_its_own()));
     // Until nothing is left to do.
@@ -460,7 +460,7 @@ async fn what_takes_too_much_room_is_refused() {
     assert!(error.message.contains("bytes"), "{}", error.message);
 }
 
-/// Only a worker can tell what a caller may use, so asking for that is what brings one.
+/// Only a worker can tell what a caller may use, so a request for a caller's lists brings a worker.
 #[tokio::test(start_paused = true)]
 async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     let own = PoolConfig {
@@ -476,7 +476,7 @@ async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     }));
     let recalled = vec![("own".to_owned(), Arc::new(each_its_own()))];
     setting.dispatch.recall(recalled);
-    // Nobody comes in time.
+    // No worker comes in time.
     let failure = setting.failure(modern("alices", json!({}))).await;
     let why = failure.to_string();
     assert!(why.contains("none came within 20 s"), "{why}");
@@ -505,7 +505,7 @@ async fn a_prompt_that_nobody_lists_is_unknown_while_lists_differ_by_caller() {
     setting.add(FakeWorker::new("s1", "shared", tools(&[])).on_call(said));
     let get = || call(LEGACY, Method::PromptsGet, json!({ "name": "other" }));
     setting.result(get()).await;
-    // Any pool may have it for this caller now.
+    // From now on, either pool may have the prompt for this caller.
     let own = PoolCatalog {
         capabilities: RawObjectOrEmpty(RawJson::from_static(r#"{"tools":{}}"#)),
         ..each_its_own()

@@ -1,4 +1,4 @@
-//! Pools that may have no worker: what is remembered of them, and recalled.
+//! Remembering and recalling the catalogs of pools that may scale to zero.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn vacant() -> PoolConfig {
     }
 }
 
-/// A node that knows of one pool that may have no worker, and of one that may not.
+/// A node that is configured with one pool that may scale to zero, and with one that may not.
 fn setting() -> Setting {
     let pools = [("zero", vacant()), ("one", PoolConfig::default())];
     configured(Config {
@@ -45,7 +45,7 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// What is to be remembered: the pool, its tools and whether that is news.
+/// The pools to remember: the name, the catalog, and whether that is news.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.is_news))
@@ -73,7 +73,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // Other settings make it none either.
+    // Other settings do not make the catalog news.
     let settings = PoolConfig {
         prefix: "p_".to_owned(),
         ..vacant()
@@ -82,7 +82,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     setting.dispatch.configure(change);
     assert_eq!(names(&setting).await, ["b", "p_t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // What is known is not recalled.
+    // A pool that the node knows already is not recalled.
     recall(&setting, "zero", &["older", "still"]);
     assert_eq!(names(&setting).await, ["b", "p_t"]);
 }
@@ -119,19 +119,19 @@ async fn a_pool_that_its_workers_remove_is_recalled_no_more() {
     setting.dispatch.remove_worker(&WorkerId::new("z1"));
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(tools_of(&setting), []);
-    // A store that was slow to tell.
+    // The store answers late.
     recall(&setting, "zero", &["t"]);
     assert_eq!(names(&setting).await, ["b"]);
-    // It comes back.
+    // The pool comes back.
     setting.add(FakeWorker::new("z2", "zero", tools(&["t"])));
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert!(gone(&setting).is_empty());
-    // One whose last worker says so while it is let go.
+    // The last worker announces the removal just as the node lets the worker go.
     let worker = setting.add(FakeWorker::new("z2", "zero", tools(&["t"])));
     worker.announce(None, Some(Announcement::REMOVED));
     setting.dispatch.remove_worker(&WorkerId::new("z2"));
     assert_eq!(gone(&setting), ["zero".into()]);
-    // It is not named any more, and then again.
+    // The configuration drops the pool, and then names it again.
     for settings in [None, Some(vacant())] {
         let change = BTreeMap::from([("zero".to_owned(), settings)]);
         setting.dispatch.configure(change);

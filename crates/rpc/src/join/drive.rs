@@ -118,7 +118,7 @@ impl<'a> Drive<'a> {
 
     /// Drives the link until it ends.
     pub(super) async fn run(mut self) -> End {
-        // A node takes a worker in by its announcement, and refuses calls for one that has not said how many it can run.
+        // The load goes first: a node takes a worker in when it announces, and refuses calls for a worker that has not reported a capacity.
         self.report();
         self.announce();
         self.tell_own_lists();

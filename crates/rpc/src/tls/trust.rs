@@ -32,7 +32,7 @@ struct Dialled {
 /// The outcome of the last dial of an address.
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
-    /// Nobody was there to ask.
+    /// The peer was not reached, or neither side has judged the other's certificate.
     Unknown,
     /// Both sides have accepted the other's certificate.
     Agreed,
@@ -171,9 +171,9 @@ mod tests {
         trust.agreed("b");
         assert!(!cut_off(&["a", "b"]), "one is enough");
         trust.unknown("b");
-        assert!(cut_off(&["a", "b"]), "the one that said yes is away");
+        assert!(cut_off(&["a", "b"]), "the peer that agreed is away");
         trust.agreed("b");
-        assert!(!cut_off(&["a", "b"]), "it is back");
+        assert!(!cut_off(&["a", "b"]), "the peer is back");
         let open = trust.opened();
         assert!(!cut_off(&["a"]), "somebody came in");
         drop(open);

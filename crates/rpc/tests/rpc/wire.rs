@@ -46,7 +46,7 @@ async fn a_call_that_ends_at_once_is_one_event() {
     .await;
 }
 
-/// Otherwise the node would refuse calls of a worker that it knows, until it hears more.
+/// Otherwise the node would take the worker in, and refuse its calls until the first report of its load arrives.
 #[tokio::test]
 async fn a_worker_says_how_much_it_can_run_before_what_it_offers() {
     within(async {

@@ -1,14 +1,14 @@
-//! The patience of sessions that leave together with a store that is away.
+//! How long sessions that leave together wait for a store that is away.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How long sessions that leave together wait for the store: an outage is waited for once, and not once for each of them.
+/// The time that sessions which leave together share for waiting for the store: one outage delays them once, and not once each.
 pub(crate) struct Patience {
     most: Duration,
-    /// Since when the store has answered none of them.
+    /// The time of the first failure since the store last answered one of the sessions.
     away_since: Mutex<Option<Instant>>,
 }
 
@@ -20,13 +20,13 @@ impl Patience {
         }
     }
 
-    /// The store is away. Returns whether it is waited for any longer.
+    /// Notes that the store is away. Returns whether to go on waiting for it.
     pub(super) fn lasts(&self) -> bool {
         let mut since = self.away_since.lock();
         since.get_or_insert_with(Instant::now).elapsed() < self.most
     }
 
-    /// The store has answered.
+    /// Notes that the store has answered.
     pub(super) fn answered(&self) {
         *self.away_since.lock() = None;
     }

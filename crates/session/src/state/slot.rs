@@ -242,7 +242,7 @@ impl CallSlot {
 }
 
 impl SlotState {
-    /// The span of what was asked, once.
+    /// Removes the span of a question, and returns it.
     fn take_asked(&mut self, ask: AskId) -> Option<Span> {
         let at = self.asked.iter().position(|(asked, _)| *asked == ask)?;
         Some(self.asked.swap_remove(at).1)

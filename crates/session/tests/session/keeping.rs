@@ -328,7 +328,7 @@ async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"v"}"#);
 }
 
-/// Most of them would find the store away for as long as those before.
+/// Otherwise each batch of sessions would wait for the store as long as the batch before it.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_leave_together_wait_for_the_store_once() {
     let config = SessionConfig {

@@ -17,11 +17,11 @@ use shoal_session::SessionConfig;
 use crate::support::over::{EventLogOver, JournalOver, Over};
 use crate::support::{Bench, call, initialize, post, read, within};
 
-/// A store that says that it knows less than it was told, until it is told again, or that it is away.
+/// A store that fails every append with the error in `says`, until an owner restores a stream.
 struct Lossy {
     store: Store,
     says: Mutex<Option<StoreError>>,
-    /// How often it has said so.
+    /// How many appends have failed.
     said: AtomicUsize,
     told: Mutex<Vec<OpenStream>>,
 }

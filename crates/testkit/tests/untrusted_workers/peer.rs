@@ -158,8 +158,8 @@ where
         .body(StreamBody::new(body))
         .unwrap();
     let answered = sender.send_request(request);
-    // A request that is handed over just as the connection ends lies in the connection's queue, and is told so only when the queue
-    // goes: with its last sender.
+    // If the connection ends just as it is given a request, the request stays in the connection's queue. The request fails only once
+    // the queue is dropped, which happens with its last sender.
     drop(sender);
     let answer = match answered.await {
         Ok(response) => read(method, response).await,

@@ -22,14 +22,14 @@ pub(super) struct Listed {
     pub(super) settings: PoolConfig,
     /// When its last worker left.
     pub(super) vacant_since: Option<Instant>,
-    /// Whether the last that left had said that the pool is not to be there any more.
+    /// Whether the last worker that left had announced the pool's removal.
     pub(super) removed: bool,
-    /// Whether it was remembered, and no worker has offered anything else since.
+    /// Whether the catalog was recalled, and no worker has announced a different one since.
     pub(super) recalled: bool,
 }
 
 impl Registry {
-    /// Lists what a pool offered when it had a worker last; whether that is news. It stays listed only if it may have none.
+    /// Lists a pool by the catalog of its last worker. Returns whether that is news. A pool that may not scale to zero is not listed.
     pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
         if self.settings.scale_to_zero(pool).is_none()
             || self.gone.contains(pool)
@@ -52,7 +52,7 @@ impl Registry {
         true
     }
 
-    /// The pools that may have no worker, and that nobody has told of.
+    /// Returns the pools that may scale to zero and whose catalog this node does not know.
     pub(crate) fn unknown_scaled(&self) -> Vec<String> {
         let is_unknown = |name: &&String| {
             !self.pools.contains_key(name.as_str()) && !self.gone.contains(name.as_str())
@@ -78,12 +78,12 @@ impl Registry {
             .collect()
     }
 
-    /// The pools whose workers have removed them: what is remembered of them is to be forgotten.
+    /// Returns the pools whose workers have all announced the pool's removal, so that the store can forget their catalogs.
     pub(crate) fn to_forget(&self) -> Vec<Arc<str>> {
         self.gone.iter().cloned().collect()
     }
 
-    /// The pools whose workers have all said that they are not to be there any more.
+    /// Returns the pools whose present workers have all announced the pool's removal.
     pub(super) fn removed(&self) -> BTreeSet<Arc<str>> {
         let said = || self.workers.values().map(|worker| &worker.announcement);
         let named = |removed: bool| {
@@ -182,8 +182,8 @@ impl Registry {
 }
 
 impl Listed {
-    /// Compiles the newest version, if it or what is made of it is another; whether it is. Without workers that is the one
-    /// which was compiled last.
+    /// Compiles the newest version if the version or the pool's settings have changed. Returns whether it did. Without workers, the
+    /// newest version is the one that was compiled last.
     fn compile(&mut self, name: &Arc<str>, settings: &PoolConfig) -> bool {
         let before = self.compiled.as_deref();
         let newest = self.versions.newest();

@@ -1,4 +1,4 @@
-//! What is made of the registered workers: the view that calls are dispatched by, and the server's facts.
+//! Compiles the registered workers into the view that calls are dispatched by, and into the server's facts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -82,10 +82,10 @@ impl Registry {
         (View::new(catalog, fleet), facts)
     }
 
-    /// Whose lists are others than those of all.
+    /// Returns the pools and the owners whose lists differ from the shared ones.
     fn own_pools(&self) -> OwnPools {
         let mut own = OwnPools::default();
-        // Also where nobody takes calls for a moment.
+        // A listed pool counts even while none of its workers takes calls.
         for (name, listed) in &self.pools {
             let source = listed.compiled.as_ref().map(|it| &it.source);
             if let Some(source) = source.filter(|it| it.lists == ListScope::Principal) {
@@ -108,12 +108,12 @@ impl Registry {
         own
     }
 
-    /// What the lists are, as numbers that are the same on every node that sees the same pools, so that a
-    /// session that moves is not told of changes that there were not. What a backend announces without
-    /// changing anything counts here alone.
+    /// Returns the versions of the lists: numbers that are the same on every node that sees the same pools, so that
+    /// a session that moves is not told of changes that never happened. A change that a backend announces without
+    /// changing anything counts on this node only.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
-        // By other rules, somebody may see something else.
+        // Under other rules, some callers may see other lists.
         let policy = config.policies.as_ref().map(|it| it.current());
         let policy = policy.map(|policy| policy.fingerprint());
         for (version, count) in versions.iter_mut().zip(self.announced) {
