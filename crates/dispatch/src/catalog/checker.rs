@@ -103,16 +103,20 @@ impl Checker {
         let arguments = arguments.read()?;
         Ok(match self.is_valid(&arguments, budget) {
             Some(true) => Verdict::Valid,
-            Some(false) if policy.forgives() && self.is_forgivable(&arguments, budget) => {
-                Verdict::Valid
-            }
-            // What is wrong is told with the strings in it.
-            Some(false) => match self.problems(&arguments, budget) {
-                Some(problems) => Verdict::Invalid(problems),
-                None => Verdict::TooComplex,
+            Some(false) if policy.forgives() => match self.are_forgivable(&arguments, budget) {
+                Some(true) => Verdict::Valid,
+                // More steps may decide it.
+                None if budget.steps < PROBLEM_STEPS => Verdict::TooComplex,
+                _ => self.refusal(&arguments, budget),
             },
+            Some(false) => self.refusal(&arguments, budget),
             None => Verdict::TooComplex,
         })
+    }
+
+    /// The verdict on arguments that are not valid. It shows the strings in them.
+    fn refusal(&self, arguments: &Value, budget: Budget) -> Verdict {
+        (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
     }
 
     /// The arguments as the schema wants them, where that can be told from what is wrong with them; `None` for those that are
@@ -141,10 +145,10 @@ impl Checker {
         is_valid.then_some(corrected)
     }
 
-    /// Whether all that is wrong is what many servers forgive.
-    fn is_forgivable(&self, arguments: &Value, budget: Budget) -> bool {
+    /// Whether many servers forgive all errors; `None` if finding that out takes too long.
+    fn are_forgivable(&self, arguments: &Value, budget: Budget) -> Option<bool> {
         let all = |errors: Errors<'_, '_>| are_forgivable(&errors.collect::<Vec<_>>());
-        self.errors(arguments, budget, all) == Some(true)
+        self.errors(arguments, budget, all)
     }
 
     fn is_valid(&self, arguments: &Value, budget: Budget) -> Option<bool> {

@@ -26,10 +26,13 @@ pub(super) enum Correction {
 /// Whether all errors are ones that servers often forgive.
 pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
     let is_of_other_kind = |error: &ValidationError<'_>| {
+        if !error.instance().is_number() {
+            return false;
+        }
         let at = error.instance_path();
         charge(errors.len() as u64);
         let mut there = errors.iter().filter(|other| other.instance_path() == at);
-        error.instance().is_number() && there.any(names_other_kind)
+        there.any(names_other_kind)
     };
     errors.iter().all(|error| match error.kind() {
         // The number is one of the texts.
@@ -164,6 +167,7 @@ mod tests {
 
     use super::super::budget::Budget;
     use super::super::checker::{Checker, Verdict};
+    use crate::checking::AT_ONCE;
     use crate::config::ArgumentPolicy;
 
     const BUDGET: Budget = Budget {
@@ -242,6 +246,25 @@ mod tests {
         assert!(check(0));
         // Each of the names is compared with a hundred missing ones.
         assert!(!check(2_000));
+    }
+
+    #[test]
+    fn many_wrong_items_are_judged_as_a_few() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "list": { "type": "array", "items": { "type": "integer" } } },
+        });
+        let checker = Checker::of(&schema).unwrap();
+        let check = |items: usize, steps: u64| {
+            let sent = RawJson::of(&json!({ "list": vec!["1"; items] }));
+            let budget = Budget { steps, ..BUDGET };
+            let verdict = checker.check(&sent, ArgumentPolicy::Pass, budget);
+            verdict.unwrap()
+        };
+        assert_eq!(check(150, AT_ONCE.steps), Verdict::Valid);
+        assert_eq!(check(500, BUDGET.steps), Verdict::Valid);
+        // A check with more steps is to decide.
+        assert_eq!(check(500, AT_ONCE.steps), Verdict::TooComplex);
     }
 
     #[test]
