@@ -28,6 +28,8 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     pool: Arc<str>,
     subscribers: usize,
+    /// Whether the pool's workers are told of it. Those of a pool with other lists for each caller are not.
+    watched: bool,
     /// How many [entries](SubscriptionEntry) there are of it.
     entries: usize,
     /// Held while workers are asked, so that a first and a last subscriber of one URI do not cross.
@@ -46,8 +48,16 @@ impl Subscriptions {
     ) -> Result<(), RpcError> {
         let entry = SubscriptionEntry::new(shared, pool, uri);
         let _turn = entry.turn().await;
-        if entry.with(|subscription| subscription.subscribers) == 0 {
-            entry.subscribe().await?;
+        let was_watched = entry.with(|subscription| {
+            if !subscription.watched {
+                subscription.pool = pool.clone();
+            }
+            // From here on, so that a worker that appears meanwhile is told.
+            std::mem::replace(&mut subscription.watched, true)
+        });
+        if !was_watched && let Err(refused) = entry.subscribe().await {
+            entry.with(|subscription| subscription.watched = false);
+            return Err(refused);
         }
         entry.with(|subscription| subscription.subscribers += 1);
         Ok(())
@@ -57,50 +67,51 @@ impl Subscriptions {
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
             // It fails only if the runtime ends.
-            let _ = tokio::spawn(entry.leave(1)).await;
+            let _ = tokio::spawn(entry.leave()).await;
         }
     }
 
-    /// Keeps a pool's subscriptions up to date with a worker's announcement. Subscribes the worker if it `appears`. If the pool has other
-    /// lists for each caller now, ends all subscriptions instead, because nobody can subscribe to such a pool.
+    /// Keeps a pool's subscriptions up to date with a worker's announcement. Subscribes the worker if it `appears`. While the pool has
+    /// other lists for each caller, its workers are told of no subscription, because nobody can subscribe to such a pool.
     pub(crate) async fn follow(
         shared: &Arc<Shared>,
         pool: &str,
         worker: &dyn Worker,
         appears: bool,
     ) {
-        if shared.view().own.scope(pool) == ListScope::Principal {
-            let uris = shared.subscriptions.of(pool).into_iter();
-            let ended: Vec<_> = uris
-                .filter_map(|uri| SubscriptionEntry::existing(shared, &uri))
-                .map(|entry| tokio::spawn(entry.leave(usize::MAX)))
-                .collect();
-            // Each task goes on to its end even if this future is dropped. Joining it fails only if the runtime ends.
-            let _ = join_all(ended).await;
-        } else if appears {
+        let may_watch = may_watch(shared, pool);
+        for uri in shared.subscriptions.of(pool, !may_watch) {
+            if let Some(entry) = SubscriptionEntry::existing(shared, &uri) {
+                tokio::spawn(entry.follow_scope());
+            }
+        }
+        if appears && may_watch {
             shared.subscriptions.restore(pool, worker).await;
         }
     }
 
     /// Subscribes a worker that has (re)appeared to everything its pool is watched for.
     async fn restore(&self, pool: &str, worker: &dyn Worker) {
-        for uri in self.of(pool) {
+        for uri in self.of(pool, true) {
             if let Err(error) = worker.subscribe(&uri).await {
                 tracing::warn!(pool, uri, %error, "a worker refused a subscription");
             }
         }
     }
 
-    /// The URIs that are subscribed to at this pool.
-    pub(crate) fn of(&self, pool: &str) -> Vec<String> {
+    /// The URIs of this pool that its workers are told of, or those that they are not.
+    pub(crate) fn of(&self, pool: &str, watched: bool) -> Vec<String> {
         let by_uri = self.by_uri.lock();
-        let of_pool = by_uri.iter().filter(|(_, it)| it.pool.as_ref() == pool);
+        let of_pool = by_uri
+            .iter()
+            .filter(|(_, it)| it.pool.as_ref() == pool && it.watched == watched);
         of_pool.map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// How many URIs are subscribed to.
+    /// How many URIs workers are told of.
     pub(crate) fn len(&self) -> usize {
-        self.by_uri.lock().len()
+        let by_uri = self.by_uri.lock();
+        by_uri.values().filter(|it| it.watched).count()
     }
 }
 
@@ -118,6 +129,7 @@ impl SubscriptionEntry {
             .or_insert_with(|| Subscription {
                 pool: pool.clone(),
                 subscribers: 0,
+                watched: false,
                 entries: 0,
                 turn: Arc::default(),
             });
@@ -170,14 +182,39 @@ impl SubscriptionEntry {
         }
     }
 
-    /// Takes subscribers back, and makes the workers unsubscribe if there are no others.
-    async fn leave(self, leaving: usize) {
+    /// Takes a subscriber back, and makes the workers unsubscribe if there is no other.
+    async fn leave(self) {
         let _turn = self.turn().await;
-        let left = self.with(|subscription| {
-            subscription.subscribers = subscription.subscribers.saturating_sub(leaving);
-            subscription.subscribers
+        self.with(|it| it.subscribers = it.subscribers.saturating_sub(1));
+        self.unsubscribe_if(|it| it.subscribers == 0).await;
+    }
+
+    /// Makes the workers unsubscribe if there is no subscriber.
+    async fn settle(self) {
+        let _turn = self.turn().await;
+        self.unsubscribe_if(|it| it.subscribers == 0).await;
+    }
+
+    /// Makes the workers subscribe or unsubscribe, as the pool has the same lists for all callers now or not.
+    async fn follow_scope(self) {
+        let _turn = self.turn().await;
+        let pool = self.with(|it| it.pool.clone());
+        if !may_watch(&self.shared, &pool) {
+            self.unsubscribe_if(|_| true).await;
+        } else if self.with(|it| it.subscribers > 0 && !std::mem::replace(&mut it.watched, true))
+            && let Err(error) = self.subscribe().await
+        {
+            tracing::warn!(%pool, uri = self.uri, %error, "no worker takes a subscription again");
+        }
+    }
+
+    async fn unsubscribe_if(&self, is_over: impl FnOnce(&Subscription) -> bool) {
+        let is_over = self.with(|it| {
+            let is_over = is_over(it);
+            it.watched &= !is_over;
+            is_over
         });
-        if left > 0 {
+        if !is_over {
             return;
         }
         let workers = self.workers();
@@ -219,9 +256,14 @@ impl Drop for UnsubscribeGuard<'_> {
             SubscriptionEntry::existing(shared, uri),
             Handle::try_current(),
         ) {
-            runtime.spawn(entry.leave(0));
+            runtime.spawn(entry.settle());
         }
     }
+}
+
+/// Whether a pool's updates are for all who subscribe.
+fn may_watch(shared: &Shared, pool: &str) -> bool {
+    shared.view().own.scope(pool) != ListScope::Principal
 }
 
 fn ready(view: &View, pool: &str) -> Vec<Arc<dyn Worker>> {

@@ -72,7 +72,7 @@ pub(crate) async fn resource_updates(
             Ok(_) | Err(RecvError::Lagged(_)) if is_own => {}
             Ok(update) => drop(shared.updates.send(update)),
             Err(RecvError::Lagged(_)) => {
-                for uri in shared.subscriptions.of(&pool) {
+                for uri in shared.subscriptions.of(&pool, true) {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     let _ = shared.updates.send(ResourceUpdated { uri, params });
                 }

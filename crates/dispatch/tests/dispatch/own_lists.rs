@@ -443,6 +443,14 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     assert!(updates.try_recv().is_err());
     assert_eq!(*again.subscribed.lock(), Vec::<String>::new());
     assert_eq!(*own.subscribed.lock(), Vec::<String>::new());
+    // Whoever was subscribed hears of it again once all callers see the same.
+    for worker in [&shared, &again] {
+        worker.announce(Some(tools(&[])), None);
+    }
+    setting.until(|d| d.status().subscriptions == 1).await;
+    // The only subscriber goes.
+    setting.dispatch.unsubscribe("r://1").await;
+    setting.until(|d| d.status().subscriptions == 0).await;
 }
 
 #[tokio::test]
