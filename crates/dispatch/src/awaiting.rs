@@ -58,6 +58,13 @@ impl Awaiting {
         })
     }
 
+    /// Whether a call of this principal waits for a pool.
+    pub(crate) fn has(&self, pool: &str, principal: &Principal) -> bool {
+        let all = self.0.lock();
+        all.get(pool)
+            .is_some_and(|waiting| waiting.of(principal) > 0)
+    }
+
     /// How many wait for a pool.
     pub(crate) fn of(&self, pool: &str) -> usize {
         self.0.lock().get(pool).map_or(0, Shares::len)

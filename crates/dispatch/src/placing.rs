@@ -1,6 +1,7 @@
 //! The worker for a planned call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_ports::{Binding, Call, CallFailure, CallOutcome, CallPlan, Principal, Route, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
@@ -30,41 +31,15 @@ impl Dispatch {
         call: &Call,
         routed: Routed,
     ) -> Result<Found, CallOutcome> {
-        let began = Instant::now();
         let pool = &routed.route.pool;
-        // Cloned, because a call that held the view while it waits would keep everything in it alive.
-        let scale = self.shared.view().settings.scale_to_zero(pool).cloned();
-        let mut patience = self.shared.config.reconnect_wait();
-        let refuse = |failure, reason| {
-            tell_allowed(call, routed.route.rule.clone());
-            shed(pool, failure, reason)
-        };
-        let _awaiting = match &scale {
-            Some(scale) => {
-                patience = patience.max(scale.wait.get());
-                let entered = self
-                    .shared
-                    .awaiting
-                    .enter(pool, &call.caller.principal, scale);
-                Some(entered.map_err(|failure| refuse(failure, ShedReason::QueueFull))?)
+        let place = |view: &View| self.place(view, call, &routed.route, &[]);
+        let placed = self.shared.in_time(pool, call, place).await;
+        match placed {
+            Ok(worker) => Ok(Found::of(routed, Some(worker))),
+            Err((failure, reason)) => {
+                tell_allowed(call, routed.route.rule.clone());
+                Err(shed(pool, failure, reason))
             }
-            None => None,
-        };
-        let until = (began + patience).min(call.deadline);
-        let mut changes = self.shared.changes();
-        loop {
-            let placed = self.place(&self.shared.view(), call, &routed.route, &[]);
-            match placed {
-                Ok(worker) => return Ok(Found::of(routed, Some(worker))),
-                Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
-                Err((_, ShedReason::NoWorker)) if scale.is_some() => {
-                    let failure = nobody_came(pool, began.elapsed());
-                    return Err(refuse(failure, ShedReason::NoWorker));
-                }
-                Err((failure, reason)) => return Err(refuse(failure, reason)),
-            }
-            // Either way it is looked at again.
-            let _ = timeout_at(until, changes.changed()).await;
         }
     }
 
@@ -102,34 +77,81 @@ impl Dispatch {
 }
 
 impl Shared {
-    /// Waits until a pool that may scale to zero has a worker, as its calls do. Returns at once for other pools.
+    /// Waits until a pool at zero that may have what a call names has a worker, as its calls do.
     ///
     /// # Errors
-    /// No worker came in time, or as many calls wait already as the limits allow.
-    pub(crate) async fn any_worker(
+    /// The answer in the call's place: none came in time, or as many calls wait as may.
+    pub(crate) async fn worker_of(&self, pool: &Arc<str>, call: &Call) -> Result<(), CallOutcome> {
+        let waited = self
+            .in_time(pool, call, |view| any_worker(view, pool))
+            .await;
+        waited.map_err(|(failure, reason)| shed(pool, failure, reason))
+    }
+
+    /// Has a scaler see that somebody needs a worker of a pool at zero, unless the caller waits for one already.
+    pub(crate) fn wake(self: &Arc<Self>, pool: &Arc<str>, principal: &Principal) {
+        if self.awaiting.has(pool, principal) {
+            return;
+        }
+        let (shared, pool, principal) = (self.clone(), pool.clone(), principal.clone());
+        tokio::spawn(async move {
+            let look = |view: &View| any_worker(view, &pool);
+            // Nobody waits for the worker, so nobody is told that none came.
+            let _ = shared.patiently(&pool, &principal, None, look).await;
+        });
+    }
+
+    async fn in_time<T>(
+        &self,
+        pool: &Arc<str>,
+        call: &Call,
+        look: impl FnMut(&View) -> Result<T, (CallFailure, ShedReason)>,
+    ) -> Result<T, (CallFailure, ShedReason)> {
+        let principal = &call.caller.principal;
+        (self.patiently(pool, principal, Some(call.deadline), look)).await
+    }
+
+    /// Looks for something of a pool at each change, for as long as it fails with [`ShedReason::NoWorker`].
+    async fn patiently<T>(
         &self,
         pool: &Arc<str>,
         principal: &Principal,
-    ) -> Result<(), CallFailure> {
+        deadline: Option<Instant>,
+        mut look: impl FnMut(&View) -> Result<T, (CallFailure, ShedReason)>,
+    ) -> Result<T, (CallFailure, ShedReason)> {
         let began = Instant::now();
+        // A view would keep what was there when the call came for as long as it waits.
+        let scale = self.view().settings.scale_to_zero(pool).cloned();
+        let mut patience = self.config.reconnect_wait();
+        let _awaiting = match &scale {
+            Some(scale) => {
+                patience = patience.max(scale.wait.get());
+                let entered = self.awaiting.enter(pool, principal, scale);
+                Some(entered.map_err(|failure| (failure, ShedReason::QueueFull))?)
+            }
+            None => None,
+        };
+        let until = began + patience;
+        let until = deadline.map_or(until, |deadline| deadline.min(until));
         let mut changes = self.changes();
-        let scale = {
-            let view = self.view();
-            match view.has_worker(pool) {
-                true => None,
-                false => view.settings.scale_to_zero(pool).cloned(),
+        loop {
+            let found = look(&self.view());
+            match found {
+                Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
+                Err((_, ShedReason::NoWorker)) if scale.is_some() => {
+                    return Err((nobody_came(pool, began.elapsed()), ShedReason::NoWorker));
+                }
+                found => return found,
             }
-        };
-        let Some(scale) = scale else {
-            return Ok(());
-        };
-        let _awaiting = self.awaiting.enter(pool, principal, &scale)?;
-        let until = began + scale.wait.get().max(self.config.reconnect_wait());
-        while !self.view().has_worker(pool) {
-            if timeout_at(until, changes.changed()).await.is_err() {
-                return Err(nobody_came(pool, began.elapsed()));
-            }
+            // Either way it is looked at again.
+            let _ = timeout_at(until, changes.changed()).await;
         }
-        Ok(())
+    }
+}
+
+fn any_worker(view: &View, pool: &Arc<str>) -> Result<(), (CallFailure, ShedReason)> {
+    match view.has_worker(pool) {
+        true => Ok(()),
+        false => Err((nobody_came(pool, Duration::ZERO), ShedReason::NoWorker)),
     }
 }

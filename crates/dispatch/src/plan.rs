@@ -45,6 +45,8 @@ enum Finding {
     Worker(Routed),
     /// The servers are to be asked what they list to the caller.
     Lists,
+    /// A worker of this pool at zero is to be waited for, which may know what is called.
+    Vacant(Arc<str>),
     /// A server is being started, which may know what is called.
     Start(CallFailure),
 }
@@ -175,6 +177,11 @@ impl Dispatch {
                 Finding::Lists
             }
             Err(refused) => {
+                if let (RouteError::Answer(_), Some(pool)) =
+                    (&refused, sees.vacant(access, &call.method, params))
+                {
+                    return Finding::Vacant(pool);
+                }
                 tell_allowed(call, access.rule());
                 let instead = match &refused {
                     RouteError::Answer(_) => sees.instead_of_unknown(access, &call.method, params),
@@ -232,6 +239,14 @@ impl Dispatch {
                     }
                     let params = call.params.as_ref().map(RawJson::index);
                     self.find(&self.shared.view(), &access, call, params.as_ref(), asked)
+                }
+                Finding::Vacant(pool) => {
+                    if let Err(refused) = self.shared.worker_of(&pool, call).await {
+                        tell_allowed(call, access.rule());
+                        return Err(refused);
+                    }
+                    // The worker may list something else than what was known.
+                    Finding::Lists
                 }
                 Finding::Start(failure) => {
                     let again = {

@@ -250,6 +250,11 @@ impl View {
         self.pools.values().flat_map(PoolView::members)
     }
 
+    /// Whether a pool that may scale to zero has no worker.
+    pub(crate) fn is_vacant(&self, pool: &str) -> bool {
+        !self.has_worker(pool) && self.settings.scale_to_zero(pool).is_some()
+    }
+
     /// Whether a worker of the pool takes calls.
     pub(crate) fn has_worker(&self, pool: &str) -> bool {
         let ready = self.pools.get(pool).map(|pool| &pool.ready);

@@ -46,6 +46,11 @@ impl Shares {
         self.of.subtract(principal, 1);
     }
 
+    /// The current count of a principal.
+    pub(crate) fn of(&self, principal: &Principal) -> usize {
+        self.of.of(principal)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all
     }

@@ -36,7 +36,15 @@ pub(super) struct Answer {
     pub(super) source: Arc<PoolCatalog>,
     /// Why the caller was not told a list.
     pub(super) missing: [Option<CallOutcome>; 4],
+    /// Whether there was no worker to ask.
+    pub(super) was_vacant: bool,
     pub(super) read: Instant,
+}
+
+/// A list that the caller was not told.
+pub(super) struct MissingList<'a> {
+    pub(super) pool: &'a Arc<str>,
+    pub(super) why: &'a CallOutcome,
 }
 
 /// The lists of all pools for one caller that has lists of its own.
@@ -63,6 +71,14 @@ impl Answer {
             Duration::from_millis(*ttl).max(BRIEFLY)
         });
         self.read.elapsed() > than.min(believed).min(ttl)
+    }
+
+    fn why_missing(&self, at: usize) -> Option<MissingList<'_>> {
+        let why = self.missing[at].as_ref()?;
+        Some(MissingList {
+            pool: &self.pool,
+            why,
+        })
     }
 
     fn bytes(&self) -> usize {
@@ -138,11 +154,11 @@ impl Known {
     }
 
     /// Why a list cannot be told, where the servers that may have something of it refuse the caller, and no other pool has it.
-    pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<CallOutcome> {
+    pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {
             let answer = self.answers.iter().find(|it| it.pool == *pool)?;
-            answer.missing[at].as_ref()
+            answer.why_missing(at)
         };
         let has = |pool: &&Pool| match at {
             0 => pool.compiled.has_tools(),
@@ -153,7 +169,7 @@ impl Known {
         if having.clone().any(|pool| missing(&pool.name).is_none()) {
             return None;
         }
-        having.find_map(|pool| missing(&pool.name).cloned())
+        having.find_map(|pool| missing(&pool.name))
     }
 
     /// Why something is not known that a caller names, where a server that may have it refuses the caller.
@@ -163,7 +179,7 @@ impl Known {
         view: &View,
         method: &Method,
         name: &str,
-    ) -> Option<CallOutcome> {
+    ) -> Option<MissingList<'_>> {
         let (at, kind) = match method {
             Method::ToolsCall => (0, TargetKind::Tool),
             Method::ResourcesRead => (1, TargetKind::Resource),
@@ -184,6 +200,6 @@ impl Known {
         };
         let shows = |pool: &str| may_have(pool) && access.shows(number, kind, name, pool, &nothing);
         let mut refusing = self.answers.iter().filter(|it| shows(&it.pool));
-        refusing.find_map(|answer| answer.missing[at].clone())
+        refusing.find_map(|answer| answer.why_missing(at))
     }
 }

@@ -7,7 +7,7 @@ use shoal_ports::{Call, CallFailure, CallOutcome, Caller};
 use shoal_protocol::{Index, Method, RawJson};
 use tokio::time::{Instant, timeout_at};
 
-use super::known::{BRIEFLY, Known};
+use super::known::{BRIEFLY, Known, MissingList};
 use super::question;
 use crate::access::Access;
 use crate::dispatch::Dispatch;
@@ -136,20 +136,28 @@ impl Dispatch {
             return None;
         }
         let own = known.view(view, &self.shared.config);
-        if let Some(refused) = known.instead_of_list(view, &call.method) {
-            let shaping = &own.catalog.shaping;
+        if let Some(missing) = known.instead_of_list(view, &call.method) {
+            if asked == 0 && view.is_vacant(missing.pool) {
+                return None;
+            }
+            let (shaping, why) = (&own.catalog.shaping, missing.why.clone());
             let revision = call.caller.revision;
-            return Some(shaping.outcome(revision, &call.method, refused, Typed::No));
+            return Some(shaping.outcome(revision, &call.method, why, Typed::No));
         }
         Some(list(&own, access, call))
     }
 
-    /// The same, once it is known.
+    /// The same, once it is known. If there would be no list without a pool at zero, waits for a worker of that pool.
     pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
         for asked in 0..=MOST {
             let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);
             if let Some(listed) = listed {
                 return listed;
+            }
+            if let Some(pool) = self.only_vacant(call)
+                && let Err(refused) = self.shared.worker_of(&pool, call).await
+            {
+                return refused;
             }
             let older = self.believed();
             if let Err(failure) = self.learn(&call.caller, call.deadline, older).await {
@@ -158,6 +166,14 @@ impl Dispatch {
         }
         let reason = "what the server lists to this caller changes all the time".to_owned();
         CallOutcome::Failed(not_ready(reason))
+    }
+
+    /// The pool at zero without which a call for a list is refused, if there is one.
+    fn only_vacant(&self, call: &Call) -> Option<Arc<str>> {
+        let view = self.shared.view();
+        let known = self.shared.own.known(&view.own.sight(&call.caller)?)?;
+        let missing = known.instead_of_list(&view, &call.method)?;
+        view.is_vacant(missing.pool).then(|| missing.pool.clone())
     }
 
     /// How long what a server lists to a caller is believed.
@@ -190,6 +206,30 @@ impl Sees {
         method: &Method,
         params: Option<&Index<'_>>,
     ) -> Option<CallOutcome> {
+        let missing = self.missing_list(access, method, params)?;
+        Some(missing.why.clone())
+    }
+
+    /// The pool at zero that may have an unknown name.
+    pub(crate) fn vacant(
+        &self,
+        access: &Access,
+        method: &Method,
+        params: Option<&Index<'_>>,
+    ) -> Option<Arc<str>> {
+        let Self::Own(view, _) = self else {
+            return None;
+        };
+        let pool = self.missing_list(access, method, params)?.pool;
+        view.is_vacant(pool).then(|| pool.clone())
+    }
+
+    fn missing_list(
+        &self,
+        access: &Access,
+        method: &Method,
+        params: Option<&Index<'_>>,
+    ) -> Option<MissingList<'_>> {
         let Self::Own(view, known) = self else {
             return None;
         };

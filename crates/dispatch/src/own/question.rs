@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::known::{Answer, Known, LISTS};
 use super::sight::{OwnPart, Sight};
 use super::views::OF_PRINCIPAL;
+use crate::picture::not_ready;
 use crate::shared::Shared;
 use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
@@ -67,16 +68,20 @@ async fn part_of(
     before: Option<Arc<Answer>>,
     older: Duration,
 ) -> Arc<Answer> {
+    let view = shared.view();
     if let Some(before) = &before
         && before.fits(&part.pool, part.numbers)
         && !before.is_older(older)
+        && !(before.was_vacant && view.has_worker(&part.pool))
     {
         return before.clone();
     }
-    // Only the pool's workers know the caller's lists. Waiting for a worker brings one to a pool that has scaled to zero.
-    let vacant = shared.any_worker(&part.pool, &caller.principal).await.err();
     let read = Instant::now();
-    let view = shared.view();
+    // Only the pool's workers know the caller's lists. The lists of other pools do not wait for them.
+    let vacant = view.is_vacant(&part.pool).then(|| {
+        shared.wake(&part.pool, &caller.principal);
+        not_ready(format!("the pool {} has no worker yet", part.pool))
+    });
     let offered = view.offered.iter().find(|pool| pool.name == part.pool);
     let shared_by_all = offered.map(|pool| pool.compiled.source.clone());
     let mut source = PoolCatalog::clone(&shared_by_all.unwrap_or_default());
@@ -96,6 +101,7 @@ async fn part_of(
         numbers: part.numbers,
         source: Arc::default(),
         missing: Default::default(),
+        was_vacant: vacant.is_some(),
         read,
     };
     let mut room = BYTES;

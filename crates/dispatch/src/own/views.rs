@@ -164,6 +164,7 @@ mod tests {
             numbers: [0; 3],
             source: Arc::new(source),
             missing: Default::default(),
+            was_vacant: false,
             read: Instant::now(),
         };
         let known = Known::new(vec![Arc::new(answer)]);

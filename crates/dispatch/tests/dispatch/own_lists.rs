@@ -497,12 +497,37 @@ async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
         let setting = setting.clone();
         tokio::spawn(async move { setting.result(call).await })
     });
-    setting.until(|d| d.status().pools[0].awaiting == 1).await;
+    setting.until(|d| d.status().pools[0].awaiting > 0).await;
     setting.add(FakeWorker::new("o1", "own", each_its_own()).on_call(by_principal));
     let [said, listed] = futures::future::join_all(calls).await.try_into().unwrap();
     assert_eq!(said.unwrap()["structuredContent"], "alice");
     assert_eq!(listed.unwrap()["tools"][1]["name"], "alices");
-    assert_eq!(setting.dispatch.status().pools[0].awaiting, 0);
+    setting.until(|d| d.status().pools[0].awaiting == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_pool_at_zero_who_needs_another() {
+    let scaled = PoolConfig {
+        scale_to_zero: Some(ScaleToZero::default()),
+        ..PoolConfig::default()
+    };
+    let setting = configured(Config {
+        pools: BTreeMap::from([("away".to_owned(), scaled)]),
+        ..Config::default()
+    });
+    let recalled = vec![("away".to_owned(), Arc::new(each_its_own()))];
+    setting.dispatch.recall(recalled);
+    setting.add(FakeWorker::new("o1", "own", each_its_own()).on_call(by_principal));
+    let began = tokio::time::Instant::now();
+    let listed = setting.result(list("alice")).await;
+    assert_eq!(listed["tools"][1]["name"], "alices");
+    let said = setting.result(modern("alices", json!({}))).await;
+    assert_eq!(said["structuredContent"], "alice");
+    assert!(began.elapsed() < Duration::from_secs(5));
+    // A scaler sees that the lists lack something.
+    let pools = setting.dispatch.status().pools;
+    let away = pools.iter().find(|pool| *pool.name == *"away").unwrap();
+    assert_eq!(away.awaiting, 1);
 }
 
 #[tokio::test]
