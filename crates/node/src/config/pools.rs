@@ -33,7 +33,7 @@ settings! {
         pub queue: usize = Run::default().queue,
         /// Calls that may wait for their clients' answers. They take no place meanwhile. Beyond the limit a question
         /// is refused. If each such call has a stdio process of its own, `processes` limits them too
-        /// ([backends](backends.md#how-many-processes)).
+        /// ([stdio servers](stdio-servers.md#how-many-processes)).
         pub asking: usize = Run::default().asking,
         /// The same for one principal.
         pub asking_per_principal: usize = Run::default().asking_per_principal,

@@ -51,7 +51,7 @@ settings! {
         pub forward: Vec<String> = Vec::new(),
         /// Whose the server's lists are: `"shared"`, or `"principal"` for a server that lists to each caller what that one may
         /// use. Then Shoal reads them with what the caller's request brings by `forward` or `token_exchange`
-        /// ([backends](backends.md#lists-of-each-caller)).
+        /// ([credentials](server-credentials.md#lists-of-each-caller)).
         pub lists: ListScope = ListScope::Shared,
         /// How callers without a token are treated if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
         /// credentials.

@@ -38,10 +38,10 @@ settings! {
         /// The directory that it starts in; Shoal's own if unset.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// The calls that share a process ([backends](backends.md#who-shares-a-process)).
+        /// The calls that share a process ([stdio servers](stdio-servers.md#who-shares-a-process)).
         pub isolation: Isolation = Isolation::Session,
         /// Processes at most. Those of calls that wait for their clients' answers do not count
-        /// ([backends](backends.md#how-many-processes)). Unset: 64 for sessions, or 4 shared ones.
+        /// ([stdio servers](stdio-servers.md#how-many-processes)). Unset: 64 for sessions, or 4 shared ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
         /// A session's own process ends after this time without a call. If there are as many processes as allowed, it
@@ -49,7 +49,7 @@ settings! {
         pub session_idle: Period = Period::seconds(300),
         /// Whether shared processes of a legacy server may ask clients (elicitation, sampling). If off, all calls
         /// share processes. If on, each call of a client that can be asked has a process to itself
-        /// ([why](backends.md#one-call-in-a-process)). Turn it off for a server that never asks.
+        /// ([why](stdio-servers.md#one-call-in-a-process)). Turn it off for a server that never asks.
         pub may_ask: bool = true,
         /// Lets processes that all callers share ask for `roots` (`isolation = "shared"`). Only for servers of the legacy era that
         /// ask anew within each call: others keep the roots of one client for everybody.

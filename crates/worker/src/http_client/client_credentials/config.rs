@@ -16,7 +16,7 @@ const ISSUER: &str = "an authorization server";
 
 settings! {
     /// Shoal's own token for the server, by OAuth client credentials. Shoal requests it, and replaces it before it expires
-    /// ([more](backends.md#a-token-of-shoals-own)). Requests for it use the certificates and proxies of the server's `tls`.
+    /// ([more](server-credentials.md#a-token-of-shoals-own)). Requests for it use the certificates and proxies of the server's `tls`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     #[schemars(rename = "ClientCredentials")]
