@@ -1,5 +1,5 @@
 //! WebSocket (RFC 6455) at the MCP endpoint, after the community's draft SEP-1288: a session whose messages go both ways on
-//! one connection. `docs/transports.md` has the protocol as clients see it.
+//! one connection. `docs/websocket.md` has the protocol as clients see it.
 //!
 //! All that a session says goes on its one stream, as with HTTP+SSE, so one event id says all that a client has. One that
 //! asks for the ids loses nothing with its connection: it comes back to any edge, and goes on after the last id.
