@@ -28,6 +28,11 @@ export class Session {
         return send(this.url, message, this.headers(), signal);
     }
 
+    /** Ends the session. */
+    async close() {
+        await fetch(this.url, { method: 'DELETE', headers: this.headers() });
+    }
+
     /** Reads the standalone stream, until what is returned is aborted. */
     async listen() {
         const reading = new AbortController();

@@ -32,7 +32,7 @@ export function hasFocus(page, selector) {
 /** Opens a view with the arrow keys of the tab list. */
 export async function openView(page, name) {
     await page.locator('[role="tab"][aria-selected="true"]').focus();
-    for (let pressed = 0; pressed < 4; pressed += 1) {
+    for (let pressed = 0; pressed < 5; pressed += 1) {
         if (await hasFocus(page, `#tab-${name}`)) return;
         await page.keyboard.press('ArrowRight');
     }

@@ -60,8 +60,27 @@ async function shoot(name) {
 }
 
 async function withoutToken() {
+    await runner.run('a-node-without-sessions-shows-how-to-connect', async () => {
+        await page.goto(new URL('/', values.admin).href);
+        await until('the endpoint is shown', async () => (await page.locator('#endpoint').textContent()) === values.url);
+        const shown = await page.locator('#connect .clients .panel').evaluateAll(panels =>
+            panels.map(panel => [panel.querySelector('h2').textContent, panel.querySelector('pre').textContent]));
+        expectEqual(shown.map(([name]) => name),
+            ['Claude Code', 'Claude Desktop', 'Cursor', 'Visual Studio Code', 'MCP Inspector'], 'the clients');
+        const [server] = Object.values(JSON.parse(shown[0][1]).mcpServers);
+        const session = await Session.open(server.url, 'pasted-configuration');
+        expectEqual((await session.send({ id: 1, method: 'ping' })).status, 200, 'the status by the endpoint of the snippet');
+        await session.close();
+        await tabTo(page, '#connect .clients button');
+        await page.keyboard.press('Enter');
+        await until('the button says what it did', async () =>
+            ['Copied', 'Selected'].includes(await page.locator('#connect .clients button').first().textContent()));
+        await shootEverywhere('connect');
+    });
+
     const victim = await Session.open(values.url, HOSTILE);
     const other = await Session.open(values.url, 'steady-client');
+    await page.goto('about:blank');
     await page.goto(new URL('/', values.admin).href);
 
     await runner.run('the-address-leads-to-the-page', async () => {
@@ -162,7 +181,7 @@ async function withoutToken() {
             (await rows(page, 'tools')).find(row => row[0] === 'echo' && Number(row[4]) > 0));
         expect(echo[1].length > 10, `its description is ${echo[1]}`);
         expectEqual([echo[2], echo[7]], ['demo', '0 (0 %)'], 'the row');
-        expect(echo[3].startsWith('read-only'), `it says of itself ${echo[3]}`);
+        expect(echo[3].startsWith('read-only'), `its annotations are ${echo[3]}`);
         expect(/ m?s$/.test(echo[6]), `its p95 is ${echo[6]}`);
     });
 
@@ -302,7 +321,7 @@ async function withoutToken() {
             overview.nodes[0].store_trouble = 'Redis is away: connection refused';
         });
         await until('its node is marked', async () => (await rows(page, 'nodes'))[0]?.[1].startsWith('store away'));
-        for (const view of ['sessions', 'calls', 'tools', 'errors', 'overview']) {
+        for (const view of ['sessions', 'calls', 'tools', 'errors', 'connect', 'overview']) {
             await openView(page, view);
             await until(`${view} says so`, async () => /connection refused.*503/.test(await banner.textContent()));
             expect(await banner.isVisible(), `${view} hides it`);
@@ -345,7 +364,7 @@ async function withoutToken() {
     });
 
     await runner.run('nothing-is-wider-than-a-narrow-screen', async () => {
-        for (const view of ['overview', 'sessions', 'calls', 'tools', 'errors']) {
+        for (const view of ['overview', 'sessions', 'calls', 'tools', 'errors', 'connect']) {
             await openView(page, view);
             await page.setViewportSize(SIZES.narrow);
             // A table that goes on behind the edge has a shadow there.
@@ -413,7 +432,7 @@ async function outcome(state) {
 }
 
 async function withToken() {
-    await page.goto(new URL('/console/', values.admin).href);
+    await page.goto(new URL('/console/#overview', values.admin).href);
     await runner.run('the-token-is-asked-for', async () => {
         await page.locator('#login[open]').waitFor();
         expect(await hasFocus(page, '#token'), 'the field has not got the focus');

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 
 use anyhow::Context as _;
+use clap::ValueEnum as _;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{ClientConfig, Header, McpClient};
@@ -23,6 +25,51 @@ pub fn run(command: &ClientConfig) -> Result<(), Failure> {
     // Whoever has closed it does not want to know.
     let _ = std::io::stderr().write_all(place.as_bytes());
     Ok(print::print(&text)?)
+}
+
+/// A client, and what it needs in its configuration to use an endpoint.
+#[derive(Serialize)]
+pub struct ClientSetup {
+    /// The client's name.
+    pub name: &'static str,
+    /// The command that prints `text`.
+    pub command: String,
+    /// Where `text` belongs.
+    pub place: &'static str,
+    /// The configuration, in JSON.
+    pub text: String,
+}
+
+/// How each known client reaches the endpoint, with a placeholder for its token if it needs one. An invalid URL has none.
+pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
+    let header = Header {
+        name: "Authorization".to_owned(),
+        value: "Bearer YOUR_TOKEN".to_owned(),
+    };
+    let argument = match with_token {
+        true => format!(" --header '{}: {}'", header.name, header.value),
+        false => String::new(),
+    };
+    let clients = McpClient::value_variants().iter();
+    let setup = |&client: &McpClient| {
+        let word = client.to_possible_value()?.get_name().to_owned();
+        let command = ClientConfig {
+            client,
+            url: url.to_owned(),
+            name: "shoal".to_owned(),
+            header: with_token.then(|| header.clone()).into_iter().collect(),
+            stdio: false,
+            env: Vec::new(),
+            server: Vec::new(),
+        };
+        Some(ClientSetup {
+            name: name(client),
+            command: format!("shoal client-config {word} --url {url}{argument}"),
+            place: place(client),
+            text: text(&command, "shoal").ok()?,
+        })
+    };
+    clients.filter_map(setup).collect()
 }
 
 /// The configuration for a client that finds Shoal at `program`.
@@ -100,6 +147,16 @@ fn token(header: &Header) -> Result<&str, Failure> {
             header.name
         ))
     })
+}
+
+fn name(client: McpClient) -> &'static str {
+    match client {
+        McpClient::ClaudeCode => "Claude Code",
+        McpClient::ClaudeDesktop => "Claude Desktop",
+        McpClient::Cursor => "Cursor",
+        McpClient::VsCode => "Visual Studio Code",
+        McpClient::Inspector => "MCP Inspector",
+    }
 }
 
 /// Where the client reads its configuration.

@@ -10,7 +10,9 @@ use axum::Router;
 use shoal_edge::EdgeService;
 use shoal_ports::NodeId;
 
-use crate::admin::{Console, Front, Observed as _, OperatorCalls, OperatorEdge, Readiness};
+use crate::admin::{
+    ClientEndpoint, Console, Front, Observed as _, OperatorCalls, OperatorEdge, Readiness,
+};
 use crate::certificates::Certificates;
 use crate::cli::{Pools, Serve};
 use crate::config::{AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings};
@@ -146,9 +148,12 @@ pub async fn run(
         node.edge(callers.authenticator)
     });
     let calls = operator_calls(&node.settings, edge.as_ref());
+    let endpoint = |bound: &Bound| format!("{}{}", bound.origin(), node.settings.server.path);
+    let client_url = clients.as_ref().map(endpoint);
     let console = Console::new(
         node.fleet.clone(),
         calls,
+        ClientEndpoint::new(&node.settings, client_url.clone()),
         token,
         &server.operators,
         listen,
@@ -156,9 +161,8 @@ pub async fn run(
     );
     let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
     front.open(admin);
-    let endpoint = |bound: &Bound| format!("{}{}", bound.origin(), node.settings.server.path);
     let addresses = Addresses {
-        clients: clients.as_ref().map(endpoint),
+        clients: client_url,
         cluster: node.cluster_address().map(|address| address.to_string()),
         admin: admin_origin,
     };

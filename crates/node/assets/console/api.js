@@ -42,7 +42,7 @@ async function lastOf(answer, heard) {
     let text = '';
     for (;;) {
         const { value, done } = await reader.read();
-        if (done) throw new Refused(0, 'The answer broke off. Whether the tool has run is not known.');
+        if (done) throw new Refused(0, 'The connection broke before the answer. The tool may have run.');
         text += value;
         const events = text.split('\n\n');
         text = events.pop();
@@ -61,7 +61,7 @@ async function ask(path, options) {
     try {
         answer = await send(path, options, AbortSignal.timeout(PATIENCE_MS));
     } catch {
-        throw new Refused(0, 'This node cannot be reached. Trying again …');
+        throw new Refused(0, 'Cannot reach this node. Trying again …');
     }
     const body = await answer.json().catch(() => ({}));
     if (!answer.ok) throw refused(answer, body);

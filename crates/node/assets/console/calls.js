@@ -46,10 +46,10 @@ export class Calls {
 
     async cancel({ id, target, method }) {
         const sure = await confirm('Cancel this call?',
-            `The tool behind ${target ?? method} is told to stop, and the client gets an error that says so. What it has done already stays done.`, 'Cancel call');
+            `Shoal tells ${target ?? method} to stop and answers the client with an error. What the tool has already done remains.`, 'Cancel call', 'Keep running');
         if (!sure) return;
         const { node } = await post(`calls/${id}/cancel`, {});
-        announce(`Call ${id} on ${node} was told to stop.`);
+        announce(`Shoal told call ${id} on ${node} to stop.`);
         this.refreshSoon();
     }
 }
@@ -61,7 +61,7 @@ export function unseen() {
         element,
         update(nodes) {
             element.hidden = nodes.length === 0;
-            say(element, nodes.map(({ node, reason }) => `${node} is left out: ${reason}.`).join(' '));
+            say(element, nodes.map(({ node, reason }) => `This list does not contain ${node}: ${reason}.`).join(' '));
         },
     };
 }

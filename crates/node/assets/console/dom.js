@@ -27,7 +27,7 @@ function plain(text) {
     return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '');
 }
 
-/// Sets a text, if it is another one: what does not change is not read out again.
+/// Sets a text if it differs, so that screen readers read only what changes.
 export function say(element, text) {
     const shown = plain(text);
     if (element.textContent !== shown) element.textContent = shown;
@@ -37,17 +37,18 @@ export function byId(id) {
     return document.getElementById(id);
 }
 
-/// Tells those who listen rather than look.
+/// Announces a text to screen readers.
 export function announce(text) {
     byId('said').textContent = text;
 }
 
-/// Asks before something is done that cannot be taken back; whether to do it. The safe answer has the focus.
-export function confirm(title, text, yes) {
+/// Asks before something is done that cannot be undone, and returns whether to do it. The safe answer has the focus.
+export function confirm(title, text, yes, no = 'Cancel') {
     const dialog = byId('confirm');
     say(byId('confirm-title'), title);
     say(byId('confirm-text'), text);
     say(byId('confirm-yes'), yes);
+    say(byId('confirm-no'), no);
     dialog.returnValue = 'no';
     dialog.showModal();
     byId('confirm-no').focus();

@@ -10,14 +10,14 @@ export class Errors {
     constructor() {
         this.table = new Table([
             { name: 'When', kind: 'num', cell: ({ at_ms: at }) => ago(at) },
-            { name: 'Code', kind: 'num', cell: ({ code, tool_failed: failed }) => (failed ? { text: 'tool', title: 'the tool says that it failed' } : String(code)) },
+            { name: 'Code', kind: 'num', cell: ({ code, tool_failed: failed }) => (failed ? { text: 'tool', title: 'the tool reports an error (isError)' } : String(code)) },
             { name: 'Target', kind: 'clip', cell: ({ target }) => target },
             { name: 'Message', kind: 'wrap', cell: ({ message }) => message },
             { name: 'Method', kind: 'clip', cell: ({ method }) => method ?? 'unread' },
             { name: 'Session', kind: 'mono', cell: ({ session }) => (session ? { text: `${session.slice(0, 10)}…`, title: session } : '–') },
             { name: 'Trace', kind: 'mono', cell: ({ trace }) => trace },
             { name: 'Node', kind: 'mono', cell: ({ node }) => node },
-        ], { id: 'errors', caption: 'Recent errors, the newest first', key: (error) => error.key, empty: 'Nothing has been refused, and nothing has failed.' });
+        ], { id: 'errors', caption: 'Recent errors, the newest first', key: (error) => error.key, empty: 'No request was refused or failed.' });
         this.note = h('span', { class: 'quiet' });
         this.unseen = unseen();
         byId('errors').append(this.unseen.element,
@@ -34,7 +34,7 @@ export class Errors {
             error.key = `${alike} ${before}`;
         }
         this.table.update(items, total);
-        say(this.note, `${many(total, 'error')} remembered`);
+        say(this.note, `the newest ${many(total, 'error')}`);
         this.unseen.update(unseen);
     }
 }

@@ -23,7 +23,7 @@ export class Form {
         const root = resolved(schema, context);
         this.fields = isObject(root) ? members(root, context, 0) : null;
         this.form = h('div', { class: 'fields' }, ...(this.fields ?? []).map(({ element }) => element));
-        if (this.fields?.length === 0) this.form.append(h('p', { class: 'quiet' }, 'It takes nothing.'));
+        if (this.fields?.length === 0) this.form.append(h('p', { class: 'quiet' }, 'This tool takes no arguments.'));
         this.json = asJson(name, '{}');
         this.asJson = !this.fields;
         this.toggle = h('button', { type: 'button', class: 'small', 'data-does': 'as-json', 'aria-pressed': String(this.asJson) }, 'As JSON');

@@ -3,6 +3,7 @@
 import { get, keepToken } from './api.js';
 import { byId, say } from './dom.js';
 import { Calls } from './calls.js';
+import { Connect } from './connect.js';
 import { Errors } from './errors.js';
 import { time } from './format.js';
 import { Overview } from './overview.js';
@@ -17,12 +18,15 @@ const THEMES = ['auto', 'light', 'dark'];
 const tabs = [...document.querySelectorAll('[role="tab"]')];
 const views = {
     overview: new Overview(), sessions: new Sessions(refresh), calls: new Calls(refresh), tools: new Tools(refresh), errors: new Errors(),
+    connect: new Connect(),
 };
 let present = 'overview';
+/// Whether the page may choose the view: until somebody has, a node without a session shows how to connect.
+let unchosen = !(location.hash.slice(1) in views);
 let paused = false;
 let timer = 0;
 let turn = 0;
-/// Until when what went wrong with a button stays to be read.
+/// Time until which the error of a button stays visible.
 let readUntil = 0;
 
 /// Refreshes the view that is shown, now and, unless paused, again after a while.
@@ -34,6 +38,10 @@ async function refresh() {
         const status = get('../../status');
         await Promise.all([views[present].refresh(status), status.then(({ store }) => storeTold(store))]);
         if (mine === turn) fine();
+        if (mine === turn && unchosen) {
+            unchosen = false;
+            if (views.overview.isUnused()) show('connect');
+        }
     } catch (error) {
         if (mine === turn) trouble(error);
     }
@@ -43,16 +51,16 @@ async function refresh() {
 function fine() {
     if (Date.now() >= readUntil) byId('trouble').hidden = true;
     byId('state').dataset.is = paused ? '' : 'good';
-    // Not read out every two seconds.
+    // Screen readers must not read it every two seconds.
     byId('state').setAttribute('aria-live', 'off');
     say(byId('state'), `${paused ? 'Paused, as of' : 'Up to date,'} ${time(Date.now())}`);
 }
 
-/// On every view: without its store the node refuses sessions, and much else still looks well.
+/// Shows on every view that the store is away: the node then refuses sessions, although most of its state looks well.
 function storeTold(store) {
     const why = store?.trouble;
     byId('store').hidden = !why;
-    say(byId('store'), why ? `${why}. New sessions and journaled calls get 503 until the store is back.` : '');
+    say(byId('store'), why ? `${why}. Until the store is back, Shoal answers new sessions and journaled calls with 503.` : '');
 }
 
 function trouble(error) {
@@ -67,7 +75,7 @@ function login() {
     paused = true;
     const dialog = byId('login');
     say(byId('state'), 'Locked');
-    if (dialog.open) say(byId('login-wrong'), 'This is not the token.');
+    if (dialog.open) say(byId('login-wrong'), 'This node does not know this token.');
     else dialog.showModal();
     byId('token').value = '';
     byId('token').focus();
@@ -96,17 +104,22 @@ function show(name, focus) {
     refresh();
 }
 
+function choose(name, focus) {
+    unchosen = false;
+    show(name, focus);
+}
+
 for (const tab of tabs) {
-    tab.addEventListener('click', () => show(tab.getAttribute('aria-controls'), true));
+    tab.addEventListener('click', () => choose(tab.getAttribute('aria-controls'), true));
     tab.addEventListener('keydown', (event) => {
         const at = tabs.indexOf(tab);
         const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[event.key];
         if (to === undefined) return;
         event.preventDefault();
-        show(tabs[(to + tabs.length) % tabs.length].getAttribute('aria-controls'), true);
+        choose(tabs[(to + tabs.length) % tabs.length].getAttribute('aria-controls'), true);
     });
 }
-window.addEventListener('hashchange', () => show(location.hash.slice(1)));
+window.addEventListener('hashchange', () => choose(location.hash.slice(1)));
 document.addEventListener('visibilitychange', () => { if (!document.hidden && !paused) refresh(); });
 
 byId('pause').addEventListener('click', () => {
@@ -128,11 +141,11 @@ byId('theme').addEventListener('click', () => {
 });
 theme(localStorage.getItem(THEME) ?? 'auto');
 
-// What a button does may fail, too.
+// Shows the error of a button.
 window.addEventListener('unhandledrejection', (event) => {
     event.preventDefault();
     readUntil = Date.now() + READ_MS;
     trouble(event.reason);
 });
 
-show(location.hash.slice(1) in views ? location.hash.slice(1) : 'overview');
+show(unchosen ? 'overview' : location.hash.slice(1));

@@ -1,4 +1,4 @@
-// Nodes, pools and workers, and how busy all of it is.
+// Nodes, pools and workers, and their load.
 
 import { get } from './api.js';
 import { byId, h, say } from './dom.js';
@@ -28,19 +28,19 @@ function workerState({ worker }, nodes) {
     if (!worker) return tag('no worker', 'bad');
     if (!worker.ready) return tag('not ready', 'warn', worker.detail);
     if (worker.reached_by === 0) return tag('unreachable', 'bad', worker.detail);
-    if (worker.avoided_by) return tag('failing', 'bad', `avoided by ${many(worker.avoided_by, 'node')}`);
+    if (worker.avoided_by) return tag('failing', 'bad', `${many(worker.avoided_by, 'node')} send it no calls for now`);
     if (worker.reached_by < nodes) return tag('partly linked', 'warn', `reached by ${worker.reached_by} of ${nodes} nodes`);
     return tag('ready', 'good', worker.detail);
 }
 
-/// Whose part in the plots is not whole, and why.
+/// Names the nodes whose history the plots lack, and why.
 function lossesTold(lost, nodes) {
     const told = lost.slice(0, MOST_LOST).map(({ node, until }) => {
         const state = nodes.some(({ id }) => id === node) ? 'does not answer' : 'is gone';
-        const part = until === null ? 'it is not in the plots' : `its part in the plots ends at ${time((until + STEP_S) * 1000)}`;
+        const part = until === null ? 'the plots do not contain it' : `the plots contain it until ${time((until + STEP_S) * 1000)}`;
         return `${node} ${state}: ${part}.`;
     });
-    if (lost.length > told.length) told.push(`And ${many(lost.length - told.length, 'more', 'more')}.`);
+    if (lost.length > told.length) told.push(`And ${many(lost.length - told.length, 'more node', 'more nodes')}.`);
     return told.join(' ');
 }
 
@@ -49,7 +49,7 @@ const MOST_NOTES = 50;
 
 function notesOf({ name, left_out, cut }) {
     const rows = (what, all) => (all ?? []).map((why) => ({ pool: name, what, why }));
-    return [...rows('left out', left_out), ...rows('in less detail', cut)];
+    return [...rows('left out', left_out), ...rows('shortened', cut)];
 }
 
 export class Overview {
@@ -66,7 +66,7 @@ export class Overview {
             { name: 'Up', kind: 'num', cell: (node) => (node.trouble ? '–' : since(node.uptime_ms)) },
             { name: 'Version', cell: (node) => node.version },
             { name: 'Address', kind: 'mono', cell: (node) => node.address || '–' },
-        ], { id: 'nodes', caption: 'Nodes', key: (node) => node.id, empty: 'No node has been seen.' });
+        ], { id: 'nodes', caption: 'Nodes', key: (node) => node.id, empty: 'No node answers.' });
         this.workers = new Table([
             { name: 'Pool', cell: ({ pool }) => pool.name },
             { name: 'Worker', kind: 'mono', cell: ({ worker }) => worker?.id },
@@ -90,8 +90,8 @@ export class Overview {
             { name: 'Pool', cell: ({ pool }) => pool },
             { name: 'What', cell: ({ what }) => what },
             { name: 'Why', cell: ({ why }) => why },
-        ], { id: 'notes', caption: 'Operations that are no tools, and tools listed in less detail', key: ({ pool, what, why }) => `${pool} ${what} ${why}`,
-            empty: 'Every operation is a tool, with its whole schema.' });
+        ], { id: 'notes', caption: 'Operations without a tool, and tools with shortened schemas', key: ({ pool, what, why }) => `${pool} ${what} ${why}`,
+            empty: 'Every operation is a tool with its whole schema.' });
         this.plots = [
             new Plot('requests', 'Requests per second', [
                 { name: 'ok', hue: 'good', of: perSecond('ok') },
@@ -115,7 +115,7 @@ export class Overview {
         this.conflictsPanel = h('div', { class: 'panel', hidden: true },
             h('header', {}, h('h2', {}, 'Names that two pools claim')), this.conflicts.element);
         this.notesPanel = h('div', { class: 'panel', hidden: true },
-            h('header', {}, h('h2', {}, 'Operations that are no tools, and tools listed in less detail')), this.notes.element);
+            h('header', {}, h('h2', {}, 'Operations without a tool, and tools with shortened schemas')), this.notes.element);
         this.nodesNote = h('span', { class: 'quiet' });
         this.lost = h('p', { class: 'unseen', role: 'status', hidden: true });
         byId('overview').append(
@@ -145,8 +145,9 @@ export class Overview {
         say(this.figures.sessions, sum((node) => node.live_sessions + node.sleeping_sessions));
         say(this.figures.streams, sum((node) => node.streams));
         say(this.figures.calls, sum((node) => node.calls));
+        this.used = answered.some((node) => node.live_sessions + node.sleeping_sessions + node.calls > 0) || rates.some((point) => point.ok > 0);
         say(this.figures.parked, sum((node) => node.parked));
-        say(this.nodesNote, answered.length < nodes.length ? 'Totals leave out nodes that cannot be seen.' : '');
+        say(this.nodesNote, answered.length < nodes.length ? 'Totals contain only nodes that answer.' : '');
         say(byId('me'), `seen from ${me}`);
         this.nodes.update(nodes);
         this.workers.update(workers);
@@ -159,6 +160,11 @@ export class Overview {
         say(this.lost, lossesTold(lost, nodes));
         const losses = lost.filter(({ until }) => until !== null).map(({ until }) => until);
         for (const plot of this.plots) plot.update(rates, losses);
+    }
+
+    /// Whether no client has connected lately, as far as nodes answer.
+    isUnused() {
+        return this.used === false;
     }
 
     #of(node, number, title) {

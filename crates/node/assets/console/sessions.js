@@ -88,7 +88,7 @@ export class Sessions {
 
     async end({ id, client }) {
         const sure = await confirm('End this session?',
-            `${client ?? 'The client'} loses session ${id}: its calls are told to stop, and its next request is answered 404.`, 'End session');
+            `${client ?? 'The client'} loses session ${id}. Shoal cancels its calls and answers its next request with 404.`, 'End session');
         if (!sure) return;
         const { node } = await post(`sessions/${encodeURIComponent(id)}/end`);
         announce(`Session ${id} was ended on ${node}.`);

@@ -53,7 +53,7 @@ export class ToolCall {
             return tellWrong(this.wrong, error);
         }
         if (this.careful && !await confirm(`Call ${this.name}?`,
-            'The tool does not say that it changes nothing, or that what it changes is safe.', 'Call')) return;
+            'This tool may change or delete data: it is not marked read-only or idempotent.', 'Call anyway')) return;
         await this.#run(given);
     }
 
@@ -72,7 +72,7 @@ export class ToolCall {
             if (error.status === 401) throw error;
             const stopped = this.running.signal.aborted;
             this.#tell(stopped ? 'warn' : 'bad', stopped ? 'stopped' : 'no answer',
-                stopped ? 'The tool was told to stop. What it has done already stays done.' : error.message);
+                stopped ? 'Shoal told the tool to stop. Its effects until then remain.' : error.message);
         } finally {
             this.running = null;
             this.start.removeAttribute('aria-disabled');
@@ -127,7 +127,7 @@ export class ToolCall {
     /// Shows a question; the answer that is given.
     #askOne({ method, params }, signal) {
         if (method !== 'elicitation/create' || params?.mode === 'url') {
-            throw new Error(`The tool asks for ${method}, which nobody can answer from here.`);
+            throw new Error(`The tool asks for ${method}, which the console cannot answer.`);
         }
         const form = new Form(params.requestedSchema ?? {}, 'Answer');
         const wrong = h('p', { class: 'wrong', role: 'alert' });
@@ -182,7 +182,7 @@ export class ToolCall {
 function shownContent(item) {
     if (item?.type === 'text') return pre(item.text);
     if (item?.type === 'image' && IMAGES.includes(item.mimeType)) {
-        return h('img', { src: `data:${item.mimeType};base64,${item.data}`, alt: 'What the tool drew' });
+        return h('img', { src: `data:${item.mimeType};base64,${item.data}`, alt: 'Image in the result' });
     }
     return pre(item);
 }

@@ -1,4 +1,4 @@
-// Tools: what they are, how they do, and a call of one.
+// Tools with their statistics, and a form that calls one.
 
 import { get } from './api.js';
 import { announce, byId, h, say } from './dom.js';
@@ -20,7 +20,7 @@ export class Tools {
             { name: 'Tool', kind: 'clip', cell: ({ name, title }) => ({ text: name, title: title ?? name }) },
             { name: 'Description', extra: true, kind: 'wrap', cell: ({ description }) => firstLine(description) },
             { name: 'Pool', extra: true, cell: ({ pool }) => pool },
-            { name: 'Says of itself', extra: true, kind: 'wrap', cell: ({ annotations }) => hints(annotations) },
+            { name: 'Annotations', extra: true, kind: 'wrap', cell: ({ annotations }) => hints(annotations) },
             { name: 'Calls', kind: 'num', cell: ({ outcomes, rate }) => (rate === null ? 'not counted' : count(calls(outcomes))) },
             { name: 'Per second', kind: 'num', cell: (tool) => (tool.rate === null ? '–' : rate(tool.rate)) },
             { name: 'p95', kind: 'num', cell: ({ p50_ms: p50, p95_ms: p95 }) => ({ text: latency(p95), title: `p50 ${latency(p50)}` }) },
@@ -91,13 +91,13 @@ export class Tools {
         close.addEventListener('click', () => this.close());
         const told = typeof definition.description === 'string' ? definition.description : '';
         const title = definition.title ?? definition.annotations?.title;
-        const facts = [['Pool', pool], ['Title', typeof title === 'string' ? title : '–'], ['Says of itself', hints(annotations)]];
+        const facts = [['Pool', pool], ['Title', typeof title === 'string' ? title : '–'], ['Annotations', hints(annotations)]];
         const { inputSchema: takes, outputSchema: gives } = definition;
         return [
             h('header', {}, h('h2', { class: 'mono' }, definition.name), h('div', { class: 'buttons' }, close)),
-            h('p', { class: 'told' }, told || 'It does not say what it does.'),
+            h('p', { class: 'told' }, told || 'The server gives no description.'),
             h('dl', {}, ...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
-            h('h3', {}, 'Call it'), call.element,
+            h('h3', {}, 'Call this tool'), call.element,
             h('h3', {}, 'Arguments'), schemaTable(takes ?? {}, 'Arguments'),
             gives ? h('h3', {}, 'Result') : null, gives ? schemaTable(gives, 'Result') : null,
             h('details', {}, h('summary', {}, 'As JSON'), h('pre', { tabindex: '0' }, JSON.stringify(definition, null, 2))),

@@ -5,11 +5,13 @@
 //! | `guard` | who may use it, and what every answer carries |
 //! | `api` | what there is to see and to do, as JSON |
 //! | `tools`, `call` | the same of tools, and how one is called |
+//! | `connect` | how clients connect |
 //! | `assets` | the page, built into the binary |
 
 mod api;
 mod assets;
 mod call;
+mod connect;
 mod guard;
 mod tools;
 
@@ -22,6 +24,7 @@ use axum::routing::get;
 use shoal_cluster::Fleet;
 
 pub use call::OperatorEdge;
+pub use connect::ClientEndpoint;
 pub use tools::OperatorCalls;
 
 use crate::config::{Operator, Secret};
@@ -34,15 +37,18 @@ const API: &str = "/console/api";
 pub struct Console {
     fleet: Arc<Fleet>,
     calls: OperatorCalls,
+    endpoint: ClientEndpoint,
     guard: Arc<Guard>,
 }
 
 impl Console {
     /// A console over `fleet`, on a port that listens on `listen` and is reached by `hosts` besides. It asks
-    /// for `token`, or that of one of `operators`; without any it is closed wherever other machines could reach it. Tools are called by way of `calls`.
+    /// for `token`, or that of one of `operators`; without any it is closed wherever other machines could reach it. Tools are called by way of `calls`, and clients
+    /// are told to connect to `endpoint`.
     pub fn new(
         fleet: Arc<Fleet>,
         calls: OperatorCalls,
+        endpoint: ClientEndpoint,
         token: Option<Secret>,
         operators: &[Operator],
         listen: SocketAddr,
@@ -53,6 +59,7 @@ impl Console {
         Self {
             fleet,
             calls,
+            endpoint,
             guard,
         }
     }
@@ -61,7 +68,10 @@ impl Console {
     pub(super) fn router(self) -> Router {
         Router::new()
             .merge(assets::router())
-            .nest(API, api::router(self.fleet, self.calls, &self.guard))
+            .nest(
+                API,
+                api::router(self.fleet, self.calls, self.endpoint, &self.guard),
+            )
             .layer(axum::middleware::from_fn_with_state(
                 self.guard,
                 guard::around_all,

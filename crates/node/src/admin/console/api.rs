@@ -13,6 +13,7 @@ use shoal_cluster::Fleet;
 use shoal_ports::{CallId, InspectError, NodeId, SessionId, shown};
 
 use super::super::{answer, refuse};
+use super::connect::{self, ClientEndpoint};
 use super::guard::{By, Guard, around_api};
 use super::tools::{self, OperatorCalls};
 
@@ -42,7 +43,12 @@ struct Cancel {
     reason: String,
 }
 
-pub(super) fn router(fleet: Arc<Fleet>, operator: OperatorCalls, guard: &Arc<Guard>) -> Router {
+pub(super) fn router(
+    fleet: Arc<Fleet>,
+    operator: OperatorCalls,
+    endpoint: ClientEndpoint,
+    guard: &Arc<Guard>,
+) -> Router {
     let tools = tools::router(fleet.clone(), operator);
     Router::new()
         .route("/overview", get(overview))
@@ -54,6 +60,7 @@ pub(super) fn router(fleet: Arc<Fleet>, operator: OperatorCalls, guard: &Arc<Gua
         .route("/errors", get(errors))
         .with_state(fleet)
         .merge(tools)
+        .merge(connect::router(endpoint))
         .fallback(nothing_here)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(axum::middleware::from_fn_with_state(

@@ -20,7 +20,7 @@ macro_rules! asset {
 }
 
 /// Path, type and text of each.
-pub(super) const ASSETS: [(&str, &str, &str); 16] = [
+pub(super) const ASSETS: [(&str, &str, &str); 17] = [
     (
         "/console/",
         HTML,
@@ -41,6 +41,7 @@ pub(super) const ASSETS: [(&str, &str, &str); 16] = [
     asset!("form.js", SCRIPT),
     asset!("schema.js", SCRIPT),
     asset!("errors.js", SCRIPT),
+    asset!("connect.js", SCRIPT),
 ];
 
 pub(super) fn router() -> Router {

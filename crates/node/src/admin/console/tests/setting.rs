@@ -18,8 +18,8 @@ use shoal_protocol::RawJson;
 use tower::ServiceExt as _;
 
 use super::super::super::refusal::in_json;
-use super::super::{Console, OperatorCalls, OperatorEdge};
-use crate::config::{Operator, Secret};
+use super::super::{ClientEndpoint, Console, OperatorCalls, OperatorEdge};
+use crate::config::{Operator, Secret, Settings};
 
 pub(super) const HOSTILE: &str = "<script>alert(1)</script>";
 
@@ -175,7 +175,15 @@ impl Port {
         let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
         let token = token.map(Secret::new);
         let listen = listen.parse().unwrap();
-        let console = Console::new(Arc::new(fleet), calls, token, operators, listen, &hosts);
+        let console = Console::new(
+            Arc::new(fleet),
+            calls,
+            ClientEndpoint::new(&Settings::default(), None),
+            token,
+            operators,
+            listen,
+            &hosts,
+        );
         Self {
             router: console
                 .router()

@@ -1,0 +1,167 @@
+//! Shows how clients connect: the endpoint, and what each known client has in its configuration.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use http::{HeaderMap, StatusCode, header};
+use serde::Serialize;
+
+use super::super::answer;
+use crate::client_config::{ClientSetup, setups};
+use crate::config::{AuthMode, Settings};
+
+/// The endpoint in snippets while this process does not know it.
+const UNKNOWN: &str = "https://mcp.example.com/mcp";
+/// Bytes of a `Host` header that is put into snippets.
+const LONGEST_HOST: usize = 255;
+
+/// The endpoint of clients, and the credential that they need.
+pub struct ClientEndpoint {
+    url: Option<String>,
+    mode: AuthMode,
+}
+
+/// What the page shows.
+#[derive(Serialize)]
+struct Shown {
+    /// `null` if this process does not know where clients connect.
+    url: Option<String>,
+    credential: &'static str,
+    clients: Vec<ClientSetup>,
+}
+
+impl ClientEndpoint {
+    /// The endpoint that the settings name (`auth.resource`), or else `listener`, where this process takes clients.
+    pub fn new(settings: &Settings, listener: Option<String>) -> Self {
+        let named = Some(settings.auth.resource.clone()).filter(|named| !named.is_empty());
+        Self {
+            url: named.or(listener),
+            mode: settings.auth.mode,
+        }
+    }
+
+    /// How clients connect for an operator whose browser has reached this process as `host`.
+    fn shown(&self, host: Option<&str>) -> Shown {
+        let url = self.url.as_deref().map(|url| reachable(url, host));
+        let credential = match self.mode {
+            AuthMode::None => "none",
+            AuthMode::Tokens => "token",
+            AuthMode::OAuth => "login",
+        };
+        let clients = setups(
+            url.as_deref().unwrap_or(UNKNOWN),
+            self.mode == AuthMode::Tokens,
+        );
+        Shown {
+            url,
+            credential,
+            clients,
+        }
+    }
+}
+
+pub(super) fn router(endpoint: ClientEndpoint) -> Router {
+    Router::new()
+        .route("/connect", get(connect))
+        .with_state(Arc::new(endpoint))
+}
+
+async fn connect(State(endpoint): State<Arc<ClientEndpoint>>, headers: HeaderMap) -> Response {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    answer(StatusCode::OK, &endpoint.shown(host))
+}
+
+/// The URL with the name under which the operator reaches this machine, if the listener has no address of its own.
+fn reachable(url: &str, host: Option<&str>) -> String {
+    let host = host.filter(|host| host.len() <= LONGEST_HOST);
+    let Some(host) = host.map(without_port).filter(|host| !host.is_empty()) else {
+        return url.to_owned();
+    };
+    let every_address = ["://0.0.0.0", "://[::]"];
+    let every_address = every_address.iter().find(|address| url.contains(**address));
+    match every_address {
+        Some(address) => url.replacen(address, &format!("://{host}"), 1),
+        None => url.to_owned(),
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(url: Option<&str>, mode: AuthMode) -> ClientEndpoint {
+        ClientEndpoint {
+            url: url.map(str::to_owned),
+            mode,
+        }
+    }
+
+    #[test]
+    fn a_listener_on_every_address_is_shown_by_the_name_that_the_operator_uses() {
+        for (url, host, shown) in [
+            (
+                "http://0.0.0.0:8080/mcp",
+                Some("node.internal:8081"),
+                "http://node.internal:8080/mcp",
+            ),
+            (
+                "https://[::]:8443/mcp",
+                Some("[fd00::7]:8081"),
+                "https://[fd00::7]:8443/mcp",
+            ),
+            (
+                "http://0.0.0.0:8080/mcp",
+                Some("[fd00::7]"),
+                "http://[fd00::7]:8080/mcp",
+            ),
+            ("http://0.0.0.0:8080/mcp", None, "http://0.0.0.0:8080/mcp"),
+            (
+                "http://127.0.0.1:8080/mcp",
+                Some("node.internal"),
+                "http://127.0.0.1:8080/mcp",
+            ),
+        ] {
+            let found = endpoint(Some(url), AuthMode::None).shown(host);
+            assert_eq!(found.url.as_deref(), Some(shown), "{url} {host:?}");
+        }
+    }
+
+    #[test]
+    fn every_client_gets_the_endpoint_and_a_place_for_its_token() {
+        for (mode, has_token) in [
+            (AuthMode::None, false),
+            (AuthMode::Tokens, true),
+            (AuthMode::OAuth, false),
+        ] {
+            let found = endpoint(Some("http://10.0.0.1:8080/mcp"), mode).shown(None);
+            assert_eq!(found.clients.len(), 5);
+            for client in found.clients {
+                assert!(
+                    client.text.contains("http://10.0.0.1:8080/mcp"),
+                    "{}",
+                    client.text
+                );
+                assert_eq!(client.text.contains("YOUR_TOKEN"), has_token, "{mode:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_without_clients_says_that_it_does_not_know_the_endpoint() {
+        let found = endpoint(None, AuthMode::None).shown(Some("node:8081"));
+        assert_eq!(found.url, None);
+        assert!(found.clients.iter().all(|one| one.text.contains(UNKNOWN)));
+    }
+}
