@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use reqwest::{Certificate, RequestBuilder};
+use rustls::ClientConfig;
+use rustls::crypto::CryptoProvider;
+use rustls_platform_verifier::BuilderVerifierExt;
 use shoal_ports::read_file;
 use url::{Host, Url};
 
@@ -29,6 +32,9 @@ pub struct Outbound {
     rules: Arc<Rules>,
     lookup: Arc<dyn Lookup>,
     proxies: bool,
+    /// For clients without files of their own. To read the system's authorities takes milliseconds and memory, and there may be a
+    /// thousand clients.
+    system_tls: Arc<OnceLock<Result<ClientConfig, String>>>,
 }
 
 /// A certificate of one's own, and its private key, as files in PEM.
@@ -97,6 +103,7 @@ impl Outbound {
             rules: Arc::new(Rules::new(config)?),
             lookup: Arc::new(SystemLookup),
             proxies: config.proxy_from_environment,
+            system_tls: Arc::default(),
         })
     }
 
@@ -148,6 +155,11 @@ impl Outbound {
         if let Some(timeout) = settings.timeout {
             builder = builder.timeout(timeout);
         }
+        if settings.authority.is_none() && settings.identity.is_none() {
+            let tls = self.system_tls.get_or_init(system_tls).clone();
+            let tls = tls.map_err(|error| format!("cannot set up TLS: {error}"))?;
+            builder = builder.tls_backend_preconfigured(tls);
+        }
         if let Some(authority) = &settings.authority {
             let certificates = Certificate::from_pem_bundle(&read(authority)?)
                 .map_err(|error| format!("{}: {error}", authority.display()))?;
@@ -172,6 +184,20 @@ impl Outbound {
             chosen,
         }
     }
+}
+
+/// Trusts the system's authorities.
+fn system_tls() -> Result<ClientConfig, String> {
+    let ours = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = CryptoProvider::get_default().cloned();
+    let tls = ClientConfig::builder_with_provider(provider.unwrap_or_else(ours))
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier);
+    let mut tls = tls
+        .map_err(|error| error.to_string())?
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(tls)
 }
 
 impl Client {
