@@ -15,7 +15,7 @@ use futures::{StreamExt as _, ready, stream};
 use parking_lot::Mutex;
 use shoal_ports::{
     Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome,
-    CallReport, CallState, Caller, Durability, Listing, Route, RunningCall, SessionId, WorkerId,
+    CallReport, CallState, Caller, Listing, Repeat, Route, RunningCall, SessionId, WorkerId,
     mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson, TraceContext};
@@ -52,7 +52,7 @@ struct CallEntry {
     method: Method,
     params: Option<RawJson>,
     caller: Arc<Caller>,
-    durability: Durability,
+    repeat: Repeat,
     since: Instant,
     trace: Option<TraceContext>,
     state: Mutex<CallEntryState>,
@@ -85,7 +85,7 @@ impl InFlight {
             method: call.method.clone(),
             params: call.params.clone(),
             caller: Arc::clone(&call.caller),
-            durability: call.durability,
+            repeat: call.repeat,
             since: Instant::now(),
             trace: call.trace.clone(),
             state: Mutex::new(CallEntryState {
@@ -222,7 +222,7 @@ impl CallEntry {
             client: (self.caller.client_info.as_ref()).map(|info| info.name().to_owned()),
             principal: mark_of(&self.caller.principal),
             worker: state.worker.as_ref().map(ToString::to_string),
-            journaled: self.durability == Durability::Journaled,
+            journaled: self.repeat == Repeat::Never,
             modern: self.caller.revision.era() == Era::Modern,
             age_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
             state: match (&state.cancelled, &state.control) {
@@ -277,7 +277,7 @@ impl InFlightCall {
         tokio::select! {
             biased;
             started = starting => started,
-            () = poll_fn(|cx| stop.poll(cx)) => Err(stop::amid(self.entry.durability)),
+            () = poll_fn(|cx| stop.poll(cx)) => Err(stop::amid(self.entry.repeat)),
         }
     }
 
@@ -345,7 +345,7 @@ impl InFlightCall {
             let event = match events.poll_next_unpin(cx) {
                 // The worker's word that it has stopped, as it was told.
                 Poll::Ready(Some(event)) if is_cancelled(&event) && entry.stop.has_fired() => {
-                    let failure = stop::amid(entry.durability);
+                    let failure = stop::amid(entry.repeat);
                     Some(CallEvent {
                         kind: CallEventKind::Finished(CallOutcome::Failed(failure)),
                         ..event
@@ -354,7 +354,7 @@ impl InFlightCall {
                 Poll::Ready(event) => event,
                 Poll::Pending => {
                     ready!(entry.stop.poll(cx));
-                    let failure = stop::amid(entry.durability);
+                    let failure = stop::amid(entry.repeat);
                     Some(CallEvent {
                         sequence: last + 1,
                         kind: CallEventKind::Finished(CallOutcome::Failed(failure)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::future::Either;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, EdgePlan, Planning, RequestPlan,
+    Binding, Call, CallFailure, CallOutcome, CallPlan, EdgePlan, Planning, Repeat, RequestPlan,
     Route, at_once, later,
 };
 use shoal_protocol::{Era, Index, RawJson};
@@ -29,7 +29,7 @@ use crate::shape::Typed;
 /// What a plan finds.
 pub(crate) struct Found {
     pub(crate) route: Route,
-    pub(crate) durability: Durability,
+    pub(crate) repeat: Repeat,
     /// Whether a person must agree before it starts.
     pub(crate) asks: bool,
     pub(crate) worker: Option<Binding>,
@@ -88,14 +88,14 @@ impl Dispatch {
             let access = Access::granted();
             let own = self.view_of(&call.caller);
             let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
-            let durability = match routed {
-                Ok(routed) => routed.durability,
+            let repeat = match routed {
+                Ok(routed) => routed.repeat,
                 // What is unknown here will only be refused, unless it is the caller's own.
-                Err(_) if own.own.is_empty() => Durability::Repeatable,
-                Err(_) => Durability::Journaled,
+                Err(_) if own.own.is_empty() => Repeat::Safe,
+                Err(_) => Repeat::Never,
             };
             return at_once(Ok(CallPlan {
-                call: Call { durability, ..call },
+                call: Call { repeat, ..call },
                 route: None,
                 worker: None,
             }));
@@ -203,7 +203,7 @@ impl Dispatch {
                 Ok(worker) => Some(worker),
                 // A call that is not journaled is refused at once, unless its pool may scale to zero.
                 Err((_, ShedReason::NoWorker))
-                    if is_journaled(call, routed.durability)
+                    if is_journaled(call, routed.repeat)
                         || view.settings.scale_to_zero(&routed.route.pool).is_some() =>
                 {
                     return Finding::Worker(routed);
@@ -285,7 +285,7 @@ impl Found {
     pub(crate) fn of(routed: Routed, worker: Option<Binding>) -> Self {
         Self {
             route: routed.route,
-            durability: routed.durability,
+            repeat: routed.repeat,
             asks: routed.asks,
             worker,
         }
@@ -294,7 +294,7 @@ impl Found {
     fn into_plan(self, call: Call) -> CallPlan {
         CallPlan {
             call: Call {
-                durability: self.durability,
+                repeat: self.repeat,
                 asks_first: self.asks,
                 ..call
             },
@@ -316,8 +316,8 @@ pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
 }
 
 /// Whether the call is one that its session's owner journals before it starts.
-fn is_journaled(call: &Call, durability: Durability) -> bool {
-    durability == Durability::Journaled && call.caller.revision.era() == Era::Legacy
+fn is_journaled(call: &Call, repeat: Repeat) -> bool {
+    repeat == Repeat::Never && call.caller.revision.era() == Era::Legacy
 }
 
 /// The answer to a call that goes nowhere.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{CallFailure, CallOutcome, Durability, Route};
+use shoal_ports::{CallFailure, CallOutcome, Repeat, Route};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
 use crate::access::{Access, MayCall};
@@ -15,7 +15,7 @@ use crate::pools::View;
 pub(crate) struct Routed {
     pub(crate) route: Route,
     /// Whether it may be repeated.
-    pub(crate) durability: Durability,
+    pub(crate) repeat: Repeat,
     /// Whether a person must agree before it starts.
     pub(crate) asks: bool,
     /// What is left to check of its arguments, since that takes long.
@@ -73,14 +73,14 @@ pub(crate) fn route(
         edit.remove_all(&["inputResponses", "requestState"]);
     }
     // What is no tool's only reads.
-    let mut durability = Durability::Repeatable;
+    let mut repeat = Repeat::Safe;
     let (mut called, mut unchecked, mut asks) = (None, None, false);
     let pool = match method {
         Method::ToolsCall => {
             let offered;
             (offered, asks, unchecked) = tool(view, access, arguments, &mut edit)?;
             let safe = offered.tool.hints.safe_to_repeat();
-            durability = durability_of(&view.settings, &offered.pool, &offered.tool.name, safe);
+            repeat = repeat_of(&view.settings, &offered.pool, &offered.tool.name, safe);
             called = Some(Arc::clone(&offered.tool.name));
             offered.pool.clone()
         }
@@ -106,7 +106,7 @@ pub(crate) fn route(
         Method::Complete => completion(view, access, &mut edit)?,
         _ => {
             let pool = extension(view, access, method.as_str(), &mut edit)?;
-            durability = durability_of(&view.settings, &pool, method.as_str(), false);
+            repeat = repeat_of(&view.settings, &pool, method.as_str(), false);
             pool
         }
     };
@@ -120,7 +120,7 @@ pub(crate) fn route(
     };
     Ok(Routed {
         route,
-        durability,
+        repeat,
         asks,
         unchecked,
     })
@@ -128,20 +128,20 @@ pub(crate) fn route(
 
 /// How a call of a tool, or of an extension's method, must be carried, if it is `safe` to repeat by what its server says; the most
 /// specific setting wins, and of two that clash the careful one.
-fn durability_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Durability {
+fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Repeat {
     let config = settings.of(pool);
     let listed = |names: &[String]| names.iter().any(|name| name == called);
     if listed(&config.journaled) {
-        return Durability::Journaled;
+        return Repeat::Never;
     }
     if listed(&config.repeatable) {
-        return Durability::Repeatable;
+        return Repeat::Safe;
     }
     match config.durability {
-        DurabilityPolicy::Always => Durability::Journaled,
-        DurabilityPolicy::Never => Durability::Repeatable,
-        DurabilityPolicy::Auto if safe => Durability::Repeatable,
-        DurabilityPolicy::Auto => Durability::Journaled,
+        DurabilityPolicy::Always => Repeat::Never,
+        DurabilityPolicy::Never => Repeat::Safe,
+        DurabilityPolicy::Auto if safe => Repeat::Safe,
+        DurabilityPolicy::Auto => Repeat::Never,
     }
 }
 
@@ -361,10 +361,10 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
-    use shoal_ports::Durability::{Journaled, Repeatable};
+    use shoal_ports::Repeat::{Never, Safe};
     use shoal_protocol::RawJson;
 
-    use super::durability_of;
+    use super::repeat_of;
     use crate::catalog::{OfferedTool, Tool};
     use crate::config::{DurabilityPolicy, PoolConfig, PoolSettings};
 
@@ -382,22 +382,22 @@ mod tests {
             let pools = BTreeMap::from([("a".to_owned(), pool.clone())]);
             let OfferedTool { pool, tool } = tool;
             let safe = tool.hints.safe_to_repeat();
-            durability_of(&PoolSettings::new(pools, false), pool, &tool.name, safe)
+            repeat_of(&PoolSettings::new(pools, false), pool, &tool.name, safe)
         };
         let (plain, safe) = (tool("t", false), tool("t", true));
-        assert_eq!(of(&PoolConfig::default(), &plain), Journaled);
-        assert_eq!(of(&PoolConfig::default(), &safe), Repeatable);
+        assert_eq!(of(&PoolConfig::default(), &plain), Never);
+        assert_eq!(of(&PoolConfig::default(), &safe), Safe);
         let mut pool = PoolConfig {
             durability: DurabilityPolicy::Never,
             ..PoolConfig::default()
         };
-        assert_eq!(of(&pool, &plain), Repeatable);
+        assert_eq!(of(&pool, &plain), Safe);
         pool.journaled.push("t".into());
         pool.repeatable.push("t".into());
-        assert_eq!(of(&pool, &safe), Journaled);
+        assert_eq!(of(&pool, &safe), Never);
         pool.journaled.clear();
         pool.durability = DurabilityPolicy::Always;
-        assert_eq!(of(&pool, &plain), Repeatable);
-        assert_eq!(of(&pool, &tool("other", true)), Journaled);
+        assert_eq!(of(&pool, &plain), Safe);
+        assert_eq!(of(&pool, &tool("other", true)), Never);
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, Route,
-    RunningCall, WorkerId,
+    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Repeat, Route, RunningCall,
+    WorkerId,
 };
 use shoal_protocol::{Era, Method, RawJson, RpcError};
 use shoal_telemetry::metrics::{RetryReason, metrics};
@@ -243,7 +243,7 @@ impl Dispatch {
         mut call: Call,
         after: u64,
     ) -> Result<Resumed, CallFailure> {
-        let journaled = call.durability == Durability::Journaled;
+        let journaled = call.repeat == Repeat::Never;
         // What its worker has said anything of has been agreed to.
         let asks = call.asks_first && after == 0 && !call.attach_only;
         let Some(worker) = call.worker.clone() else {
@@ -328,7 +328,7 @@ impl Dispatch {
         let route = self.known_route(call, &member.pool);
         let purpose = self.purpose(call);
         let mut call = call.clone();
-        if call.durability != Durability::Journaled {
+        if call.repeat != Repeat::Never {
             // It may run elsewhere when this worker is lost too.
             call.worker = None;
         }

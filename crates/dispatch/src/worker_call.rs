@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use shoal_ports::{
     Attach, Backoff, CallControl as _, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
-    CallOutcome, Durability, Retry, RunningCall, WorkerId,
+    CallOutcome, Repeat, Retry, RunningCall, WorkerId,
 };
 use shoal_protocol::RawJson;
 use tokio::runtime::Handle;
@@ -196,7 +196,7 @@ impl WorkerCall {
 
     /// Whether the call may be repeated.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.origin.call.durability == Durability::Repeatable
+        self.origin.call.repeat == Repeat::Safe
     }
 
     /// What the call was started with.

@@ -19,7 +19,7 @@ use shoal_edge::{Hosts, ambiguity};
 use shoal_telemetry::metrics;
 
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreHealth, StoreReport};
-pub use console::{Console, OperatorCalls, OperatorEdge};
+pub use console::{ClientEndpoint, Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 
 /// What operators can ask a node.

@@ -8,8 +8,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    Bound, CallEvents, CallId, ClientInfo, Durability, Epoch, ForwardedHeaders, Grant, Kind,
-    LedgerNumber, Principal, Retry, SessionId, StateRequest, WorkerId,
+    Bound, CallEvents, CallId, ClientInfo, Epoch, ForwardedHeaders, Grant, Kind, LedgerNumber,
+    Principal, Repeat, Retry, SessionId, StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -32,7 +32,7 @@ pub struct Call {
     pub deadline: Instant,
     /// How it is carried. A worker keeps the result of a `Journaled` call for whoever attaches later; a
     /// `Repeatable` one that nobody was asked in is run again instead.
-    pub durability: Durability,
+    pub repeat: Repeat,
     /// The span that caused it, for whoever makes the next one.
     pub trace: Option<TraceContext>,
     /// The only worker that may run it: a journaled call is bound to the worker that its journal names.

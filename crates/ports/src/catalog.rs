@@ -102,11 +102,11 @@ pub struct SettledFacts {
     pub lacks: Option<CallFailure>,
 }
 
-/// How a call must be carried.
+/// Whether a call may run again after its outcome was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// Safe to repeat: dispatched at once, answered as JSON where possible, run again after a loss.
-    Repeatable,
-    /// Not safe to repeat: journaled, with a resumable stream, before it is dispatched.
-    Journaled,
+pub enum Repeat {
+    /// The tool is safe to run again. Shoal keeps no journal entry for the call, and runs it again after a loss.
+    Safe,
+    /// The tool may take effect, so that the call runs at most once. Its owner holds it, then journals it.
+    Never,
 }

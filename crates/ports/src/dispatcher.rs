@@ -76,7 +76,7 @@ pub trait Dispatcher: Send + Sync + 'static {
     fn coerce(&self, _body: &mut Body) {}
 
     /// Plans a call: one of the four backend methods, or of the four list methods, which are answered here. The plan
-    /// decides on [`Call::durability`]; a call that has a [`worker`](Call::worker) keeps it.
+    /// decides on [`Call::repeat`]; a call that has a [`worker`](Call::worker) keeps it.
     ///
     /// Where no worker is there for a call that must be journaled, one is waited for, for as long as one that
     /// is away is waited for. Cancellation safe: a plan takes nothing.

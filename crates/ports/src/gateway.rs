@@ -12,7 +12,7 @@ use shoal_protocol::{
 };
 
 use crate::{
-    DeliveryId, Durability, EdgePlan, ForwardedHeaders, Grant, Kind, NodeId, Principal, SessionId,
+    DeliveryId, EdgePlan, ForwardedHeaders, Grant, Kind, NodeId, Principal, Repeat, SessionId,
     StreamItems,
 };
 
@@ -98,7 +98,7 @@ impl Post {
     /// Whether its edge has bound it to the one worker that may run it.
     pub fn is_bound(&self) -> bool {
         let plan = self.plan.as_deref().and_then(|plan| plan.as_ref().ok());
-        plan.is_some_and(|plan| plan.durability == Durability::Journaled)
+        plan.is_some_and(|plan| plan.repeat == Repeat::Never)
     }
 
     /// Whether it asks for what must not be done twice, as far as is known: then only its worker can say of a repetition that

@@ -73,7 +73,7 @@ pub use call::{
     LogFilter, RunningCall, answered,
 };
 pub use call_events::CallEvents;
-pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts, SettledFacts};
+pub use catalog::{PoolCatalog, RawObjectOrEmpty, Repeat, ServerFacts, SettledFacts};
 pub use client_info::ClientInfo;
 pub use cluster_bus::{ClusterBus, ClusterEvent, ClusterSubscription, Lagged};
 pub use directory::{Claim, Directory, NewSession, Placement, Renewal};

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures::future::{BoxFuture, Either, Ready, ready};
 use shoal_protocol::RawJson;
 
-use crate::{Binding, Call, CallFailure, CallOutcome, Durability, RunningCall};
+use crate::{Binding, Call, CallFailure, CallOutcome, Repeat, RunningCall};
 
 /// A call that may be started: its way is found, its arguments have been checked, and there is a worker for it.
 #[derive(Clone, Debug)]
 pub struct CallPlan {
-    /// The call as its client sent it, with the durability that its tool asks for.
+    /// The call as its client sent it, with the repeat that its tool asks for.
     pub call: Call,
     /// Where it goes. `None` for a modern request that goes on with an earlier one: what that was, its start finds out.
     pub route: Option<Route>,
@@ -39,7 +39,7 @@ pub struct Route {
 #[derive(Clone, Debug)]
 pub struct RequestPlan {
     /// Whether it may be repeated.
-    pub durability: Durability,
+    pub repeat: Repeat,
     /// Where it goes.
     pub route: Route,
     /// The worker that is offered it first, and the number of that one's ledger. A call that must not be repeated is bound
@@ -82,7 +82,7 @@ impl CallPlan {
     /// The plan without its call, if it names a way and a worker.
     pub fn into_request(self) -> Option<RequestPlan> {
         Some(RequestPlan {
-            durability: self.call.durability,
+            repeat: self.call.repeat,
             route: self.route?,
             worker: self.worker?,
         })
@@ -90,14 +90,14 @@ impl CallPlan {
 
     /// Takes over what was settled without the call.
     pub fn fill(&mut self, settled: RequestPlan) {
-        self.call.durability = settled.durability;
+        self.call.repeat = settled.repeat;
         self.route = Some(settled.route);
         self.worker = Some(settled.worker);
     }
 
     /// Whether the call must not run twice.
     pub fn is_once(&self) -> bool {
-        self.call.durability == Durability::Journaled
+        self.call.repeat == Repeat::Never
     }
 
     /// Binds the call to the planned worker: no other may run it from now on.

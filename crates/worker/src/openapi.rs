@@ -225,7 +225,7 @@ impl OpenApiBackend {
             }
         }
         let limit = self.service.config.answer_bytes;
-        let read = answer::read(&name, operation, answer, limit, call.durability);
+        let read = answer::read(&name, operation, answer, limit, call.repeat);
         Ok(read.await)
     }
 

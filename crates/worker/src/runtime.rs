@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, Durability, LedgerNumber, OwnLists,
+    Announcement, Attach, Call, CallFailure, CallId, LedgerNumber, OwnLists, Repeat,
     ResourceUpdated, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RpcError, TraceContext};
@@ -213,8 +213,8 @@ impl WorkerRuntime {
                 )
             })
         };
-        match (first_turn, call.durability) {
-            (FirstTurn::Here, Durability::Repeatable) => self.ledger.enter_later(call, admit),
+        match (first_turn, call.repeat) {
+            (FirstTurn::Here, Repeat::Safe) => self.ledger.enter_later(call, admit),
             _ => self.ledger.enter(call, admit),
         }
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter,
-    PoolCatalog, Principal, ResourceUpdated, RunningCall, Worker as _, WorkerId,
+    Call, CallFailure, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter, PoolCatalog,
+    Principal, Repeat, ResourceUpdated, RunningCall, Worker as _, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_telemetry::config::Telemetry;
@@ -86,7 +86,7 @@ fn call() -> Call {
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + Duration::from_secs(60),
-        durability: Durability::Repeatable,
+        repeat: Repeat::Safe,
         trace: None,
         worker: None,
         ledger: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shoal_cluster::RoutingConfig;
 use shoal_ports::{
-    Delivered, Durability, GatewayError, NodeId, Principal, SessionGateway as _, SessionRef,
+    Delivered, GatewayError, NodeId, Principal, Repeat, SessionGateway as _, SessionRef,
 };
 
 use crate::test_cluster::{Death, LEASE, Reply, TestCluster, planned, post};
@@ -312,27 +312,27 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
         },
     ];
     for refusal in refusals {
-        for durability in [Durability::Journaled, Durability::Repeatable] {
+        for repeat in [Repeat::Never, Repeat::Safe] {
             let cluster = TestCluster::new();
             let (a, b) = (cluster.node("a").await, cluster.node("b").await);
             let edge = cluster.edge("e").await;
             let to = cluster.session(&a).await;
             edge.answer(&to).await.unwrap();
-            let first = edge.routed.deliver(&to, planned(durability));
+            let first = edge.routed.deliver(&to, planned(repeat));
             a.then(Reply::Error(refusal.clone()));
             assert_eq!(first.await.unwrap_err(), refusal, "nothing was begun");
             a.then(Reply::Error(GatewayError::Unreachable {
                 reason: "reset".to_owned(),
             }));
             a.then(Reply::Error(refusal.clone()));
-            let told = edge.routed.deliver(&to, planned(durability)).await;
+            let told = edge.routed.deliver(&to, planned(repeat)).await;
             let told = told.unwrap_err();
-            match durability {
-                Durability::Journaled => {
+            match repeat {
+                Repeat::Never => {
                     assert!(matches!(told, GatewayError::Unreachable { .. }), "{told}");
                     assert!(told.to_string().contains(&refusal.to_string()), "{told}");
                 }
-                Durability::Repeatable => assert_eq!(told, refusal),
+                Repeat::Safe => assert_eq!(told, refusal),
             }
             drop(b);
         }

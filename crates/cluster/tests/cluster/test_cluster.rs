@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Binding, Delivered, Durability, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal,
+    Binding, Delivered, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal, Repeat,
     RequestPlan, Route, SessionGateway as _, SessionId, SessionRef, Store, WorkerId,
 };
 use shoal_protocol::Body;
@@ -213,10 +213,10 @@ pub(crate) fn post() -> Post {
 }
 
 /// The call of a tool, planned by its edge.
-pub(crate) fn planned(durability: Durability) -> Post {
+pub(crate) fn planned(repeat: Repeat) -> Post {
     let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
     let plan = RequestPlan {
-        durability,
+        repeat,
         route: Route {
             pool: "p".into(),
             tool: Some("t".into()),

@@ -8,8 +8,7 @@
 use std::time::Duration;
 
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallOutcome, Durability, LedgerNumber, RunningCall,
-    WorkerId,
+    Binding, Call, CallFailure, CallId, CallOutcome, LedgerNumber, Repeat, RunningCall, WorkerId,
 };
 use shoal_protocol::{Continuation, Method, RawObject, RpcError};
 
@@ -98,7 +97,7 @@ impl AskedCall {
         }) = self.at
         else {
             // A worker without a ledger remembers no id. What is safe to repeat may run there all the same.
-            return call.durability == Durability::Repeatable;
+            return call.repeat == Repeat::Safe;
         };
         if view.member(&worker).is_none() {
             return false;
@@ -106,7 +105,7 @@ impl AskedCall {
         call.id = self.id;
         call.worker = Some(worker);
         call.ledger = ledger;
-        call.durability = Durability::Journaled;
+        call.repeat = Repeat::Never;
         true
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Attach, Call, CallControl as _, CallFailure, CallOutcome, Durability, Route, RunningCall,
+    Attach, Call, CallControl as _, CallFailure, CallOutcome, Repeat, Route, RunningCall,
 };
 use shoal_protocol::{
     Continuation, Index, Method, Outcome, RawJson, RawObject, RefusedState, RequestDigest,
@@ -120,7 +120,7 @@ pub(crate) async fn continued(
     };
     let responses = responses.as_ref().and_then(RawObject::of);
     let Some((parked, seen)) = parked else {
-        if call.durability == Durability::Journaled {
+        if call.repeat == Repeat::Never {
             return Err(CallOutcome::Failed(CallFailure::outcome_unknown(
                 "the call that this requestState continues is not waiting any more",
             )));
@@ -159,9 +159,9 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         ..
     } = place;
     // One that can be run again need not be waited for.
-    let until = match call.durability {
-        Durability::Journaled => Instant::now() + shared.config.reconnect_wait(),
-        Durability::Repeatable => Instant::now(),
+    let until = match call.repeat {
+        Repeat::Never => Instant::now() + shared.config.reconnect_wait(),
+        Repeat::Safe => Instant::now(),
     };
     let sought = Attach {
         trace: call.trace.clone(),
@@ -172,7 +172,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     let call = Call {
         id: place.call,
         // It has run up to its question, whatever its tool declares.
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         worker: Some(worker),
         ..call.clone()
     };

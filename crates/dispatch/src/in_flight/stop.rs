@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
-use shoal_ports::{CallFailure, Durability};
+use shoal_ports::{CallFailure, Repeat};
 
 /// Why the tool of such a call is told to stop.
 pub(super) const WHY: &str = "its edge was shut down before it ended";
@@ -45,10 +45,10 @@ pub(super) fn before_it_began() -> CallFailure {
 }
 
 /// How a call ends that was stopped and may have begun.
-pub(super) fn amid(durability: Durability) -> CallFailure {
-    match durability {
-        Durability::Repeatable => CallFailure::not_executed(WHY),
-        Durability::Journaled => {
+pub(super) fn amid(repeat: Repeat) -> CallFailure {
+    match repeat {
+        Repeat::Safe => CallFailure::not_executed(WHY),
+        Repeat::Never => {
             CallFailure::outcome_unknown(format!("{WHY}, and its tool was told to stop"))
         }
     }

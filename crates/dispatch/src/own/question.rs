@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use shoal_ports::{
-    Binding, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter,
-    PoolCatalog, Route, shown,
+    Binding, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, LogFilter, PoolCatalog,
+    Repeat, Route, shown,
 };
 use shoal_protocol::{Method, RawJson, RpcError};
 use tokio::sync::watch;
@@ -183,7 +183,7 @@ async fn list(
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + WITHIN,
-        durability: Durability::Repeatable,
+        repeat: Repeat::Safe,
         trace: None,
         worker: None,
         ledger: None,

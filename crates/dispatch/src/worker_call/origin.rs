@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Binding, Bound, Call, CallFailure, CallOutcome, Durability, FailureKey, LedgerNumber, Retry,
-    Route, RunningCall, WorkerHere, WorkerId,
+    Binding, Bound, Call, CallFailure, CallOutcome, FailureKey, LedgerNumber, Repeat, Retry, Route,
+    RunningCall, WorkerHere, WorkerId,
 };
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::ShedReason;
@@ -261,7 +261,7 @@ impl Origin {
     }
 
     fn is_repeatable(&self) -> bool {
-        self.call.durability == Durability::Repeatable
+        self.call.repeat == Repeat::Safe
     }
 
     fn may_go_elsewhere(&self, failure: &CallFailure) -> bool {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Durability, Epoch,
-    LedgerNumber, RunningCall, WorkerId,
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Epoch, LedgerNumber,
+    Repeat, RunningCall, WorkerId,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::Notify;
@@ -330,7 +330,7 @@ async fn after_another_answer_a_state_begins_nothing() {
                 let told = worker.started.lock();
                 assert_eq!(told.len(), 1, "{action}");
                 assert!(told[0].attach_only && told[0].ledger.is_some());
-                assert_eq!(told[0].durability, Durability::Journaled);
+                assert_eq!(told[0].repeat, Repeat::Never);
             }
             // As a worker remembers it.
             worker.refuse(CallFailure::Cancelled);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, PoolConfig};
-use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog};
+use shoal_ports::{CallOutcome, Dispatcher as _, PoolCatalog, Repeat};
 use shoal_protocol::{Method, RawJson, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -253,13 +253,13 @@ async fn durability_follows_hints_and_configuration() {
         json!([{"name":"safe","annotations":{"readOnlyHint":true}}]),
     ));
     setting.add(FakeWorker::new("w1", "a", catalog));
-    for (tool, durability) in [
-        ("a_plain", Durability::Repeatable),
-        ("a_safe", Durability::Repeatable),
-        ("a_other", Durability::Journaled),
+    for (tool, repeat) in [
+        ("a_plain", Repeat::Safe),
+        ("a_safe", Repeat::Safe),
+        ("a_other", Repeat::Never),
     ] {
         let plan = setting.plan(legacy(tool, json!({}))).await;
-        assert_eq!(plan.call.durability, durability, "{tool}");
+        assert_eq!(plan.call.repeat, repeat, "{tool}");
     }
     let unknown = setting.dispatch.plan(legacy("unknown", json!({}))).await;
     assert!(

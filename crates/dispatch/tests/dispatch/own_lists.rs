@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use shoal_dispatch::{Config, PoolConfig, ScaleToZero};
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Dispatcher as _, Durability, ForwardedHeaders, ListOwner,
-    ListScope, Period, PoolCatalog, RawObjectOrEmpty, ResourceUpdated, SessionId, WorkerId,
+    Call, CallFailure, CallOutcome, Dispatcher as _, ForwardedHeaders, ListOwner, ListScope,
+    Period, PoolCatalog, RawObjectOrEmpty, Repeat, ResourceUpdated, SessionId, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 use tokio::sync::Semaphore;
@@ -112,8 +112,8 @@ async fn callers_see_and_call_what_is_listed_to_them() {
             .plan(modern(&seen[1], json!({})).from(principal))
             .await;
         assert_eq!(
-            plan.call.durability,
-            Durability::Journaled,
+            plan.call.repeat,
+            Repeat::Never,
             "nothing says that it is safe"
         );
         let said = setting

@@ -7,8 +7,7 @@ use futures::future::Either;
 use futures::poll;
 use serde_json::json;
 use shoal_ports::{
-    Binding, CallFailure, CallOutcome, Dispatcher as _, Durability, LedgerNumber, PoolCatalog,
-    WorkerId,
+    Binding, CallFailure, CallOutcome, Dispatcher as _, LedgerNumber, PoolCatalog, Repeat, WorkerId,
 };
 use tokio::time::Instant;
 
@@ -51,7 +50,7 @@ async fn a_plan_names_tool_pool_worker_and_how_the_call_is_carried() {
     let plan = setting.plan(legacy("t", json!({"x":1}))).await;
     let route = plan.route.as_ref().unwrap();
     assert_eq!((&*route.pool, route.tool.as_deref()), ("a", Some("t")));
-    assert_eq!(plan.call.durability, Durability::Journaled);
+    assert_eq!(plan.call.repeat, Repeat::Never);
     assert_eq!(plan.call.worker, None, "whoever journals it binds it");
     let binding = Binding {
         worker: WorkerId::new("w1"),

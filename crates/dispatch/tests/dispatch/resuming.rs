@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, Dispatcher as _, Durability, Epoch};
+use shoal_ports::{Call, CallFailure, Dispatcher as _, Epoch, Repeat};
 use shoal_protocol::Method;
 use tokio::time::Instant;
 
@@ -195,7 +195,7 @@ async fn that_a_later_owner_has_spoken_is_no_outcome() {
     worker.refuse(superseded.clone());
     other.refuse(superseded.clone());
     let repeatable = Call {
-        durability: Durability::Repeatable,
+        repeat: Repeat::Safe,
         worker: None,
         ..at("w1")
     };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shoal_dispatch::{
     Config, PoolConfig, PromptRules, ResourceRules, Status, ToolHints, ToolRules,
 };
-use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog};
+use shoal_ports::{CallOutcome, Dispatcher as _, PoolCatalog, Repeat};
 use shoal_protocol::{Method, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -99,12 +99,9 @@ async fn hints_of_the_operator_decide_whether_a_call_is_journaled() {
         },
     )]);
     setting.add(FakeWorker::new("w1", "a", tools(&["put", "post"])));
-    for (tool, durability) in [
-        ("put", Durability::Repeatable),
-        ("post", Durability::Journaled),
-    ] {
+    for (tool, repeat) in [("put", Repeat::Safe), ("post", Repeat::Never)] {
         let plan = setting.plan(legacy(tool, json!({}))).await;
-        assert_eq!(plan.call.durability, durability, "{tool}");
+        assert_eq!(plan.call.repeat, repeat, "{tool}");
     }
     let tools = listed(&setting, Method::ToolsList, "tools").await;
     assert_eq!(tools[0]["annotations"], json!({ "idempotentHint": true }));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shoal_dispatch::{Config, Dispatch};
 use shoal_ports::{
     Call, CallEventKind, CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher as _,
-    Durability, ForwardedHeaders, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty,
+    ForwardedHeaders, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty, Repeat,
     RunningCall, SessionId, Started, WorkerId,
 };
 use shoal_protocol::{
@@ -54,7 +54,7 @@ impl Setting {
             Either::Left(planned) => planned.into_inner(),
             Either::Right(_) => return None,
         };
-        let plan = match as_asked(planned, call.durability) {
+        let plan = match as_asked(planned, call.repeat) {
             Ok(plan) => plan,
             Err(answered) => return Some(answered),
         };
@@ -112,18 +112,18 @@ impl Setting {
 
 /// Plans a call and starts it unbound.
 pub(crate) async fn start(dispatch: &Dispatch, call: Call) -> Started {
-    let durability = call.durability;
-    match as_asked(dispatch.plan(call).await, durability) {
+    let repeat = call.repeat;
+    match as_asked(dispatch.plan(call).await, repeat) {
         Ok(plan) => dispatch.start(&plan).await,
         Err(answered) => answered,
     }
 }
 
-/// A plan with the durability that the test wants of it, whatever its tool declares.
-fn as_asked(planned: Planned, durability: Durability) -> Result<CallPlan, Started> {
+/// A plan with the repeat that the test wants of it, whatever its tool declares.
+fn as_asked(planned: Planned, repeat: Repeat) -> Result<CallPlan, Started> {
     match planned {
         Ok(mut plan) => {
-            plan.call.durability = durability;
+            plan.call.repeat = repeat;
             Ok(plan)
         }
         Err(CallOutcome::Failed(failure)) => Err(Err(failure)),
@@ -191,7 +191,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         caller: Arc::new(caller),
         log: LogFilter::AtLeast(LogLevel::Debug),
         deadline: Instant::now() + Duration::from_secs(60),
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         trace: None,
         worker: None,
         ledger: None,
@@ -214,7 +214,7 @@ pub(crate) trait CallExt: Sized {
 
 impl CallExt for Call {
     fn repeatable(mut self) -> Self {
-        self.durability = Durability::Repeatable;
+        self.repeat = Repeat::Safe;
         self
     }
 

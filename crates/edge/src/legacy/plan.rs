@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Call, CallPlan, Caller, Delivered, DeliveryId, Durability, EdgePlan, Expected,
-    ForwardedHeaders, GatewayError, LogFilter, Post, RequestPlan, SessionId, SessionRef, WorkerId,
+    Call, CallPlan, Caller, Delivered, DeliveryId, EdgePlan, Expected, ForwardedHeaders,
+    GatewayError, LogFilter, Post, Repeat, RequestPlan, SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{Body, Message, RawJson, Request, Revision};
 use tokio::time::Instant;
@@ -47,7 +47,7 @@ fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &R
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + visit.edge.config.timing.call_deadline,
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         trace: None,
         worker: None,
         ledger: None,

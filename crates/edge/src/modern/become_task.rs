@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use shoal_ports::{
-    Bound, Call, CallControl, CallId, CallPlan, ClientInfo, Delivered, Durability,
-    ForwardedHeaders, GatewayError, OpenSession, Post, Principal, RequestPlan, Route, RunningCall,
+    Bound, Call, CallControl, CallId, CallPlan, ClientInfo, Delivered, ForwardedHeaders,
+    GatewayError, OpenSession, Post, Principal, Repeat, RequestPlan, Route, RunningCall,
     SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_protocol::task::created;
@@ -46,7 +46,7 @@ struct Origin {
     params: Option<RawJson>,
     /// How long its client waits at most.
     deadline: Instant,
-    durability: Durability,
+    repeat: Repeat,
     /// Where it goes. A request that goes on with an earlier one has no plan that says that.
     route: Option<Route>,
 }
@@ -82,7 +82,7 @@ impl Candidate {
                 capabilities: caller.capabilities.clone(),
                 params: call.params.clone(),
                 deadline: call.deadline,
-                durability: Durability::Journaled,
+                repeat: Repeat::Never,
                 route: None,
             },
         })
@@ -90,7 +90,7 @@ impl Candidate {
 
     /// How the call was planned.
     pub(super) fn planned(&mut self, plan: &CallPlan) {
-        self.origin.durability = plan.call.durability;
+        self.origin.repeat = plan.call.repeat;
         self.origin.route.clone_from(&plan.route);
     }
 
@@ -166,7 +166,7 @@ impl Origin {
         call: CallId,
         plan: RequestPlan,
     ) -> Option<RawJson> {
-        let once = plan.durability == Durability::Journaled;
+        let once = plan.repeat == Repeat::Never;
         let request = |id: &str, method, params| {
             let id = RequestId::from_string(id);
             Body::Single(Message::Request(Request { id, method, params }))
@@ -208,7 +208,7 @@ impl Origin {
 
     /// The plan, bound to the worker that runs the call; none where that one could not say whether it had the call before.
     fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
-        let once = self.durability == Durability::Journaled;
+        let once = self.repeat == Repeat::Never;
         let Bound { pool, worker, .. } = bound;
         let attached = || Route {
             pool,
@@ -224,7 +224,7 @@ impl Origin {
             None => return None,
         };
         let plan = RequestPlan {
-            durability: self.durability,
+            repeat: self.repeat,
             route,
             worker,
         };

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::future::BoxFuture;
 use http::StatusCode;
-use shoal_ports::{AuthError, Call, CallId, Caller, Durability, LogFilter};
+use shoal_ports::{AuthError, Call, CallId, Caller, LogFilter, Repeat};
 use shoal_protocol::{
     Method, Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, code, error_response,
     notification, response,
@@ -55,7 +55,7 @@ pub(super) async fn serve(
         None if form == AnswerForm::Json => tokio::select! {
             ending = run.ending() => Some(Step::Ended(ending)),
             why = visit.until_revoked() => {
-                let error = cut_off(why, run.durability());
+                let error = cut_off(why, run.repeat());
                 if let Some(record) = &permit.record {
                     record.ended(&Outcome::Error(error.clone()));
                 }
@@ -74,7 +74,7 @@ pub(super) async fn serve(
             }
             // The request's body is not needed any more, whoever reads the answer.
             drop(permit.room.take());
-            return complete(&reader, run.durability(), &id, &ending);
+            return complete(&reader, run.repeat(), &id, &ending);
         }
         first => first,
     };
@@ -121,7 +121,7 @@ fn call(
         log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
         // Its plan decides.
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         // Without traces, what the client says is passed on as it came.
         trace: visit.trace.clone().or_else(|| {
             let parent = meta.traceparent.as_deref()?;
@@ -136,14 +136,14 @@ fn call(
     (request.id, call)
 }
 
-fn complete(reader: &Reader, durability: Durability, id: &RequestId, ending: &Ending) -> Response {
+fn complete(reader: &Reader, repeat: Repeat, id: &RequestId, ending: &Ending) -> Response {
     let text = match reader.keep(text_of(id, &ending.outcome)) {
         Ok(text) => text,
-        Err(full) if durability == Durability::Repeatable => {
+        Err(full) if repeat == Repeat::Safe => {
             return answer::refusal(&Refused::of(Some(id.clone()), Refusal::AnswerNotKept(full)));
         }
         Err(full) => {
-            let text = error_response(id, &not_kept(full, durability));
+            let text = error_response(id, &not_kept(full, repeat));
             return answer::json(StatusCode::OK, text);
         }
     };
@@ -162,18 +162,18 @@ fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {
 }
 
 /// What becomes of an answer for which there is no room.
-fn not_kept(full: BacklogFull, durability: Durability) -> RpcError {
-    match durability {
-        Durability::Repeatable => Refusal::AnswerNotKept(full).error(),
-        Durability::Journaled => full.after_effect(),
+fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
+    match repeat {
+        Repeat::Safe => Refusal::AnswerNotKept(full).error(),
+        Repeat::Never => full.after_effect(),
     }
 }
 
 /// What the client of a call is told whose token is taken back. The call is cancelled, whatever it has done by then.
-fn cut_off(why: AuthError, durability: Durability) -> RpcError {
-    match durability {
-        Durability::Repeatable => Refusal::Unauthenticated(why).error(),
-        Durability::Journaled => RpcError::new(
+fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
+    match repeat {
+        Repeat::Safe => Refusal::Unauthenticated(why).error(),
+        Repeat::Never => RpcError::new(
             code::OUTCOME_UNKNOWN,
             format!("the call was cancelled: {why}; check before you repeat it"),
         ),
@@ -201,7 +201,7 @@ impl CallFrames {
         }
         let frame = sse::message(&text_of(&self.id, outcome));
         let frame = self.reader.keep(frame).unwrap_or_else(|full| {
-            let error = not_kept(full, self.run.durability());
+            let error = not_kept(full, self.run.repeat());
             sse::message(&error_response(&self.id, &error))
         });
         Poll::Ready(Some(frame))
@@ -216,7 +216,7 @@ impl Stream for CallFrames {
             return Poll::Ready(None);
         }
         if let Poll::Ready(why) = self.revoked.as_mut().poll(cx) {
-            let error = cut_off(why, self.run.durability());
+            let error = cut_off(why, self.run.repeat());
             return self.end(&Outcome::Error(error));
         }
         let step = match self.first.take() {

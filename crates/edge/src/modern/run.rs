@@ -9,8 +9,8 @@ use futures::Stream;
 use futures::future::{BoxFuture, Either};
 use http::StatusCode;
 use shoal_ports::{
-    Bound, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, Durability, Planned,
-    RunningCall, Started, no_session,
+    Bound, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, Planned, Repeat, RunningCall,
+    Started, no_session,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ pub(super) struct CallRun {
     dispatcher: Arc<dyn Dispatcher>,
     state: RunState,
     /// Whether it may run again; until its plan knows, it may not.
-    durability: Durability,
+    repeat: Repeat,
     /// What makes a task of it, if anything does.
     candidate: Option<Box<Candidate>>,
     /// The places of quotas that it holds.
@@ -73,7 +73,7 @@ impl CallRun {
         let mut run = Self {
             dispatcher,
             state: RunState::Ended,
-            durability: Durability::Journaled,
+            repeat: Repeat::Never,
             candidate,
             places,
         };
@@ -85,8 +85,8 @@ impl CallRun {
     }
 
     /// Whether what it does may be done again.
-    pub(super) fn durability(&self) -> Durability {
-        self.durability
+    pub(super) fn repeat(&self) -> Repeat {
+        self.repeat
     }
 
     /// How the call has ended, if it has by now and that is all there is to say of it. Nothing else follows then.
@@ -115,7 +115,7 @@ impl CallRun {
     fn planned(&mut self, planned: Planned) -> RunState {
         match planned {
             Ok(plan) => {
-                self.durability = plan.call.durability;
+                self.repeat = plan.call.repeat;
                 if let Some(candidate) = &mut self.candidate {
                     candidate.planned(&plan);
                 }
@@ -125,7 +125,7 @@ impl CallRun {
                 }
             }
             Err(outcome) => {
-                self.durability = Durability::Repeatable;
+                self.repeat = Repeat::Safe;
                 RunState::Answered(outcome)
             }
         }

@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
-    CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, Durability, LedgerNumber,
-    OwnLists, Planning, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SettledFacts,
+    CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, LedgerNumber, OwnLists,
+    Planning, Repeat, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SettledFacts,
     Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
@@ -293,9 +293,9 @@ impl Dispatcher for FakeDispatcher {
     }
 
     fn plan(&self, mut call: Call) -> Planning {
-        call.durability = match tool(call.params.as_ref()).as_str() {
-            "write" | "large-write" | "write-unnumbered" | "long-write" => Durability::Journaled,
-            _ => Durability::Repeatable,
+        call.repeat = match tool(call.params.as_ref()).as_str() {
+            "write" | "large-write" | "write-unnumbered" | "long-write" => Repeat::Never,
+            _ => Repeat::Safe,
         };
         let name = tool(call.params.as_ref());
         let session = call.caller.session.is_some();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::Method;
 use serde_json::json;
-use shoal_ports::{CallOutcome, Durability, EdgePlan, StreamItem, WorkerId};
+use shoal_ports::{CallOutcome, EdgePlan, Repeat, StreamItem, WorkerId};
 use shoal_protocol::Body;
 
 use crate::gateway::{CUT_OFF, LIVE, event, id};
@@ -191,7 +191,7 @@ async fn a_request_is_planned_before_it_goes_to_its_session() {
     else {
         panic!("{plans:?}");
     };
-    assert_eq!(bound.durability, Durability::Journaled);
+    assert_eq!(bound.repeat, Repeat::Never);
     assert_eq!(bound.worker.worker, WorkerId::new("w"));
     assert!(matches!(absent, CallOutcome::Refused(_)), "{absent:?}");
     assert!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{CallEventKind, Durability, LogFilter};
+use shoal_ports::{CallEventKind, LogFilter, Repeat};
 use shoal_protocol::{LogLevel, Method, Revision};
 
 use crate::dispatcher::just_started;
@@ -46,7 +46,7 @@ async fn the_call_says_who_asks_and_how() {
     assert_eq!(call.caller.capabilities.as_str(), r#"{"sampling":{}}"#);
     assert!(call.caller.session.is_none());
     assert_eq!(call.log, LogFilter::AtLeast(LogLevel::Warning));
-    assert_eq!(call.durability, Durability::Journaled);
+    assert_eq!(call.repeat, Repeat::Never);
     assert_eq!(call.progress_token.unwrap().as_str(), r#""p1""#);
     assert!(
         call.trace

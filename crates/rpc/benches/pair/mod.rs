@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, Attach, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability,
-    ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, ResourceUpdated, RunningCall,
-    SessionId, Worker, WorkerId, WorkerLoad, WorkerSet,
+    Announcement, Attach, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller,
+    ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, Repeat, ResourceUpdated,
+    RunningCall, SessionId, Worker, WorkerId, WorkerLoad, WorkerSet,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
@@ -148,7 +148,7 @@ pub(crate) fn call() -> Call {
         progress_token: None,
         log: LogFilter::Off,
         deadline: tokio::time::Instant::now() + Duration::from_secs(60),
-        durability: Durability::Repeatable,
+        repeat: Repeat::Safe,
         trace: None,
         worker: None,
         ledger: None,

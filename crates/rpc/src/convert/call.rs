@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Attach, Call, CallId, Caller, ClientInfo, Durability, Epoch, ForwardedHeaders, LedgerNumber,
-    LogFilter, Principal, SessionId, WorkerId,
+    Attach, Call, CallId, Caller, ClientInfo, Epoch, ForwardedHeaders, LedgerNumber, LogFilter,
+    Principal, Repeat, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         progress_token: call.progress_token.as_ref().map(RawJson::to_bytes),
         log_level: log_out(call.log).into(),
         timeout_ms: millis(call.deadline.saturating_duration_since(now)),
-        durability: durability_out(call.durability).into(),
+        durability: repeat_out(call.repeat).into(),
         traceparent: call.trace.as_ref().map(TraceContext::to_traceparent),
         tracestate: trace_state(call),
         worker: call.worker.as_ref().map(ToString::to_string),
@@ -50,7 +50,7 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         progress_token: call.progress_token.map(trusted),
         log: log_in(call.log_level),
         deadline: now + duration(call.timeout_ms),
-        durability: durability_in(call.durability),
+        repeat: repeat_in(call.durability),
         trace,
         worker: call.worker.map(WorkerId::new),
         ledger: call.ledger.map(ledger_in),
@@ -159,19 +159,19 @@ pub(crate) fn ledger_in(ledger: wire::Ledger) -> LedgerNumber {
 }
 
 /// How a call must be carried.
-pub(crate) fn durability_out(durability: Durability) -> wire::Durability {
-    match durability {
-        Durability::Repeatable => wire::Durability::Repeatable,
-        Durability::Journaled => wire::Durability::Journaled,
+pub(crate) fn repeat_out(repeat: Repeat) -> wire::Durability {
+    match repeat {
+        Repeat::Safe => wire::Durability::Repeatable,
+        Repeat::Never => wire::Durability::Journaled,
     }
 }
 
 /// How a call must be carried.
-pub(crate) fn durability_in(durability: i32) -> Durability {
+pub(crate) fn repeat_in(durability: i32) -> Repeat {
     match wire::Durability::try_from(durability) {
-        Ok(wire::Durability::Repeatable) => Durability::Repeatable,
+        Ok(wire::Durability::Repeatable) => Repeat::Safe,
         // Whatever is not known to be safe to repeat is not repeated.
-        _ => Durability::Journaled,
+        _ => Repeat::Never,
     }
 }
 

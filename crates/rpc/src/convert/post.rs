@@ -12,7 +12,7 @@ use shoal_protocol::{
     RpcError,
 };
 
-use super::call::{durability_in, durability_out, headers_in, headers_out, ledger_in, ledger_out};
+use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in, repeat_out};
 use super::outcome::{answer_in, answer_out, error_in, error_out, outcome_in, outcome_out};
 use super::trace::{trace_in, trace_out};
 use super::{duration, millis, sixteen, trusted};
@@ -103,7 +103,7 @@ fn params_of(body: &Body) -> Option<&RawJson> {
 /// What was settled of a request with these parameters.
 fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     let RequestPlan {
-        durability,
+        repeat,
         route,
         worker,
     } = match plan {
@@ -118,7 +118,7 @@ fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     let differs = |params: &RawJson| own.is_none_or(|own| own.as_bytes() != params.as_bytes());
     wire::Plan {
         answer: None,
-        durability: durability_out(durability).into(),
+        durability: repeat_out(repeat).into(),
         pool: route.pool.to_string(),
         tool: route.tool.map(|tool| tool.to_string()),
         params: route.params.filter(differs).map(RawJson::into_bytes),
@@ -139,7 +139,7 @@ fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malforme
     }
     let params = said.params.map(trusted);
     Ok(Ok(RequestPlan {
-        durability: durability_in(said.durability),
+        repeat: repeat_in(said.durability),
         route: Route {
             pool: said.pool.into(),
             tool: said.tool.map(Arc::from),

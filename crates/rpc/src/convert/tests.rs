@@ -11,8 +11,8 @@ use proptest::option;
 use proptest::prelude::{any, proptest};
 use prost::Message as _;
 use shoal_ports::{
-    Announcement, Call, CallFailure, DeliveryId, Durability, GatewayError, NodeId, NodeInfo,
-    OpenSession, Opened, Post, Principal, SessionId, StreamItem, WorkerId, WorkerLoad,
+    Announcement, Call, CallFailure, DeliveryId, GatewayError, NodeId, NodeInfo, OpenSession,
+    Opened, Post, Principal, Repeat, SessionId, StreamItem, WorkerId, WorkerLoad,
 };
 use tokio::time::Instant;
 
@@ -215,7 +215,7 @@ fn times_beyond_all_clocks_are_bounded() {
     let call = call_in(forever, now).unwrap();
     assert!(call.deadline > now);
     // What nobody declared safe to repeat is not repeated.
-    assert_eq!(call.durability, Durability::Journaled);
+    assert_eq!(call.repeat, Repeat::Never);
     let over = Call {
         deadline: now,
         ..call

@@ -25,7 +25,7 @@ async fn a_call_that_ends_at_once_is_answered_with_its_result() {
         let arrived = pair.worker.started.lock()[0].clone();
         assert_eq!(arrived.id, call.id);
         assert_eq!(arrived.caller.principal, call.caller.principal);
-        assert_eq!(arrived.durability, call.durability);
+        assert_eq!(arrived.repeat, call.repeat);
         assert!(arrived.deadline >= call.deadline - Duration::from_secs(1));
     })
     .await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, ForwardedHeaders, LogFilter, Principal, RunningCall, Worker,
+    ForwardedHeaders, LogFilter, Principal, Repeat, RunningCall, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision};
 use shoal_rpc::proto::types::v1 as wire;
@@ -15,15 +15,15 @@ use crate::setting::PATIENCE;
 
 /// A call that must not be repeated.
 pub(crate) fn journaled() -> Call {
-    call(Durability::Journaled)
+    call(Repeat::Never)
 }
 
 /// A call that may be.
 pub(crate) fn repeatable() -> Call {
-    call(Durability::Repeatable)
+    call(Repeat::Safe)
 }
 
-fn call(durability: Durability) -> Call {
+fn call(repeat: Repeat) -> Call {
     Call {
         id: CallId::generate(),
         method: Method::ToolsCall,
@@ -40,7 +40,7 @@ fn call(durability: Durability) -> Call {
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + PATIENCE,
-        durability,
+        repeat,
         trace: None,
         worker: None,
         ledger: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Binding, CallEventKind, Durability, GatewayError, NodeId, RequestPlan, Route,
+    AskId, Binding, CallEventKind, GatewayError, NodeId, Repeat, RequestPlan, Route,
     SessionGateway, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
@@ -225,7 +225,7 @@ async fn a_plan_goes_to_nodes_that_know_it_and_what_had_one_is_repeated_to_no_ot
             let gateway = RemoteGateway::new(NodeId::new("e"), None, &address, config());
             let session = crate::gateway::session();
             let plan = RequestPlan {
-                durability: Durability::Journaled,
+                repeat: Repeat::Never,
                 route: Route {
                     pool: "p".into(),
                     tool: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Durability, EdgePlan, GatewayError, Planned, Retry, SessionRef,
+    Call, CallFailure, CallOutcome, EdgePlan, GatewayError, Planned, Repeat, Retry, SessionRef,
     SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
@@ -41,7 +41,7 @@ impl CallDriver {
             log,
             deadline: Instant::now() + self.config.call_timeout,
             // Until its plan knows better.
-            durability: Durability::Journaled,
+            repeat: Repeat::Never,
             trace: to.trace.clone().or_else(|| trace_of(&meta)),
             progress_token: meta.progress_token,
             worker: None,
@@ -151,7 +151,7 @@ impl InFlight {
     /// call on the standalone stream began: what became of the first one cannot be told.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
-            None => self.plan.call.durability == Durability::Journaled,
+            None => self.plan.call.repeat == Repeat::Never,
             Some(CallOutcome::Failed(failure)) => failure.retry() == Retry::Safe,
             Some(_) => false,
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallFailure, CallOutcome, Caller, Durability, JournaledCall, LoggedEvent};
+use shoal_ports::{Call, CallFailure, CallOutcome, Caller, JournaledCall, LoggedEvent, Repeat};
 use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
@@ -58,7 +58,7 @@ impl CallDriver {
         let mut in_flight = InFlight::new(live, admission, call, slot, names::SESSION_RESUME_CALL);
         in_flight.journaled(&self.running);
         in_flight.seen = seen;
-        if in_flight.plan.call.durability == Durability::Repeatable && seen > 0 {
+        if in_flight.plan.call.repeat == Repeat::Safe && seen > 0 {
             in_flight.reached = self.progress_so_far(&in_flight, &tail).await;
         }
         tail.enter([in_flight.open_call(seen)]);

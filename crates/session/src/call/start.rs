@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Call, CallId, Caller, Durability, LogFilter};
+use shoal_ports::{Call, CallId, Caller, LogFilter, Repeat};
 use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta, TraceContext};
 use tokio::time::Instant;
 
@@ -52,7 +52,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
         },
         timeout: Some(millis(left)),
         deadline: (!call.asks_first).then(|| unix_millis().saturating_add(millis(left))),
-        repeatable: call.durability == Durability::Repeatable,
+        repeatable: call.repeat == Repeat::Safe,
         asks_first: call.asks_first,
         traceparent: trace.map(TraceContext::to_traceparent),
         tracestate: trace.and_then(TraceContext::tracestate).map(str::to_owned),
@@ -85,10 +85,10 @@ pub(super) fn read(
         progress_token: meta.progress_token,
         log: start.log.map_or(LogFilter::Off, LogFilter::AtLeast),
         deadline: Instant::now() + timeout.max(LEAST_TIME),
-        durability: if start.repeatable {
-            Durability::Repeatable
+        repeat: if start.repeatable {
+            Repeat::Safe
         } else {
-            Durability::Journaled
+            Repeat::Never
         },
         trace,
         worker: None,

@@ -7,9 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_ports::{
     AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, ClusterEvent,
-    ClusterSubscription, Delivered, Dispatcher, Durability, ForwardedHeaders, GatewayError,
-    LogFilter, NodeId, NodeLimits, OpenSession, Principal, SessionGateway, SessionRef,
-    SessionTransport,
+    ClusterSubscription, Delivered, Dispatcher, ForwardedHeaders, GatewayError, LogFilter, NodeId,
+    NodeLimits, OpenSession, Principal, Repeat, SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -57,7 +56,7 @@ async fn task_after(
         progress_token: None,
         log: LogFilter::Off,
         deadline: Instant::now() + LONG,
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         trace: None,
         worker: None,
         ledger: None,

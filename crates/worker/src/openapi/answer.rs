@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Response;
 use serde_json::{Value, json};
 use shoal_outbound::{Broken, collect};
-use shoal_ports::{CallFailure, CallOutcome, Durability};
+use shoal_ports::{CallFailure, CallOutcome, Repeat};
 use shoal_protocol::{RawJson, RawObject, RpcError};
 use shoal_telemetry::metrics::metrics;
 
@@ -41,11 +41,11 @@ pub(super) async fn read(
     operation: &CompiledOperation,
     answer: Response,
     limit: usize,
-    durability: Durability,
+    repeat: Repeat,
 ) -> CallOutcome {
     let (status, headers) = (answer.status(), answer.headers().clone());
     match busy(status, &headers) {
-        Some(failure) if durability == Durability::Repeatable => {
+        Some(failure) if repeat == Repeat::Safe => {
             return CallOutcome::Failed(failure);
         }
         // On the service's word alone, only its client may send it again.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dashmap::{DashMap, Entry};
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, RwLock};
-use shoal_ports::{Call, CallFailure, CallId, Durability, LedgerNumber};
+use shoal_ports::{Call, CallFailure, CallId, LedgerNumber, Repeat};
 use tokio::time::Instant;
 
 use super::config::PoolConfig;
@@ -118,7 +118,7 @@ impl Ledger {
             Entry::Vacant(vacant) => {
                 // Under the entry's lock, and a call is remembered before it is forgotten: there is no moment
                 // at which it is neither.
-                let journaled = call.durability == Durability::Journaled;
+                let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
                 }

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, Epoch,
-    LogFilter,
+    AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Epoch, LogFilter, Repeat,
 };
 use shoal_protocol::{Method, Outcome, RawJson, TraceContext};
 use tokio::sync::{Notify, oneshot};
@@ -35,7 +34,7 @@ pub(super) struct CallRecord {
     pub(super) method: Method,
     pub(super) admitted: Instant,
     pub(super) cancelled: CancellationToken,
-    durability: Durability,
+    repeat: Repeat,
     begun: AtomicBool,
     /// The epoch of the latest owner of a session that has come for it, though it began without one: it has become a task.
     /// Zero: none has.
@@ -116,7 +115,7 @@ impl CallRecord {
             method: call.method.clone(),
             admitted: Instant::now(),
             cancelled: CancellationToken::new(),
-            durability: call.durability,
+            repeat: call.repeat,
             begun: AtomicBool::new(false),
             adopted: AtomicU64::new(0),
             span: OnceLock::new(),
@@ -206,7 +205,7 @@ impl CallRecord {
 
     /// Whether the call must not run twice.
     pub(super) fn is_once(&self) -> bool {
-        self.durability == Durability::Journaled
+        self.repeat == Repeat::Never
     }
 
     /// Why a call that must not be repeated was given back, or stopped, without having run.
@@ -342,7 +341,7 @@ impl CallRecord {
             return false;
         }
         let cancelled = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
-        state.withdrawn = cancelled && self.durability == Durability::Repeatable;
+        state.withdrawn = cancelled && self.repeat == Repeat::Safe;
         state.events.end(outcome);
         let asks = std::mem::take(&mut state.asks);
         state.params = None;
@@ -397,8 +396,7 @@ impl CallRecord {
     /// was lost or withdrawn. Were such a one kept, a reader that sends it again would find it instead of having it run.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
-        self.durability == Durability::Repeatable
-            && (events.last() == 1 || events.was_lost() || state.withdrawn)
+        self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)
     }
 
     /// Whether it was told to stop and may run again.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _, poll};
-use shoal_ports::{Call, CallFailure, CallOutcome, Durability, LogFilter};
+use shoal_ports::{Call, CallFailure, CallOutcome, LogFilter, Repeat};
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -87,7 +87,7 @@ pub(crate) async fn carry(
         askable: share.is_some_and(ConnectionShare::is_alone),
         wants_log: call.log != LogFilter::Off,
         session: call.caller.session.clone(),
-        repeatable: Cell::new(call.durability == Durability::Repeatable),
+        repeatable: Cell::new(call.repeat == Repeat::Safe),
         elicitations: RefCell::default(),
     };
     let mut handle = match link.register(Some(pending)) {
@@ -146,7 +146,7 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         // The call has run, and its server is well: to run it again would end the same.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
-        RequestOutcome::Declined(failure) if call.durability == Durability::Repeatable => {
+        RequestOutcome::Declined(failure) if call.repeat == Repeat::Safe => {
             CallOutcome::Failed(failure)
         }
         // On the server's word alone, only its client may send it again.

@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, ClientInfo, Durability, ForwardedHeaders,
-    LogFilter, PoolCatalog, Principal, SessionId, StateDoor, StateRequest, no_session,
+    Call, CallFailure, CallId, CallOutcome, Caller, ClientInfo, ForwardedHeaders, LogFilter,
+    PoolCatalog, Principal, Repeat, SessionId, StateDoor, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -366,7 +366,7 @@ impl Client {
             attach_only: false,
             asks_first: false,
             epoch: None,
-            durability: Durability::Journaled,
+            repeat: Repeat::Never,
         }
     }
 

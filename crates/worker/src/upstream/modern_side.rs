@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shoal_ports::{Call, CallFailure, CallOutcome, Durability};
+use shoal_ports::{Call, CallFailure, CallOutcome, Repeat};
 use shoal_protocol::task::TASKS;
 use shoal_protocol::{ClientCapability, Era, Method, RawJson, RawObject, Revision, code, declares};
 use tokio::time::Instant;
@@ -121,7 +121,7 @@ impl ModernSide {
             && (generic || names_it)
             && self.is_there()
             && can_answer(call);
-        let again = asked && (names_it || call.durability == Durability::Repeatable);
+        let again = asked && (names_it || call.repeat == Repeat::Safe);
         if asked && !again {
             tracing::warn!(
                 target: "shoal::upstream",

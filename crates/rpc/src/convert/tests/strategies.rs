@@ -7,9 +7,9 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    ClientInfo, Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber,
-    ListScope, LogFilter, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan,
-    Route, SessionId, SessionTransport, StateRequest, StreamItem, WorkerId,
+    ClientInfo, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, ListScope,
+    LogFilter, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, RequestPlan, Route,
+    SessionId, SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -206,10 +206,10 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
             progress_token: token,
             log,
             deadline: now + left,
-            durability: if repeatable {
-                Durability::Repeatable
+            repeat: if repeatable {
+                Repeat::Safe
             } else {
-                Durability::Journaled
+                Repeat::Never
             },
             trace,
             worker: bound.0.map(WorkerId::new),
@@ -281,9 +281,9 @@ pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
     let plan = plan.prop_map(
         |(repeatable, (pool, tool, params, rule), (worker, ledger), hold)| {
             Ok(RequestPlan {
-                durability: match repeatable {
-                    true => Durability::Repeatable,
-                    false => Durability::Journaled,
+                repeat: match repeatable {
+                    true => Repeat::Safe,
+                    false => Repeat::Never,
                 },
                 route: Route {
                     pool: pool.into(),

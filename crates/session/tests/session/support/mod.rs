@@ -24,10 +24,10 @@ use futures::FutureExt as _;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
-    CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
-    OpenSession, OwnLists, Planning, Post, Principal, RequestPlan, ResourceUpdated, Route,
-    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
-    SettledFacts, Starting, StreamItem, WorkerId, answered, at_once, later,
+    CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, NodeId, OpenSession,
+    OwnLists, Planning, Post, Principal, Repeat, RequestPlan, ResourceUpdated, Route, RunningCall,
+    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting,
+    StreamItem, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -421,9 +421,9 @@ impl Dispatcher for Script {
     fn plan(&self, mut call: Call) -> Planning {
         let name = tool(call.params.as_ref());
         self.planned.fetch_add(1, SeqCst);
-        call.durability = match name.starts_with("stream") {
-            true => Durability::Journaled,
-            false => Durability::Repeatable,
+        call.repeat = match name.starts_with("stream") {
+            true => Repeat::Never,
+            false => Repeat::Safe,
         };
         match name.as_str() {
             "stream-unknown" => return at_once(Err(unknown_tool())),
@@ -645,7 +645,7 @@ pub fn post(json: &str) -> Post {
 /// A call that must not run twice, bound to its worker as an edge does it.
 pub fn bound(id: u64, tool: &str) -> Post {
     let plan = RequestPlan {
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         route: Route {
             pool: "p".into(),
             tool: Some(tool.into()),

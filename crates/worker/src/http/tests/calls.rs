@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
-use shoal_ports::{CallFailure, CallOutcome, Durability, Secret};
+use shoal_ports::{CallFailure, CallOutcome, Repeat, Secret};
 use shoal_protocol::{Method, code};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -172,7 +172,7 @@ async fn refusals_are_told_apart() {
             "name": "status",
             "arguments": { "status": answered, "later": true },
         }));
-        call.durability = Durability::Repeatable;
+        call.repeat = Repeat::Safe;
         let failed = failure(running.run(&client, &call).await);
         let CallFailure::Overloaded { retry_after, .. } = failed else {
             panic!("{failed:?}");

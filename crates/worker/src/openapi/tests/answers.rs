@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{CallFailure, CallOutcome, Durability};
+use shoal_ports::{CallFailure, CallOutcome, Repeat};
 use shoal_protocol::code;
 
 use super::harness::{Client, error, failure, text};
@@ -94,7 +94,7 @@ async fn refusals_are_for_the_model_to_read() {
         let declined = error(status(answered).await);
         assert_eq!(declined.code, code::OVERLOADED);
         let mut call = client.call(json!({ "name": "status", "arguments": { "code": answered } }));
-        call.durability = Durability::Repeatable;
+        call.repeat = Repeat::Safe;
         let failed = failure(running.run(&client, &call).await);
         let CallFailure::Overloaded { retry_after, .. } = failed else {
             panic!("{failed:?}");

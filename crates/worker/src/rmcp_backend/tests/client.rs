@@ -7,9 +7,8 @@ use futures::FutureExt as _;
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, ClientInfo, Durability,
-    ForwardedHeaders, LogFilter, PoolCatalog, Principal, RunningCall, StateRequest, Worker,
-    WorkerId,
+    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, ClientInfo, ForwardedHeaders,
+    LogFilter, PoolCatalog, Principal, Repeat, RunningCall, StateRequest, Worker, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision};
 use tokio::time::Instant;
@@ -84,7 +83,7 @@ impl<H: ServerHandler> Client<H> {
             progress_token: None,
             log: LogFilter::AtLeast(LogLevel::Debug),
             deadline: Instant::now() + Duration::from_secs(60),
-            durability: Durability::Journaled,
+            repeat: Repeat::Never,
             trace: None,
             worker: None,
             ledger: None,

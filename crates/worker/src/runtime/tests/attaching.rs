@@ -280,7 +280,7 @@ async fn journaled_call_that_was_bound_to_an_earlier_process_is_not_run() {
     assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
     assert_eq!(script.runs(), 0);
     let repeatable = Call {
-        durability: shoal_ports::Durability::Repeatable,
+        repeat: shoal_ports::Repeat::Safe,
         id: CallId::from_bytes([0; 16]),
         ledger: earlier,
         ..call()

@@ -9,8 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability, ForwardedHeaders,
-    LogFilter, PoolCatalog, Principal, ResourceUpdated, RunningCall, SessionId, WorkerId,
+    Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter,
+    PoolCatalog, Principal, Repeat, ResourceUpdated, RunningCall, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -157,7 +157,7 @@ pub(in crate::runtime) fn call() -> Call {
         progress_token: None,
         log: LogFilter::AtLeast(LogLevel::Warning),
         deadline: Instant::now() + Duration::from_secs(60),
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         trace: None,
         worker: None,
         ledger: None,
@@ -187,7 +187,7 @@ pub(super) fn tool(call: &Call) -> String {
 /// A call that is safe to repeat.
 pub(in crate::runtime) fn repeatable() -> Call {
     Call {
-        durability: Durability::Repeatable,
+        repeat: Repeat::Safe,
         ..call()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, Worker};
+use shoal_ports::{Call, CallFailure, CallOutcome, Repeat, RunningCall, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -125,7 +125,7 @@ async fn room_is_made_for_a_call_whose_refusal_would_be_final() {
         of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
     }
     let journaled = Call {
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
         ledger: pool.worker.ledger(),
         ..call_of("bob", "b0")
     };

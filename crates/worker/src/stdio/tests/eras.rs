@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, CallOutcome, Durability, ResourceUpdated};
+use shoal_ports::{Call, CallFailure, CallOutcome, Repeat, ResourceUpdated};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, SOON, Scratch, TestBackend, failure, fixture, scratch, signal, text};
@@ -197,7 +197,7 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         let running = TestBackend::start(config).await;
         for client in both() {
             let call = Call {
-                durability: Durability::Repeatable,
+                repeat: Repeat::Safe,
                 ..client.call(json!({ "name": tool, "arguments": {} }))
             };
             let CallOutcome::Result(result) = running.run(&client, &call).await else {

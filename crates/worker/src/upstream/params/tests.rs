@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallId, Caller, Durability, ForwardedHeaders, LogFilter, Principal};
+use shoal_ports::{Call, CallId, Caller, ForwardedHeaders, LogFilter, Principal, Repeat};
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
 use super::{for_server, restore_token};
@@ -29,7 +29,7 @@ fn call(params: Option<&'static str>) -> Call {
         attach_only: false,
         asks_first: false,
         epoch: None,
-        durability: Durability::Journaled,
+        repeat: Repeat::Never,
     }
 }
 
