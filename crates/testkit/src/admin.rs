@@ -1,4 +1,4 @@
-//! The admin port of a process.
+//! A client for the admin port of a process.
 
 mod held;
 
@@ -8,13 +8,12 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-/// How long one question may take.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often readiness is asked for.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// An admin port.
+/// The admin port of a process, addressed by its base URL.
 #[derive(Clone, Debug)]
 pub struct Admin {
     base: String,
@@ -22,10 +21,11 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// The one at this URL.
+    /// Creates a client for this base URL.
     ///
     /// # Errors
-    /// When no client can be built.
+    ///
+    /// If the HTTP client cannot be built.
     pub fn at(base: &str) -> anyhow::Result<Self> {
         let http = crate::http::client()
             .timeout(PATIENCE)
@@ -37,22 +37,23 @@ impl Admin {
         })
     }
 
-    /// Its address, `host:port`.
+    /// The address, as `host:port`.
     #[must_use]
     pub fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
     }
 
-    /// Whether `/readyz` says so.
+    /// Whether `/readyz` answers 200.
     pub async fn is_ready(&self) -> bool {
         let asked = self.http.get(format!("{}/readyz", self.base)).send().await;
         asked.is_ok_and(|answer| answer.status() == http::StatusCode::OK)
     }
 
-    /// Waits until `/readyz` says so.
+    /// Polls `/readyz` until it answers 200.
     ///
     /// # Errors
-    /// What it says instead, when that takes too long.
+    ///
+    /// The body of `/readyz`, if the process is not ready in time.
     pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         while !self.is_ready().await {
@@ -64,10 +65,11 @@ impl Admin {
         Ok(())
     }
 
-    /// `/status`.
+    /// Returns `/status`.
     ///
     /// # Errors
-    /// When it does not answer with JSON.
+    ///
+    /// If the port does not answer with JSON.
     pub async fn status(&self) -> anyhow::Result<Value> {
         let answer = self
             .http
@@ -77,10 +79,11 @@ impl Admin {
         Ok(answer.json().await?)
     }
 
-    /// `/metrics`: the sum of all series of one name that have this attribute.
+    /// Sums the series in `/metrics` that begin with this name and contain this attribute.
     ///
     /// # Errors
-    /// When it does not answer.
+    ///
+    /// If the port does not answer.
     pub async fn metric(&self, name: &str, attribute: &str) -> anyhow::Result<f64> {
         let asked = self.http.get(format!("{}/metrics", self.base)).send();
         let text = asked.await?.error_for_status()?.text().await?;

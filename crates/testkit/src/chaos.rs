@@ -1,8 +1,7 @@
-//! Chaos: clients work while parts of their cluster die, and the promises are checked on what they saw.
+//! Chaos runs: real processes under load, with faults, checked against the promises.
 //!
-//! A run starts a cluster of real processes, lets clients call tools of every kind, injects one kind of
-//! fault again and again, ends the faults, gives every open request a bounded time to be answered, and then
-//! checks all histories against the ledger of what was executed.
+//! A run starts a cluster, lets clients call tools of every kind, injects one kind of fault repeatedly, ends the faults,
+//! waits a bounded time for open requests, and checks all histories against the ledger of executions.
 
 mod counters;
 mod deed;
@@ -38,45 +37,45 @@ use crate::clock::WrongClock;
 use crate::cluster::{Cluster, Member, Tools};
 use crate::history::History;
 
-/// How long a tool asks a client that does not know of it: its edge was killed before there was a way back. Shorter than a run
-/// takes to settle, and longer than any call is held up.
+/// How long a tool waits for an answer that cannot come because the client's edge was killed. Shorter than a run takes to
+/// settle, longer than any call is delayed.
 const UNANSWERED: &str = "45s";
 
-/// What a run is like.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What fails.
+    /// The kind of fault.
     pub fault: Fault,
-    /// Fixes every decision of clients and faults; when they take effect is still up to the machine.
+    /// Seeds all decisions of clients and faults. Their timing still depends on the machine.
     pub seed: u64,
-    /// For how long things fail.
+    /// How long faults are injected.
     pub time: Duration,
-    /// How long there is peace between two faults, about.
+    /// The average time between two faults.
     pub peace: Duration,
-    /// How long open requests may take once nothing fails any more.
+    /// How long open requests may take after the last fault.
     pub settle: Duration,
     /// How long a node owns its sessions without renewing its lease.
     pub lease: Duration,
-    /// How long a connection between two members may be silent before it counts as broken. Shorter than the lease, so that
-    /// it matters which of the two a fault exceeds.
+    /// How long a connection between two members may be silent before it counts as broken. Shorter than the lease, so that a
+    /// fault can exceed one without the other.
     pub silence: Duration,
-    /// Clients, each with a session.
+    /// Number of legacy clients, each with a session.
     pub sessions: usize,
-    /// Clients of 2026-07-28.
+    /// Number of clients of 2026-07-28.
     pub modern: usize,
-    /// Clients of 2026-07-28 whose calls become tasks.
+    /// Number of clients of 2026-07-28 whose calls become tasks.
     pub tasks: usize,
-    /// How long a client thinks between two calls, at most.
+    /// Maximum time between two calls of a client.
     pub thinking: Duration,
-    /// Edges.
+    /// Number of edges.
     pub edges: usize,
-    /// Session nodes.
+    /// Number of session nodes.
     pub session_nodes: usize,
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// Everything in one process instead; only without faults.
+    /// Runs everything in one process. Works only with [`Fault::None`].
     pub one_process: bool,
-    /// More settings of the members.
+    /// More settings for every member.
     pub settings: Vec<(String, String)>,
 }
 
@@ -106,7 +105,8 @@ impl Default for Options {
 /// Makes one run.
 ///
 /// # Errors
-/// When the cluster cannot be started. Whatever goes wrong later is in the report.
+///
+/// If the cluster cannot be started. Later failures are in the report.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     let store = Store::start(options.fault).await;
     let store = store.context("cannot start Redis")?;
@@ -122,7 +122,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         let injected = injector.run().await;
         let took = began.elapsed();
         cluster.heal();
-        // Everybody has somebody to talk to again.
+        // Clients can reconnect before the load ends.
         sleep(options.peace).await;
         let last_wipe = injector.wipes().last().map(|wipe| wipe.until);
         let histories = load.settle(options.settle, last_wipe).await;
@@ -177,10 +177,10 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("calls.input_timeout", UNANSWERED)
         .setting("streams.retry", "200ms")
         .setting("streams.retry_spread", "500ms")
-        // Sessions are put to sleep and woken while their clients think, and while their store is away.
+        // Sessions are passivated and woken while clients think and while the store is away.
         .setting("session.passivate_after", "300ms")
         .setting("session.sweep_every", "100ms")
-        // Most calls of clients that know of tasks become some.
+        // Makes most calls of clients that support tasks become tasks.
         .setting("tasks.after", "50ms");
     if fault.needs_proxies() {
         builder = builder.fault_proxies();
@@ -199,7 +199,7 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     } else {
         let silence = |time: Duration| format!("{}ms", time.as_millis());
         let all = match fault.keeps_owners() {
-            // Whatever is late on a busy machine, only resets break connections.
+            // Only resets may break connections here, even if a busy machine delays pings.
             true => options.lease * 3,
             false => options.silence,
         };
@@ -236,7 +236,7 @@ fn judge(
     Ok(check::check(histories, &ledger, &rules))
 }
 
-/// Whoever was not killed must be alive, and nobody may have panicked.
+/// Reports members that ended by themselves or panicked.
 async fn look_at(members: &[Member], verdict: &mut Verdict) {
     for member in members {
         if !member.is_running().await {

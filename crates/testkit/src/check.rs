@@ -1,7 +1,7 @@
-//! What Shoal promises, as pure functions over what clients saw and what tools did.
+//! Checks Shoal's promises, as pure functions over the clients' histories and the executions of tools.
 //!
-//! `docs/guarantees.md` names the promises. A run says by its [`Rules`] what its faults excuse; without any,
-//! every call must end in its result.
+//! `docs/guarantees.md` lists the promises. [`Rules`] say what the faults of a run excuse. By default every
+//! call must end in its result.
 
 mod attempt;
 mod call;
@@ -22,19 +22,19 @@ pub use verdict::{Counts, Finding, Verdict, Violation};
 use self::call::CallRecord;
 use crate::history::{Channel, Ended, Entry, History, Message, Step};
 
-/// JSON-RPC codes of Shoal's own (`docs/errors.md`).
+/// Shoal's own JSON-RPC error codes (`docs/errors.md`).
 pub mod code {
-    /// A limit was reached and nothing was executed.
+    /// A limit was reached before the request ran.
     pub const OVERLOADED: i64 = 50_300;
-    /// Nothing was executed.
+    /// The request did not run.
     pub const NOT_EXECUTED: i64 = 50_301;
-    /// The call was started and nobody knows whether it took effect.
+    /// The call started, and its outcome is unknown.
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
     /// The session or stream has ended, or its history is gone.
     pub const GONE: i64 = 50_410;
 }
 
-/// Checks what all clients of a run saw against the ledger of what was executed.
+/// Checks the histories of all clients against the ledger of executions.
 #[must_use]
 pub fn check(histories: &[History], ledger: &Ledger, rules: &Rules) -> Verdict {
     let mut verdict = Verdict::default();
@@ -56,7 +56,6 @@ pub fn check(histories: &[History], ledger: &Ledger, rules: &Rules) -> Verdict {
     verdict
 }
 
-/// Where the findings about one client go.
 struct Findings<'a> {
     client: usize,
     verdict: &'a mut Verdict,
@@ -68,7 +67,7 @@ impl Findings<'_> {
     }
 }
 
-/// The entries of each call.
+/// Groups the entries by call.
 fn calls(entries: &[Entry]) -> Vec<CallRecord> {
     let mut calls: BTreeMap<u64, CallRecord> = BTreeMap::new();
     let mut call_of: BTreeMap<u64, u64> = BTreeMap::new();
@@ -89,7 +88,7 @@ fn calls(entries: &[Entry]) -> Vec<CallRecord> {
     calls.into_values().collect()
 }
 
-/// The request on whose channel a step was.
+/// The request on whose channel a step occurred.
 fn request_of(step: &Step) -> Option<u64> {
     match step {
         Step::Forgotten { channel, .. }

@@ -1,4 +1,5 @@
-//! What a process holds for its clients: all of it is given back when they are gone.
+//! Reads from `/status` what a process still holds for its clients. Every count must return to zero when
+//! the clients are gone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Admin, EVERY};
 
-/// Counts in `/status` of what is held for as long as somebody needs it.
+/// Pointers into `/status` to the counts that must return to zero.
 const COUNTS: [&str; 8] = [
     "/sessions/in_flight",
     "/sessions/journaled",
@@ -21,22 +22,23 @@ const COUNTS: [&str; 8] = [
     "/parked",
 ];
 
-/// Counts of each worker of a pool.
 const OF_WORKERS: [&str; 2] = ["running", "queued"];
 
 impl Admin {
-    /// What the process holds that is not zero: requests in flight, calls, places, subscriptions, streams.
+    /// Returns all counts above zero: requests in flight, calls, places, subscriptions, streams.
     ///
     /// # Errors
-    /// When it does not say.
+    ///
+    /// If `/status` cannot be read.
     pub async fn held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         Ok(held(&self.status().await?))
     }
 
-    /// Waits until it holds nothing.
+    /// Waits until every count is zero.
     ///
     /// # Errors
-    /// What it holds still, when that takes too long.
+    ///
+    /// The remaining counts, if some are above zero after `within`.
     pub async fn wait_until_it_holds_nothing(&self, within: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         loop {

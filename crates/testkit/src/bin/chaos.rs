@@ -104,7 +104,6 @@ impl Arguments {
     }
 }
 
-/// The kinds of faults, for the help.
 fn kinds() -> String {
     let mut text = "Kinds of faults:\n".to_owned();
     for kind in Fault::value_variants() {

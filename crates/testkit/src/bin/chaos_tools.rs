@@ -1,10 +1,8 @@
-//! An MCP server over stdio for chaos runs, written as any tool author would: rmcp and nothing of Shoal.
+//! An MCP server over stdio for chaos runs. It uses rmcp only, as a tool author would.
 //!
-//! Each tool answers with the nonce that it was called with. Those that must not be repeated note each
-//! execution in a ledger, the file that `CHAOS_LEDGER` names, before they do anything else.
-//!
-//! With `--asking` it is another server: one of 2025-11-25, whose only tool asks its user mid-call. (In
-//! later revisions a server may not.)
+//! Each tool answers with the nonce of its call. Tools that must not be repeated first append the nonce
+//! to a ledger, the file named by `CHAOS_LEDGER`. With `--asking`, the server speaks 2025-11-25 and has
+//! one tool, which asks its user mid-call.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -29,13 +27,11 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 
-/// The file in which executions are noted.
 const LEDGER: &str = "CHAOS_LEDGER";
 
-/// The server. Clones share the ledger.
 #[derive(Clone)]
 struct ChaosTools {
-    // Built once: rmcp's default is to build the router on every request.
+    // Built once, because rmcp by default builds the router on every request.
     tools: Arc<ToolRouter<Self>>,
     asking: bool,
     ledger: Arc<File>,
@@ -129,7 +125,6 @@ impl ChaosTools {
     }
 }
 
-/// Clients of 2025-11-25 may call it as a task.
 fn may_be_task() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
@@ -170,7 +165,7 @@ impl ChaosTools {
         }
     }
 
-    /// Notes an execution in one write, so that lines of several processes never mix.
+    /// Writes the nonce in one write, so that lines of several processes cannot mix.
     fn note(&self, nonce: &str) -> Result<(), ErrorData> {
         let line = format!("{nonce}\n");
         let mut ledger = &*self.ledger;
@@ -186,7 +181,7 @@ async fn report(steps: Steps, ctx: &RequestContext<RoleServer>) -> String {
         if let Some(token) = &token {
             let progress = ProgressNotificationParam::new(token.clone(), f64::from(step))
                 .with_total(f64::from(steps.count));
-            // Nobody may be listening any more; the rest is worth doing all the same.
+            // The tool finishes its work even if its client is gone.
             ctx.peer.notify_progress(progress).await.ok();
         }
         sleep(Duration::from_millis(steps.ms)).await;
@@ -225,6 +220,6 @@ async fn main() -> anyhow::Result<()> {
     let asking = std::env::args().any(|argument| argument == "--asking");
     let running = ChaosTools::new(ledger, asking).serve(stdio_pipes()).await?;
     running.waiting().await?;
-    // Work that is under way ends with whoever asked for it.
+    // Exits at once, which also ends calls that are still running.
     std::process::exit(0)
 }

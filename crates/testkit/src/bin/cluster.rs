@@ -1,4 +1,4 @@
-//! Runs a cluster behind one URL until it is told to end: for scripts.
+//! Runs a cluster behind one URL for scripts, until SIGTERM or SIGINT.
 #![expect(clippy::print_stdout, reason = "scripts wait for the line")]
 #![expect(clippy::print_stderr, reason = "people look for the processes")]
 

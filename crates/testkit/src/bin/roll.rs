@@ -1,4 +1,4 @@
-//! Replaces every process of a cluster under its clients, and says whether any of them noticed.
+//! Replaces every process of a cluster under load and reports what the clients noticed.
 #![expect(clippy::print_stdout, reason = "the report is what it is for")]
 
 use std::path::PathBuf;
@@ -83,7 +83,6 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// A role that can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Replaced {
     Edge,

@@ -1,4 +1,4 @@
-//! What the nodes say of take-overs themselves, on `/status`.
+//! Collects the take-over counters that the nodes show on `/status`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,41 +9,39 @@ use tokio::time::sleep;
 
 use crate::cluster::{Cluster, Member};
 
-/// How often nodes are asked: what one counted since is lost with it.
+/// The polling interval. A killed node loses what it counted since the last poll.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What the nodes counted, all together.
+/// The counters of all nodes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Sessions taken over from other nodes.
     pub taken_over: u64,
     /// Calls resumed that another node had begun.
     pub resumed_calls: u64,
-    /// Messages delivered again because the way to the owner broke.
+    /// Messages redelivered because the connection to the owner broke.
     pub redelivered: u64,
-    /// Streams taken up again at another node, or after the way broke.
+    /// Streams reattached at another node or after a broken connection.
     pub reattached: u64,
-    /// Streams that could not be taken up again.
+    /// Streams that could not be reattached.
     pub lost_streams: u64,
-    /// Messages and streams whose session found an owner again after a while.
+    /// Messages and streams that waited until their session had an owner again.
     pub waited: u64,
-    /// Half of them waited at most this long, on the node where that is longest.
+    /// The median wait in milliseconds, from the node where it is longest.
     pub p50_ms: u64,
-    /// All but one in a hundred of them, likewise.
+    /// The 99th percentile of the waits in milliseconds, from the node where it is longest.
     pub p99_ms: u64,
-    /// The longest wait.
+    /// The longest wait in milliseconds.
     pub max_ms: u64,
 }
 
-/// Collects the counters of every node that there has been.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// By the name that a node has since its start.
+    /// Keyed by the name that a node gets at its start.
     nodes: HashMap<String, Counters>,
 }
 
 impl Watch {
-    /// Looks again and again, until `over` is.
     pub(super) async fn run(cluster: &Cluster, over: impl Future<Output = ()>) -> Counters {
         let mut watch = Self::default();
         tokio::pin!(over);

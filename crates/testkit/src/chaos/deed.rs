@@ -1,60 +1,60 @@
-//! What was done to a cluster.
+//! The faults that a run has injected, with their times.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What was done.
+/// One injected fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
-    /// A member was killed, and started again.
+    /// A member was killed and started again.
     Killed(String),
-    /// A member was stopped, and went on.
+    /// A member was stopped and continued.
     Paused(String),
-    /// Two parts could not talk.
+    /// The connection between two parts was cut.
     Cut(String),
-    /// Connections were reset so many times.
+    /// Connections were reset, this many times.
     Reset(usize),
-    /// What a member had sent arrived while it was stopped.
+    /// Messages of a member arrived while it was stopped.
     SentLate(String),
-    /// A worker had hardly any room, and refused so many calls.
+    /// A worker had little capacity and refused this many calls.
     LittleRoom(String, u64),
-    /// A member got another clock.
+    /// A member got a wrong clock.
     WrongClock(String),
-    /// A member could open nothing.
+    /// A member could open no file descriptors.
     NoDescriptors(String),
-    /// Nobody read what a member logged.
+    /// The log of a member was not read.
     Unread(String),
-    /// Redis was killed, and came back with its data.
+    /// Redis was killed and came back with its data.
     RedisRestarted,
-    /// Redis was killed, and came back empty.
+    /// Redis was killed and came back empty.
     Wiped,
-    /// Redis had no room for more.
+    /// Redis had no memory or disk left.
     Full(String),
-    /// A replica took the place of a Redis.
+    /// A replica replaced a Redis server.
     FailedOver(String),
-    /// What was written to Redis meanwhile was lost, or may have been.
+    /// Writes to Redis were lost, or may have been.
     LostWrites,
-    /// So many clients came back at once.
+    /// This many clients came back at once.
     CameBack(usize),
     /// A member was restarted in order.
     Restarted(String),
 }
 
-/// What was done at once, and when.
+/// Faults that were injected together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Injected {
-    /// What.
+    /// The faults.
     pub deeds: Vec<Deed>,
-    /// Since the beginning of the run.
+    /// The start, since the beginning of the run.
     pub from: Duration,
-    /// When everything was as before.
+    /// The end, when everything worked again.
     pub until: Duration,
 }
 
-/// What failed, without which of several equal parts it was.
+/// Names the faults, with the role of a member instead of its name.
 impl fmt::Display for Injected {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, deed) in self.deeds.iter().enumerate() {
@@ -88,7 +88,6 @@ impl fmt::Display for Deed {
     }
 }
 
-/// The role in a member's name: `edge` of `edge-1`.
 fn role(member: &str) -> &str {
     member.trim_end_matches(|end: char| end.is_ascii_digit() || end == '-')
 }

@@ -1,4 +1,4 @@
-//! The kinds of faults: what each needs, and what it excuses.
+//! The kinds of faults, what each needs, and what it excuses.
 
 use clap::ValueEnum;
 
@@ -9,7 +9,7 @@ use self::Trait::{
 use super::inject::{returning, without_ids};
 use crate::check::Rules;
 
-/// What fails in a run.
+/// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Fault {
     /// Nothing.
@@ -85,44 +85,43 @@ pub enum Fault {
     Mixed,
 }
 
-/// What a kind of fault needs or excuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trait {
-    /// It needs proxies between the members.
+    /// Needs proxies between the members.
     Proxies,
-    /// It needs the clocks of members to be wrong.
+    /// Needs wrong clocks.
     WrongClocks,
-    /// It needs pools that not every worker serves.
+    /// Needs pools that only some workers serve.
     SplitPools,
-    /// Workers die, or the way to them breaks: calls may end with an outcome that nobody knows.
+    /// Excuses an unknown outcome, because workers die or lose their connections.
     Unknown,
-    /// Somebody dies who runs or carries calls: one that is safe to repeat may be run again.
+    /// Excuses a second run of a call that is safe to repeat.
     Reruns,
-    /// Calls may be refused.
+    /// Excuses refused calls.
     Refuses,
-    /// Most calls are to be short.
+    /// Most calls must be short.
     ShortCalls,
-    /// Calls are to outlast drains.
+    /// Calls must outlast drains.
     ShortDrains,
-    /// Workers are to bear silent connections for longer than a lease.
+    /// Workers must tolerate connections that are silent for longer than a lease.
     LatePings,
-    /// Every node lives and is reached: no session may change its owner.
+    /// Every node lives and is reachable, so no session may change its owner.
     KeepsOwners,
-    /// Redis loses writes that it has acknowledged: what only it knew may be gone.
+    /// Excuses missing data, because Redis loses writes that it has acknowledged.
     LosesWrites,
-    /// A mixed run may choose it.
+    /// Belongs to a mixed run.
     Mixes,
 }
 
-/// Every kind of run with faults, the mixed one last.
+/// Every fault but [`Fault::None`], the mixed one last.
 const KINDS: [(Fault, &[Trait]); 34] = [
     (Fault::Edge, &[Refuses, Mixes]),
     (Fault::Session, &[Refuses, Reruns, Mixes]),
     (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::TwoRoles, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::Churn, &[Refuses, Reruns, Unknown, ShortCalls, Mixes]),
-    // A call that is journaled while no worker has joined names none. Its owner may go before it has another one journaled,
-    // and nobody knows then whether the call was begun.
+    // A call that is journaled before any worker has joined names no worker. If its owner dies before the next journal
+    // entry, the outcome is unknown.
     (
         Fault::NoSessionNodes,
         &[Refuses, Reruns, Unknown, Proxies, SplitPools, Mixes],
@@ -170,20 +169,19 @@ const KINDS: [(Fault, &[Trait]); 34] = [
 ];
 
 impl Fault {
-    /// Every kind of run with faults, the mixed one last.
+    /// Returns every fault but [`Fault::None`], the mixed one last.
     #[must_use]
     pub fn all() -> Vec<Self> {
         KINDS.iter().map(|(fault, _)| *fault).collect()
     }
 
-    /// Its name on the command line.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What a mixed run chooses from.
     pub(super) fn mixed() -> Vec<Self> {
         let all = Self::all().into_iter();
         all.filter(|fault| fault.has(Mixes)).collect()
@@ -213,12 +211,10 @@ impl Fault {
         self.has(LatePings)
     }
 
-    /// Whether no session may change its owner.
     pub(super) fn keeps_owners(self) -> bool {
         self.has(KeepsOwners)
     }
 
-    /// What members are told for it.
     pub(super) fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Returning => &returning::SETTINGS,
@@ -227,12 +223,12 @@ impl Fault {
         }
     }
 
-    /// What it excuses. Killed edges and lost data are excused by when they happened.
+    /// What the checks excuse. Killed edges and lost data are excused by their times.
     pub(super) fn rules(self) -> Rules {
         Rules {
             outcome_unknown: self.has(Unknown),
             reruns: self.has(Reruns),
-            // A rollout fails no request.
+            // A rollout must not fail requests.
             not_executed: self.has(Refuses),
             ..Rules::default()
         }

@@ -1,7 +1,7 @@
-//! What processes still hold when nobody asks for anything any more.
+//! Checks that processes hold nothing when all requests have ended, even if clients hung up, edges died or connections
+//! broke.
 //!
-//! Whatever a request took has an owner that ends, also where its client hung up, its edge was killed or the way broke. So
-//! after a run every count of what is under way is zero again, in every process, and every key in Redis expires.
+//! After a run every count of work in progress must be zero in every process, and every key in Redis must expire.
 
 use std::time::Duration;
 
@@ -12,10 +12,9 @@ use super::store::Store;
 use crate::check::{Verdict, Violation};
 use crate::cluster::{Cluster, Member};
 
-/// How often processes are asked.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Waits until nothing is held any more; what still is after that time is found.
+/// Polls until all counts are zero, and reports those that are left after `within`.
 pub(super) async fn check(
     cluster: &Cluster,
     store: &Store,

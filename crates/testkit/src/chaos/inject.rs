@@ -1,4 +1,4 @@
-//! Making things fail, and letting them recover.
+//! Injects faults into a cluster and ends them.
 
 mod clocks;
 mod descriptors;
@@ -34,10 +34,8 @@ use crate::history::History;
 use crate::process::SOON;
 use crate::redis::Redis;
 
-/// The roles, for kinds of faults that take them in turn.
 const ROLES: [Role; 3] = [Role::Edge, Role::Session, Role::Worker];
 
-/// Injects the faults of a run.
 pub(super) struct Injector<'a> {
     cluster: &'a Cluster,
     store: &'a Store,
@@ -45,9 +43,8 @@ pub(super) struct Injector<'a> {
     began: Instant,
     dice: StdRng,
     injected: Vec<Injected>,
-    /// What clients saw that belong to a fault.
     histories: Vec<History>,
-    /// How often there was each kind.
+    /// How often each kind was injected.
     turns: HashMap<Fault, usize>,
 }
 
@@ -71,10 +68,11 @@ impl<'a> Injector<'a> {
         }
     }
 
-    /// Injects until the time is over; one fault at a time, and at least one.
+    /// Injects one fault at a time, at least one, until the time is over.
     ///
     /// # Errors
-    /// When a member does not end or come back as it should.
+    ///
+    /// If a member does not end or come back.
     pub(super) async fn run(&mut self) -> anyhow::Result<()> {
         let time = self.options.time;
         if self.options.fault == Fault::None {
@@ -91,7 +89,6 @@ impl<'a> Injector<'a> {
         }
     }
 
-    /// The pause before the next fault.
     fn peace(&mut self) -> Duration {
         let peace = self.options.peace.mul_f64(self.dice.random_range(0.5..1.5));
         match (self.options.fault, self.injected.last()) {
@@ -106,12 +103,11 @@ impl<'a> Injector<'a> {
         &self.injected
     }
 
-    /// What clients saw that belong to a fault.
+    /// Histories of clients that belong to a fault.
     pub(super) fn histories(&self) -> &[History] {
         &self.histories
     }
 
-    /// When which member was killed.
     pub(super) fn outages(&self) -> Vec<Outage> {
         self.down(|deed| match deed {
             Deed::Killed(member) => Some(member),
@@ -119,12 +115,10 @@ impl<'a> Injector<'a> {
         })
     }
 
-    /// When data was lost.
     pub(super) fn wipes(&self) -> Vec<Outage> {
         self.down(|deed| (*deed == Deed::Wiped).then_some("redis"))
     }
 
-    /// When the writes were made that were lost.
     pub(super) fn lost_writes(&self) -> Vec<Outage> {
         self.down(|deed| (*deed == Deed::LostWrites).then_some("redis"))
     }
@@ -184,7 +178,7 @@ impl<'a> Injector<'a> {
             Fault::Rolling => self.roll(turn).await?,
             Fault::Mixed => {
                 let one = Fault::mixed().choose(&mut self.dice).copied();
-                // Each of them is a plain one.
+                // The mixed kind contains no further mixed kind.
                 return Box::pin(self.inject(one.unwrap_or(Fault::Session))).await;
             }
         };
@@ -194,7 +188,7 @@ impl<'a> Injector<'a> {
         Ok(())
     }
 
-    /// After how many faults everybody has had a turn.
+    /// The number of faults after which every member or variant had its turn.
     fn round(&self) -> usize {
         match self.options.fault {
             Fault::Rolling => self.cluster.members().len(),
@@ -204,7 +198,6 @@ impl<'a> Injector<'a> {
         }
     }
 
-    /// One of the members whose turn it is.
     fn one_in_turn(&mut self, turn: usize) -> anyhow::Result<&'a Member> {
         let cluster = self.cluster;
         let members = match ROLES[turn % ROLES.len()] {

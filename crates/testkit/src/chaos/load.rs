@@ -15,27 +15,26 @@ use crate::client::{Client, Leave, ModernClient};
 use crate::cluster::Cluster;
 use crate::history::{History, Recorder, Step, Tool};
 
-/// Calls that a client has open at once, at most: several in one session, so that they meet there.
+/// Calls that a client runs concurrently in one session.
 const LANES: usize = 4;
 
-/// How soon a client hangs up that does not wait for its answer, in microseconds: before the request has arrived, while it
-/// is admitted, journaled or run, and after.
+/// When a client hangs up, in microseconds after its request. The range covers the time before the request arrives, its
+/// admission, journaling and execution, and the time after.
 const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
-/// How many calls are short where most are to be, and how long those take, in milliseconds.
+/// The share of short calls in a run that wants them, and their length in milliseconds.
 const MOSTLY_SHORT: f64 = 0.7;
 const SHORT_MS: std::ops::RangeInclusive<u64> = 1..=10;
 
-/// One client in so many reads its standalone stream.
+/// One client of this many reads its standalone stream.
 const LISTENS: usize = 3;
 
-/// How long a client stays away that leaves on purpose.
+/// The longest absence of a client that leaves on purpose.
 const LONGEST_AWAY: Duration = Duration::from_secs(2);
 
-/// The pause between two looks at whether a session was told that it is gone.
+/// The pause between two calls that check whether a session is gone.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
 
-/// Clients at work.
 pub(super) struct Load {
     clients: Vec<Client>,
     modern: Vec<ModernClient>,
@@ -45,7 +44,6 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Sets the clients to work.
     pub(super) fn start(
         cluster: &Cluster,
         options: &Options,
@@ -55,7 +53,7 @@ impl Load {
         Self::at(cluster.url(), 0, options, began, dice)
     }
 
-    /// Sets clients to work at a URL, with numbers from `first`.
+    /// Starts clients at a URL, with numbers from `first`.
     pub(super) fn at(
         url: &str,
         first: usize,
@@ -100,8 +98,8 @@ impl Load {
         })
     }
 
-    /// Lets no call begin any more, and waits for the open ones. Whatever is open after that time is cut
-    /// off, which its history shows.
+    /// Ends the load and waits for the open calls. A call that is still open after `within` is cut off, which its history
+    /// shows.
     pub(super) async fn settle(mut self, within: Duration, wipe: Option<Duration>) -> Vec<History> {
         self.enough.cancel();
         let _ = timeout(within, async {
@@ -122,7 +120,7 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// Every session must still be there, or say that it is not if its data was lost.
+/// Calls once more, because every session must still exist, or be reported as gone if its data was lost.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -133,26 +131,23 @@ async fn last_call(client: &Client, wipe: Option<Duration>) {
     }
 }
 
-/// When the newest session was opened.
 fn opened(history: &History) -> Duration {
     let opened = |step: &Step| matches!(step, Step::Opened { .. });
     let newest = history.entries.iter().rfind(|entry| opened(&entry.step));
     newest.map_or(Duration::ZERO, |entry| entry.at)
 }
 
-/// Who makes calls.
 #[derive(Clone)]
 enum Caller {
     Legacy(Client),
     Modern(ModernClient),
 }
 
-/// Calls of one client, one after the other.
+/// Consecutive calls of one client.
 struct Lane {
     caller: Caller,
     dice: StdRng,
     thinking: Duration,
-    /// Whether most calls are to be short.
     short: bool,
     enough: CancellationToken,
 }
@@ -183,7 +178,6 @@ impl Lane {
     }
 }
 
-/// Whether and how a client drops the call's connection.
 fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     if dice.random_bool(0.1) {
         return Some(Leave::Return {
@@ -195,13 +189,13 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// When a client hangs up, if it does. Nobody would answer what a tool asks then.
+/// When a client hangs up. A client that hangs up could not answer a question, so it does not during [`Tool::Ask`].
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))
 }
 
-/// A tool, how many steps it takes, and the milliseconds of each.
+/// A tool, its number of steps, and the milliseconds of each step.
 fn what_to_call(dice: &mut StdRng) -> (Tool, u32, u64) {
     match dice.random_range(0..100) {
         0..35 => (Tool::Echo, 0, 0),

@@ -1,4 +1,4 @@
-//! How long calls stood still when something failed, as their clients saw it, and where the time went.
+//! Measures how long faults delayed calls, as the clients saw it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,28 +9,26 @@ use hdrhistogram::Histogram;
 use super::{Injected, Options};
 use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// A call that goes on within this time after it should have was not held up.
+/// A call counts as delayed if it continues later than this after it should have.
 const UNNOTICED: Duration = Duration::from_millis(250);
 
-/// The longest pause that is told apart, in milliseconds.
+/// The upper bound of the histogram, in milliseconds.
 const LONGEST_MS: u64 = 600_000;
 
-/// Pauses of calls that were open when something failed, and were held up.
+/// The delays of calls that were open when a fault began.
 #[derive(Clone, Debug)]
 pub struct Pauses {
     all: Row,
-    /// By kind of client and what failed.
     rows: BTreeMap<(ClientKind, String), Row>,
 }
 
-/// What kind of client a call belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ClientKind {
-    /// One with a session.
+    /// A client with a session.
     Session,
-    /// One of 2026-07-28.
+    /// A client of 2026-07-28.
     Modern,
-    /// One of 2026-07-28 whose calls become tasks.
+    /// A client of 2026-07-28 whose calls become tasks.
     Task,
 }
 
@@ -40,17 +38,15 @@ struct Row {
     longest: Pause,
 }
 
-/// A pause, and where it went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pause {
-    /// From when the call should have gone on until it did.
+    /// From when the call should have continued until it did.
     all: Duration,
-    /// The part of it in which the client had no connection: it waited before it came back, as the server had asked.
+    /// The part in which the client had no connection, because it waited as the server had asked.
     away: Duration,
 }
 
 impl Pauses {
-    /// The pauses after each of these faults.
     #[must_use]
     pub(super) fn after(injected: &[Injected], histories: &[History], options: &Options) -> Self {
         let (mut all, mut rows) = (Row::new(), BTreeMap::new());
@@ -69,20 +65,19 @@ impl Pauses {
         Self { all, rows }
     }
 
-    /// How many there were.
+    /// The number of pauses.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.all.milliseconds.len()
     }
 
-    /// The pause that this share of them did not exceed.
+    /// The pause that this share of all pauses does not exceed.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         self.all.quantile(share)
     }
 }
 
-/// A line for each kind of client and fault.
 impl fmt::Display for Pauses {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for ((kind, fault), row) in &self.rows {
@@ -102,7 +97,7 @@ impl fmt::Display for Pauses {
 }
 
 impl ClientKind {
-    /// That of the client with this number, as [`Load`](super::load::Load) gives them out.
+    /// The kind of the client with this number; [`Load`](super::load::Load) assigns the numbers.
     fn of(client: usize, options: &Options) -> Self {
         match client.checked_sub(options.sessions) {
             None => Self::Session,
@@ -144,13 +139,13 @@ impl Row {
     }
 }
 
-/// When a client heard of a call.
+/// The times at which a client heard of a call.
 struct Signs {
     work: Work,
     at: Vec<Duration>,
-    /// When it lost its connection, and when it had one again.
+    /// When the client lost its connection, and when it had one again.
     away: Vec<(Duration, Option<Duration>)>,
-    /// When it left on purpose.
+    /// When the client left on purpose.
     left: Vec<Duration>,
 }
 
@@ -176,15 +171,15 @@ impl Signs {
         }
     }
 
-    /// How much later than it should have a call went on that was open at `fault`, if it was held up.
+    /// By how much the fault delayed a call that was open, or `None` if it did not.
     fn pause_after(&self, fault: Duration) -> Option<Pause> {
-        // A question waits for its answer, which may have a fault of its own.
+        // A question waits for its answer, which another fault may delay.
         if self.work.tool == Tool::Ask {
             return None;
         }
         let next = self.at.partition_point(|at| *at <= fault);
         let (before, after) = (*self.at.get(next.checked_sub(1)?)?, *self.at.get(next)?);
-        // A client that leaves on purpose stays away for as long as it likes.
+        // A client that leaves on purpose chooses its own absence.
         if self.left.iter().any(|left| (before..after).contains(left)) {
             return None;
         }
@@ -205,7 +200,7 @@ fn signs_of_life(entries: &[Entry]) -> impl Iterator<Item = Signs> {
     for Entry { at, step } in entries {
         if let Step::Sent { request, work, .. } = step {
             call_of.insert(*request, work.call);
-            // Sent again, it is still the same wait.
+            // A request that is sent again continues the same wait.
             let signs = calls.entry(work.call);
             let signs = signs.or_insert_with(|| Signs::new(work.clone()));
             if signs.at.is_empty() {

@@ -1,4 +1,4 @@
-//! What a run comes to, for people.
+//! The report of a run.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -12,27 +12,27 @@ use crate::check::{Verdict, Violation};
 use crate::cluster::Cluster;
 use crate::history::History;
 
-/// Findings that are printed in words; the file has all.
+/// Maximum findings to print. The file has all.
 const PRINTED: usize = 10;
 
-/// What a run comes to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What it was like.
+    /// The parameters of the run.
     pub options: Options,
-    /// What failed.
+    /// The injected faults.
     pub injected: Vec<Injected>,
-    /// For how long, settling not included.
+    /// The duration, without the settling time.
     pub took: Duration,
-    /// How often a connection between two parts was cut or held up.
+    /// How often a connection between two parts was cut or delayed.
     pub disturbed: u64,
-    /// What the nodes counted.
+    /// The counters of the nodes.
     pub counters: Counters,
-    /// How long calls stood still.
+    /// The delays of calls.
     pub pauses: Pauses,
-    /// What was found.
+    /// The findings.
     pub verdict: Verdict,
-    /// Where logs, histories and findings are, if a promise was broken.
+    /// The directory of logs, histories and findings, if a promise was broken.
     pub kept: Option<PathBuf>,
 }
 
@@ -43,7 +43,7 @@ impl Report {
         self.verdict.is_clean()
     }
 
-    /// Leaves what is needed to look into violations, if there are any.
+    /// Writes logs, histories and findings to a directory if a promise was broken.
     pub(super) fn keep(mut self, cluster: &Cluster, histories: &[History]) -> anyhow::Result<Self> {
         if !self.is_clean() {
             let directory = cluster.directory().keep();
@@ -208,7 +208,7 @@ impl Report {
     }
 }
 
-/// An error's kind (`docs/errors.md`).
+/// Names the kind of an error (`docs/errors.md`).
 fn describe(code: i64) -> String {
     use crate::check::code;
     match code {

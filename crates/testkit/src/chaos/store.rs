@@ -1,4 +1,4 @@
-//! The Redis of a run: one, one with a replica, or a Redis Cluster.
+//! The Redis of a run: a single server, a master with a replica, or a Redis Cluster.
 
 use super::Fault;
 use crate::cluster::Cluster;
@@ -6,22 +6,17 @@ use crate::redis::Redis;
 use crate::redis_cluster::RedisCluster;
 use crate::redis_sentinel::RedisSentinel;
 
-/// The Redis of a run.
 #[derive(Debug)]
 pub(super) enum Store {
-    /// One that the cluster starts, unless everything is in one process.
+    /// A single server that the cluster starts, unless everything runs in one process.
     Own,
     /// A master with a replica.
     Sentinel(Box<RedisSentinel>),
-    /// Masters with a replica each.
+    /// Masters with one replica each.
     Cluster(RedisCluster),
 }
 
 impl Store {
-    /// Starts what a kind of fault takes.
-    ///
-    /// # Errors
-    /// When a server does not start.
     pub(super) async fn start(fault: Fault) -> anyhow::Result<Self> {
         Ok(match fault {
             Fault::Sentinel => Self::Sentinel(Box::new(RedisSentinel::start().await?)),
@@ -30,7 +25,7 @@ impl Store {
         })
     }
 
-    /// Its URL, unless the cluster starts it.
+    /// The URL, or `None` if the cluster starts the server.
     pub(super) fn url(&self) -> Option<String> {
         match self {
             Self::Own => None,
@@ -39,10 +34,11 @@ impl Store {
         }
     }
 
-    /// Every server that is a master now.
+    /// Returns all current masters.
     ///
     /// # Errors
-    /// When they do not say.
+    ///
+    /// If a server does not answer.
     pub(super) async fn masters<'a>(
         &'a self,
         cluster: &'a Cluster,

@@ -1,47 +1,42 @@
-//! What a client saw of one request.
+//! The view that a client has of one request.
 
 use std::time::Duration;
 
 use super::session::is_passing;
 use crate::history::{Answer, Ended, Entry, Message, Step};
 
-/// What it saw of one request.
 pub(super) struct Attempt {
     pub(super) request: u64,
     pub(super) sent: Duration,
     pub(super) answers: Vec<Answer>,
     pub(super) steps: Vec<u64>,
     pub(super) questions: usize,
-    /// How its task stood, and when, each time that its client asked.
+    /// The status of the request's task at each poll.
     pub(super) statuses: Vec<(Duration, String)>,
     pub(super) has_id: bool,
-    /// What came that does not belong to the request.
+    /// Messages that do not belong to the request.
     pub(super) strays: Vec<String>,
     pub(super) end: Unanswered,
 }
 
-/// How a request without an answer stands.
+/// The state of a request without an answer.
 pub(super) enum Unanswered {
-    /// Nothing is known of it.
     Open,
-    /// Its client gave it up before anything had come.
+    /// The client hung up before anything arrived.
     HungUp,
-    /// Its connection broke.
     Broken { tag: String, at: Duration },
-    /// It was refused, with a time to come back.
+    /// Refused, with a time to retry.
     Refused,
-    /// It was refused for good.
+    /// Refused permanently.
     Failed {
         code: Option<i64>,
         why: String,
         at: Duration,
     },
-    /// Its session is gone.
     Forgotten,
 }
 
 impl Attempt {
-    /// A request of which nothing is known yet.
     pub(super) fn sent(request: u64, at: Duration) -> Self {
         Self {
             request,
@@ -56,7 +51,6 @@ impl Attempt {
         }
     }
 
-    /// Takes in a step on its channel.
     pub(super) fn step(&mut self, entry: &Entry) {
         match &entry.step {
             Step::Forgotten { .. } => self.end = Unanswered::Forgotten,
@@ -66,7 +60,7 @@ impl Attempt {
                 message,
                 ..
             } => {
-                // On a GET, it is only the way back that is refused for now.
+                // A refused GET only means that the client must reconnect later.
                 if !is_passing(*status, *code) {
                     let (code, why) = (*code, format!("{status}: {message}"));
                     self.end = Unanswered::Failed {

@@ -1,4 +1,4 @@
-//! One call: one answer, the right one, and at most one execution.
+//! Checks one call: it must have one correct answer and at most one execution.
 
 use std::time::Duration;
 
@@ -7,23 +7,22 @@ use super::session::is_gone;
 use super::{Findings, Ledger, Rules, Violation, code};
 use crate::history::{Answer, Entry, Tool, Work};
 
-/// What a client saw of one call.
 pub(super) struct CallRecord {
     work: Work,
     attempts: Vec<Attempt>,
 }
 
-/// What becomes of a call by its last request.
+/// The outcome of a call, by its last request.
 enum Fate {
     Result(String),
     Error(i64, String),
-    /// Its outcome was lost with its edge.
+    /// The outcome was lost with its edge.
     LostWithEdge,
-    /// Its client did not wait for it.
+    /// The client hung up.
     HungUp,
-    /// Its session was forgotten, which is another finding.
+    /// The session was forgotten, which is a finding of its own.
     Forgotten,
-    /// It was not answered and nothing excuses that.
+    /// Unanswered without an excuse.
     Lost(String),
 }
 
@@ -50,7 +49,6 @@ impl CallRecord {
         }
     }
 
-    /// Checks the call.
     pub(super) fn check(&self, ledger: &Ledger, rules: &Rules, findings: &mut Findings<'_>) {
         findings.verdict.counts.calls += 1;
         for attempt in &self.attempts {
@@ -69,7 +67,7 @@ impl CallRecord {
         }
     }
 
-    /// One answer, and no more; nothing that belongs elsewhere.
+    /// A request must have one answer, and only messages of its own.
     fn check_answers(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         for extra in attempt.answers.iter().skip(1) {
             if end_was_lost(attempt, extra, rules) {
@@ -89,7 +87,7 @@ impl CallRecord {
         }
     }
 
-    /// A task that has ended stays as it is, unless the store has lost its end.
+    /// A finished task must not change its status, unless the store has lost its end.
     fn check_statuses(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         findings.verdict.counts.tasks += u64::from(!attempt.statuses.is_empty());
         for pair in attempt.statuses.windows(2) {
@@ -114,7 +112,7 @@ impl CallRecord {
                 Answer::Result { text, failed: true } => {
                     Fate::Error(0, format!("the tool says: {text}"))
                 }
-                // It was running when its session went, or its end was lost after its worker had let it go.
+                // The call was running when its session went, or the store lost its end after the worker had released it.
                 Answer::Error { code, .. }
                     if (is_gone(Some(*code), rules) || self.may_be_unknown(*code))
                         && rules.may_be_gone(last.sent, Duration::MAX) =>
@@ -144,7 +142,7 @@ impl CallRecord {
             {
                 Fate::Forgotten
             }
-            // The node that knew of it was lost, and its session is gone as well.
+            // The node that knew the outcome was lost, and the session as well.
             Unanswered::Failed {
                 code: Some(code @ code::OUTCOME_UNKNOWN),
                 why,
@@ -159,7 +157,7 @@ impl CallRecord {
         }
     }
 
-    /// Whatever is safe to repeat is repeated.
+    /// Only calls that are unsafe to repeat may have an unknown outcome.
     fn may_be_unknown(&self, code: i64) -> bool {
         code == code::OUTCOME_UNKNOWN && !self.work.tool.is_safe_to_repeat()
     }
@@ -191,7 +189,7 @@ impl CallRecord {
         }
     }
 
-    /// What was executed fits what the client was told.
+    /// Compares the executions with the answer that the client received.
     fn check_executions(&self, fate: &Fate, executions: u32, findings: &mut Findings<'_>) {
         if !self.work.tool.is_noted() {
             return;
@@ -211,13 +209,13 @@ impl CallRecord {
         }
     }
 
-    /// The progress that was reported, and the question that was asked, before a result.
+    /// A result must follow all of its progress reports and its question.
     fn check_steps(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         let Work { tool, steps, .. } = &self.work;
         if *tool == Tool::Ask && attempt.questions == 0 {
             findings.find(Violation::Lost, self.told("the question"));
         }
-        // A task tells no progress.
+        // A task reports no progress.
         if !attempt.statuses.is_empty() {
             return;
         }
@@ -259,8 +257,8 @@ impl CallRecord {
     }
 }
 
-/// Whether a task may say this of its end because the store has lost that, or the call with it: that nobody knows the outcome, or
-/// that there is no such task. Lost writes are no excuse if they were written before its call was sent, or after its end was told.
+/// Whether the task may report an unknown outcome or a missing task because the store lost data. Lost writes excuse that
+/// only if they fall between the sending of the call and the report of its end.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,
@@ -276,7 +274,6 @@ fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     lost && ended.is_some_and(|(told, _)| rules.may_be_gone(attempt.sent, *told))
 }
 
-/// Whether a task of this status has ended.
 fn has_ended(status: &str) -> bool {
     !matches!(status, "working" | "input_required")
 }

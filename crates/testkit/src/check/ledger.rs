@@ -1,4 +1,4 @@
-//! What tools that must not be repeated have done: the nonces of their executions, one a line.
+//! Reads the executions of tools that must not be repeated: one nonce per line.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -7,15 +7,16 @@ use anyhow::Context as _;
 
 use super::{Verdict, Violation};
 
-/// How often each nonce was executed.
+/// The number of executions of each nonce.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger(HashMap<String, u32>);
 
 impl Ledger {
-    /// Reads the file that the tools wrote. Where nothing was executed, there is none.
+    /// Reads the file that the tools wrote. A missing file means no executions.
     ///
     /// # Errors
-    /// When there is one that cannot be read.
+    ///
+    /// If the file cannot be read.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::default());
@@ -25,12 +26,11 @@ impl Ledger {
         Ok(text.lines().collect())
     }
 
-    /// How often a nonce was executed.
     pub(super) fn executions(&self, nonce: &str) -> u32 {
         self.0.get(nonce).copied().unwrap_or_default()
     }
 
-    /// Whatever was executed must have been asked for.
+    /// Every executed nonce must belong to a call.
     pub(super) fn check(&self, asked: &HashSet<String>, verdict: &mut Verdict) {
         for (nonce, times) in &self.0 {
             verdict.counts.executions += u64::from(*times);

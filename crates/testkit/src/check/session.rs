@@ -1,4 +1,4 @@
-//! Sessions outlive nodes, unless their data is gone, and then they are told.
+//! Checks that sessions outlive nodes. Clients must be told if a session's data is lost.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,15 +8,13 @@ use http::StatusCode;
 use super::{Findings, Outage, Rules, Violation, code};
 use crate::history::{Channel, Entry, Step};
 
-/// A session of the client.
 struct Opened<'a> {
     session: &'a str,
-    /// When the client began to open it.
+    /// When the client began to open the session.
     from: Duration,
     at: Duration,
 }
 
-/// Checks the sessions of one client.
 pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_>) {
     let mut opening = None;
     let mut forgotten = HashSet::new();
@@ -31,7 +29,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
                     at: *at,
                 });
             }
-            // Several exchanges may be told of the same session.
+            // Several exchanges may report the same session.
             Step::Forgotten { session, channel }
                 if forgotten.insert(session.as_str())
                     && !excused(*at, session, &opened, opening, rules) =>
@@ -63,7 +61,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// A session may be gone if all data was lost while it lived, or if what was lost was written while it was opened.
+/// A session may be gone if all data was lost during its life, or if the lost writes fall into its opening.
 fn excused(
     at: Duration,
     session: &str,
@@ -72,7 +70,7 @@ fn excused(
     rules: &Rules,
 ) -> bool {
     let known = opened.iter().rfind(|known| known.session == session);
-    // Told before it was wholly open: its data was lost on the way.
+    // A session that is reported before its opening ended lost its data during the opening.
     let since = known.map_or(Duration::ZERO, |known| known.at);
     let wiped = |wipe: &Outage| since <= wipe.until && wipe.from <= at;
     let (from, until) = match known {
@@ -83,7 +81,7 @@ fn excused(
     rules.wipes.iter().any(wiped) || rules.lost_writes.iter().any(written)
 }
 
-/// A status that says to come back.
+/// Whether the status asks the client to retry.
 pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     let passing = [
         StatusCode::TOO_MANY_REQUESTS,
@@ -95,8 +93,8 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// A refusal is fine if it says to come back and that nothing was done, or is for the check of calls to
-/// judge, or tells of history that is gone with its data.
+/// A refusal is correct if it asks the client to retry and says that the request did not run, if it concerns a
+/// call (which other checks judge), or if it reports lost history.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];
@@ -105,7 +103,7 @@ fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> b
     matches!(channel, Channel::Request(_)) || is_gone(told, rules)
 }
 
-/// Whether a refusal tells of history that is gone, and data may have been lost.
+/// Whether a refusal reports lost history, and data may have been lost.
 pub(super) fn is_gone(told: Option<i64>, rules: &Rules) -> bool {
     rules.may_forget() && told == Some(code::GONE)
 }

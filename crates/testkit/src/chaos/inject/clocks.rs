@@ -1,15 +1,14 @@
-//! Clocks that are wrong, each by another time, and change when their member is killed.
+//! Gives members wrong clocks, each with a different offset that changes when the member is killed.
 
 use std::time::Duration;
 
 use super::{Deed, Injector, bring_back, killed};
 use crate::clock::{self, SKEWS, WrongClock};
 
-/// For how long a killed member is away, about.
+/// The average downtime of a killed member.
 const AWAY: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
-    /// Kills a member of one role after the other, and starts it again with another clock.
     pub(super) async fn change_clock(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let clock = WrongClock::find()?;
         let member = self.one_in_turn(turn)?;

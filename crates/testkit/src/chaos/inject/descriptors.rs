@@ -1,4 +1,4 @@
-//! Members whose file descriptors are used up.
+//! Uses up the file descriptors of members.
 
 use anyhow::Context as _;
 
@@ -7,7 +7,6 @@ use crate::limits::{self, Resource};
 use crate::process::SOON;
 
 impl Injector<'_> {
-    /// Lets a member of one role after the other have no more than it has.
     pub(super) async fn use_up_descriptors(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
         let pid = member.pid().await.context("it has ended")?;

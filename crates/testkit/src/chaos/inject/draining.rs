@@ -1,4 +1,4 @@
-//! Calls that are sent to an edge all through its drain: each gets one answer, or a refusal that says that it did not run.
+//! Calls an edge during its whole drain. Each call must get one answer, or a refusal that says it did not run.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::{Deed, Injector, bring_back};
 use crate::chaos::Options;
 use crate::chaos::load::Load;
 
-/// The clients of one drain, of each kind.
+/// Number of clients of each kind.
 const CLIENTS: usize = 6;
-/// For how long a client thinks between two calls, at most: some call is always open.
+/// Maximum time between two calls, so short that a call is always open.
 const THINKING: Duration = Duration::from_millis(200);
-/// How long they call before the drain.
+/// How long the clients call before the drain.
 const BEFORE: Duration = Duration::from_secs(1);
-/// The number of the first client, above those of all others.
+/// The first client number, above those of all other clients.
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {

@@ -1,4 +1,4 @@
-//! Replicas that take the place of a Redis.
+//! Lets a replica replace its Redis master.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::{Deed, Injector};
 use crate::chaos::store::Store;
 use crate::redis_sentinel::Newest;
 
-/// Ways in which it happens, in turn.
+/// Number of variants, taken in turn.
 pub(super) const WAYS: usize = 2;
 
-/// For how long writes are made that are lost then, about.
+/// The average time during which writes are lost.
 const LOST: Duration = Duration::from_secs(1);
 
 impl Injector<'_> {
-    /// A failover by Sentinel: without the newest writes, and with all.
+    /// Fails over by Sentinel, in turn with and without losing the newest writes.
     pub(super) async fn fail_over_by_sentinel(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let Store::Sentinel(redis) = self.store else {
             bail!("there is no Sentinel")
@@ -33,7 +33,7 @@ impl Injector<'_> {
         Ok(deeds(failed_over, loses))
     }
 
-    /// A failover in a Redis Cluster: of a master that agrees, and of one that was killed.
+    /// Fails over in a Redis Cluster, in turn with the master's agreement and after its death.
     pub(super) async fn fail_over_in_cluster(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let Store::Cluster(redis) = self.store else {
             bail!("there is no Redis Cluster")
@@ -47,7 +47,7 @@ impl Injector<'_> {
             redis.fail_over(master).await?;
         }
         let failed_over = Deed::FailedOver(format!("of {}", master.address()));
-        // A master that is killed has acknowledged what it was about to send its replica.
+        // A killed master has acknowledged writes that it had not sent to its replica.
         Ok(deeds(failed_over, dies))
     }
 }

@@ -1,9 +1,9 @@
-//! A Redis without memory or disk for more.
+//! Makes Redis run out of memory or disk.
 
 use super::{Deed, Injector};
 
 impl Injector<'_> {
-    /// Has it refuse what takes memory (`maxmemory` with `noeviction`).
+    /// Makes Redis refuse commands that need memory (`maxmemory` with `noeviction`).
     pub(super) async fn fill_memory(&mut self) -> anyhow::Result<Vec<Deed>> {
         let redis = self.redis()?;
         redis.limit_memory(1).await?;
@@ -12,7 +12,6 @@ impl Injector<'_> {
         Ok(vec![Deed::Full("memory".to_owned())])
     }
 
-    /// Has it refuse every write.
     pub(super) async fn fill_disk(&mut self) -> anyhow::Result<Vec<Deed>> {
         let redis = self.redis()?;
         redis.fill_disk().await?;

@@ -1,4 +1,4 @@
-//! Kills (SIGKILL): one member, two of different roles, all session nodes.
+//! Kills members with SIGKILL: one member, two of different roles, or all session nodes.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::cluster::Member;
 use crate::fault_proxy::Fault;
 use crate::process::SOON;
 
-/// For how long a killed member is away, about.
+/// The average downtime of a killed member.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// How often a member of the next role is killed, and for how long it is away.
+/// The interval between two kills of [`Fault::Churn`](super::super::Fault::Churn), and the downtime.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 const SHORTLY_AWAY: Duration = Duration::from_millis(100);
 
@@ -26,7 +26,6 @@ impl Injector<'_> {
         Ok(vec![killed(member)])
     }
 
-    /// Kills a member of the role whose turn it is.
     pub(super) async fn kill_next(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
         member.kill().await?;
@@ -35,7 +34,7 @@ impl Injector<'_> {
         Ok(vec![killed(member)])
     }
 
-    /// Kills one member each of two roles, before anybody can have noticed that the other one is gone.
+    /// Kills one member of each of two roles at the same time.
     pub(super) async fn kill_two_roles(&mut self) -> anyhow::Result<Vec<Deed>> {
         let cluster = self.cluster;
         let mut roles = [cluster.edges(), cluster.sessions(), cluster.workers()];
@@ -47,8 +46,7 @@ impl Injector<'_> {
         Ok(members.map(killed).to_vec())
     }
 
-    /// Kills all session nodes. A worker reaches them a while after they are back, so that nobody is there who could tell them
-    /// all pools.
+    /// Kills all session nodes. One worker reaches them late, so that at first they do not know all pools.
     pub(super) async fn kill_all_session_nodes(&mut self) -> anyhow::Result<Vec<Deed>> {
         let nodes = self.cluster.sessions();
         let late = self.one_of(&self.cluster.workers())?;
@@ -63,7 +61,6 @@ impl Injector<'_> {
         Ok(nodes.iter().copied().map(killed).chain([cut]).collect())
     }
 
-    /// Kills members at once, and starts them again at once.
     async fn kill_all(&mut self, members: &[&Member]) -> anyhow::Result<()> {
         for member in members {
             member.kill().await?;

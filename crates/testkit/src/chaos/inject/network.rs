@@ -1,4 +1,4 @@
-//! Connections that break, fall silent, hear one side only, or are slow.
+//! Makes connections break, fall silent, lose one direction, or slow down.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 
-/// For how long connections are reset, and for how long they are whole again in between, about.
+/// The average times of resets and of the calm between them.
 const BROKEN_FOR: Duration = Duration::from_millis(40);
 const WHOLE_FOR: Duration = Duration::from_millis(160);
 
 impl<'a> Injector<'a> {
-    /// Cuts one member off from all others of a kind, or from one of them.
+    /// Cuts a member off from all members of a kind, or from one of them.
     pub(super) async fn cut(
         &mut self,
         members: &[&Member],
@@ -35,7 +35,7 @@ impl<'a> Injector<'a> {
         self.until_healed(deed).await
     }
 
-    /// Resets connections of one or two members again and again: between edges and session nodes, and to workers.
+    /// Repeatedly resets connections of one or two members.
     pub(super) async fn reset_often(&mut self) -> anyhow::Result<Vec<Deed>> {
         let until = Instant::now() + self.about(self.options.lease);
         let mut resets = 0;
@@ -68,7 +68,7 @@ impl<'a> Injector<'a> {
         self.until_healed(deed).await
     }
 
-    /// One member hears another one and is not heard by it, or the other way round.
+    /// Blocks one direction between two members.
     pub(super) async fn one_way(&mut self) -> anyhow::Result<Vec<Deed>> {
         let (one, other) = self.two_that_talk()?;
         let direction = match self.dice.random_bool(0.5) {
@@ -81,7 +81,7 @@ impl<'a> Injector<'a> {
         self.until_healed(deed).await
     }
 
-    /// Between two members, or one and Redis, everything is late or little passes.
+    /// Delays or throttles the connection between two members, or between one and Redis.
     pub(super) async fn slow(&mut self) -> anyhow::Result<Vec<Deed>> {
         let fault = match self.dice.random_bool(0.5) {
             true => Fault::Delay(Duration::from_millis(self.dice.random_range(20..300))),
@@ -108,7 +108,7 @@ impl<'a> Injector<'a> {
         Ok(vec![Deed::Cut(deed)])
     }
 
-    /// Two members that have a connection; the second one uses Redis.
+    /// Two connected members, of which the second uses Redis.
     fn two_that_talk(&mut self) -> anyhow::Result<(&'a Member, &'a Member)> {
         let cluster = self.cluster;
         let (ones, others) = match self.dice.random_range(0..3) {

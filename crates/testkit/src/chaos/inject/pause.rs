@@ -1,4 +1,4 @@
-//! Processes that stop where they stand (SIGSTOP), and go on.
+//! Stops processes (SIGSTOP) and continues them.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 use crate::process::SOON;
 
-/// For how long what a node sends is held up before it stops, and how long it has to arrive before the node goes on.
+/// How long a node's messages are held before it stops, and how long they have to arrive before it continues.
 const HELD_UP: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
-    /// For longer than the lease, most of the time.
+    /// Stops a member, usually for longer than the lease.
     pub(super) async fn pause_beyond_lease(
         &mut self,
         members: &[&Member],
@@ -23,8 +23,8 @@ impl Injector<'_> {
         self.pause_for(members, time).await
     }
 
-    /// For longer than the lease, and what it has sent to workers just before arrives while it stands still: by then others have its
-    /// sessions, and their calls.
+    /// Stops a session node for longer than the lease. Its last messages to workers arrive meanwhile, when other nodes
+    /// already own its sessions and calls.
     pub(super) async fn pause_with_late_starts(&mut self) -> anyhow::Result<Vec<Deed>> {
         let cluster = self.cluster;
         let node = self.one_of(&cluster.sessions())?;
@@ -42,7 +42,7 @@ impl Injector<'_> {
         Ok(vec![Deed::Paused(name.clone()), Deed::SentLate(name)])
     }
 
-    /// For long enough to be noticed, but not for as long as the lease.
+    /// Stops a member for longer than connections may be silent, but for less than the lease.
     pub(super) async fn pause_within_lease(
         &mut self,
         members: &[&Member],

@@ -1,11 +1,11 @@
-//! A Redis that is killed, and comes back with or without its data.
+//! Kills Redis, which comes back with or without its data.
 
 use std::time::Duration;
 
 use super::{Deed, Injector};
 use crate::redis::Data;
 
-/// For how long it is away, about.
+/// The average downtime.
 const AWAY: Duration = Duration::from_millis(700);
 
 impl Injector<'_> {

@@ -1,4 +1,4 @@
-//! Workers that have hardly any room.
+//! Restarts workers with almost no capacity.
 
 use std::time::Duration;
 
@@ -7,11 +7,10 @@ use anyhow::bail;
 use super::{Deed, Injector, bring_back};
 use crate::cluster::{Member, Tools};
 
-/// How long an orderly end may take.
 const ORDERLY_END: Duration = Duration::from_secs(40);
 
 impl Injector<'_> {
-    /// Restarts a worker in order with so little room that it refuses most calls, beside others that have enough.
+    /// Restarts a worker with so little capacity that it refuses most calls, beside workers that have enough.
     pub(super) async fn take_room_away(&mut self) -> anyhow::Result<Vec<Deed>> {
         let worker = self.one_of(&self.cluster.workers())?;
         for (name, value) in Tools::LITTLE_ROOM {

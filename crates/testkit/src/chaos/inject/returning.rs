@@ -1,4 +1,4 @@
-//! Clients that come back at once to sessions whose time is about to end, while their nodes sweep and Redis stops again and again.
+//! Clients return together to sessions that are about to expire, while nodes sweep and Redis stops repeatedly.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,34 +13,30 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{Deed, Injector};
 use crate::redis::Redis;
 
-/// Clients that come back.
 const CLIENTS: usize = 100;
-/// How long a session lives without being used: longer than the clients of the run are silent, also while Redis stops.
+/// How long an unused session lives. Longer than the other clients of the run are silent, even while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
-/// How long before, and after, the end of that time clients come back.
+/// How long before and after the expiry clients return.
 const AROUND: Duration = Duration::from_secs(1);
-/// How soon a client tries again, and uses its session once more.
+/// The pause before a retry and before the second use of a session.
 const AGAIN: Duration = Duration::from_millis(300);
-/// How often Redis stops, for how long, and how long it goes in between.
+/// The number of stops of Redis, their length, and the time between them.
 const STOPS: usize = 2;
 const STOPPED: Duration = Duration::from_millis(2300);
 const GOES: Duration = Duration::from_millis(300);
 
-/// Settings of all members: Redis stops for longer than a command may take. A shorter time would end on a busy machine without
-/// any stop.
+/// Redis stops for longer than a command may take. With a shorter timeout, commands would also fail on a busy machine
+/// without a stop.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
-/// A client with a session.
 struct Visitor {
     http: reqwest::Client,
     url: String,
     session: String,
-    /// How long it tries to get an answer.
     patience: Duration,
 }
 
-/// The last answer that was none.
 enum Failure {
     Status(StatusCode),
     Broken(reqwest::Error),
@@ -53,7 +49,7 @@ impl Injector<'_> {
         let (url, patience) = (self.cluster.url(), self.options.settle);
         let opened =
             try_join_all((0..CLIENTS).map(|_| Visitor::open(&http, url, patience))).await?;
-        // All at once, so that their time ends at once.
+        // The sessions are used together, so that they expire together.
         let used = opened
             .iter()
             .map(|(visitor, used)| visitor.use_session(*used));
@@ -70,7 +66,7 @@ impl Injector<'_> {
             visitor.come_back(*used, *used + early + offset)
         });
         let returns = Vec::from_iter(returns);
-        // Redis goes on even if a client fails.
+        // Redis continues even if a client fails.
         let (found, stopped) = tokio::join!(try_join_all(returns), stop_repeatedly(redis, first));
         stopped?;
         ensure!(found?.contains(&true), "every client came back too late");
@@ -93,7 +89,7 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session. Returns when that began, too.
+    /// Opens a session, and returns when the opening began.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -130,7 +126,7 @@ impl Visitor {
         }
     }
 
-    /// Sends a message. Anything but a success is a failure.
+    /// Sends a message. Any status but a success is a failure.
     async fn send(&self, message: &Value) -> Result<reqwest::Response, Failure> {
         let mut request = self
             .http
@@ -148,7 +144,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session that was last `used` then. Returns when this use began, unless the session has ended meanwhile.
+    /// Uses the session, and returns when this use began, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
@@ -172,7 +168,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session at this time, and soon once more if it is there. Returns whether it was.
+    /// Uses the session at this time and once more shortly after. Returns false if the session had expired.
     async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
         sleep_until(at).await;
         let Some(used) = self.use_session(used).await? else {

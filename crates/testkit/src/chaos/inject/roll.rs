@@ -1,4 +1,4 @@
-//! Members that are restarted in order.
+//! Restarts members in order.
 
 use std::time::Duration;
 
@@ -6,7 +6,6 @@ use anyhow::bail;
 
 use super::{Deed, Injector, bring_back};
 
-/// How long an orderly end may take.
 pub(super) const ORDERLY_END: Duration = Duration::from_secs(40);
 
 impl Injector<'_> {

@@ -1,4 +1,4 @@
-//! Listeners at an edge that starts: whatever it knew when it acknowledged them, each hears of the next change.
+//! Clients listen at an edge while it starts. Each must hear of the next list change.
 
 use anyhow::{Context as _, ensure};
 use futures::future::try_join_all;
@@ -8,7 +8,6 @@ use super::{Deed, Injector, bring_back, killed};
 use crate::client::Listener;
 use crate::process::SOON;
 
-/// Clients that listen at the edge.
 const LISTENERS: usize = 12;
 
 impl Injector<'_> {
@@ -20,14 +19,14 @@ impl Injector<'_> {
         let worker = self.one_of(&self.cluster.workers())?;
         let url = edge.mcp_url().context("an edge has a URL")?;
         edge.kill().await?;
-        // They knock before it is there.
+        // The clients connect before the edge is up.
         let listening = try_join_all((0..LISTENERS).map(|_| Listener::open(url, SOON)));
         let (started, listeners) = tokio::join!(edge.start_again(), listening);
         started?;
         let mut listeners = listeners?;
         edge.wait_until_ready(SOON).await?;
         let before: Vec<usize> = listeners.iter().map(Listener::changes).collect();
-        // One more pool changes the lists.
+        // A new pool changes the lists.
         worker.set(&format!("pools.extra{turn}.backend"), "conformance");
         worker.set(
             &format!("pools.extra{turn}.prefix"),

@@ -1,16 +1,16 @@
-//! Members whose standard error nobody reads.
+//! Starts members with a standard error that is a full pipe.
 
 use std::time::Duration;
 
 use super::{Deed, Injector, killed};
 use crate::process::SOON;
 
-/// For how long a killed member is away, about.
+/// The average downtime of a killed member.
 const AWAY: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
-    /// Kills a member of one role after the other, and starts it again with a log that goes to a full pipe. It stays so until
-    /// it is killed again.
+    /// Kills a member of the next role and starts it with an unread, full pipe for its log. The pipe stays full until the
+    /// member is killed again.
     pub(super) async fn stop_reading(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
         member.kill().await?;

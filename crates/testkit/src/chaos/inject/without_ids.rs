@@ -1,4 +1,4 @@
-//! WebSocket clients that come back without an event id to sessions whose oldest events are gone, while a session node is killed.
+//! WebSocket clients return without an event id to sessions whose oldest events are gone, while a session node is killed.
 
 use std::time::Duration;
 
@@ -16,15 +16,14 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::{Deed, Injector};
 use crate::cluster::Member;
 
-/// Clients.
 const CLIENTS: usize = 16;
-/// Answers that each has before it goes: more than the log keeps.
+/// Answers that each client receives before it leaves. More than the log keeps.
 const ANSWERS: u64 = 40;
-/// How long a client waits for a connection or an answer before it tries elsewhere.
+/// How long a client waits for a connection or an answer before it tries the next edge.
 const STEP: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Settings of all members: a session keeps few events.
+/// A session keeps few events.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 3] = [
     ("server.websocket", "true"),
     ("streams.events_per_stream", "16"),
@@ -33,7 +32,6 @@ pub(in crate::chaos) const SETTINGS: [(&str, &str); 3] = [
 
 type Socket = WebSocketStream<TcpStream>;
 
-/// A session, and where its client connects.
 struct Guest<'a> {
     edges: Vec<&'a Member>,
     session: String,
@@ -56,7 +54,6 @@ impl Injector<'_> {
         let (returned, killed) = tokio::join!(returns(), self.kill(&sessions));
         let mut deeds = killed?;
         returned?;
-        // Once more, when every node is there again.
         returns().await?;
         deeds.push(Deed::CameBack(CLIENTS));
         Ok(deeds)
@@ -64,7 +61,7 @@ impl Injector<'_> {
 }
 
 impl<'a> Guest<'a> {
-    /// Opens a session, gets more answers than it keeps, and breaks its connection.
+    /// Opens a session, gets more answers than the log keeps, and breaks its connection.
     async fn open(edges: Vec<&'a Member>) -> anyhow::Result<Self> {
         let edge = edges.first().context("there is no edge")?;
         let mut socket = connect(edge, "mcp.resume").await?;
@@ -84,7 +81,8 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// Comes back without an id, at one edge after the other, until it gets an answer. The events that are kept come before it.
+    /// Returns without an id, at one edge after another, until an answer arrives. The events that the log still has precede
+    /// the answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);
@@ -106,14 +104,13 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// An answer, and the numbers of the events up to it.
 struct Answer {
     message: Value,
     events: Vec<u64>,
 }
 
 impl Answer {
-    /// Checks that the oldest events are gone, and that none is missing or comes twice after the oldest that is kept.
+    /// Checks that the oldest events are gone and that the rest arrive once and without gaps.
     fn check(&self, session: &str) -> anyhow::Result<()> {
         let events = &self.events;
         let first = *events.first().context("an answer is no event")?;
@@ -148,7 +145,7 @@ async fn connect(edge: &Member, protocols: &str) -> anyhow::Result<Socket> {
     timeout(STEP, connecting).await?
 }
 
-/// Sends a request, and reads on to its answer.
+/// Sends a request, and reads up to its answer.
 async fn ask(socket: &mut Socket, request: &Value, id: u64) -> anyhow::Result<Answer> {
     socket.send(Message::text(request.to_string())).await?;
     let mut events = Vec::new();
@@ -171,7 +168,6 @@ async fn ask(socket: &mut Socket, request: &Value, id: u64) -> anyhow::Result<An
     timeout(STEP, answer).await?
 }
 
-/// The number of an event in its stream.
 fn event_number(message: &Value) -> anyhow::Result<Option<u64>> {
     let Some(id) = message["mcpEventId"].as_str() else {
         return Ok(None);
