@@ -1,8 +1,8 @@
-//! Compiles the contracts in `proto/` with protox, so that building Shoal needs no `protoc`.
+//! Compiles the contracts in `proto/` with protox, so that builds do not need `protoc`.
 
 use std::error::Error;
 
-/// A link to the top of the repository, and in the published package the files themselves.
+/// A link to the top of the repository; in the published package, the files themselves.
 const INCLUDE: &str = "proto";
 const CONTRACTS: [&str; 3] = [
     "shoal/worker/v1/worker.proto",
@@ -14,9 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed={INCLUDE}/shoal");
     let files = protox::compile(CONTRACTS, [INCLUDE])?;
     tonic_prost_build::configure()
-        // Payloads are slices of what arrived, not copies.
+        // Payloads are slices of the received buffer instead of copies.
         .bytes(".")
-        // The one large frame: boxed, so that the small ones stay small on their way through queues.
+        // The one large frame is boxed, so that the others stay small in queues.
         .boxed(".shoal.worker.v1.NodeFrame.frame.start")
         .emit_rerun_if_changed(false)
         .compile_fds(files)?;

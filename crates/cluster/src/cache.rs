@@ -1,4 +1,4 @@
-//! Which node owned a session when last heard of. The store is the truth; this only saves asking it.
+//! Remembers session owners, to save lookups. The store has the authoritative answer.
 
 use std::time::Duration;
 
@@ -7,16 +7,14 @@ use quick_cache::sync::Cache;
 use shoal_ports::{NodeId, SessionId};
 use tokio::time::Instant;
 
-/// How often, within the time that an owner is kept, those that are older are looked for.
 const LOOKS: u32 = 8;
 
-/// The owners that are remembered: a bounded number, the least used forgotten first, and none for longer than its session
-/// can live without being looked up again. Else a node through which sessions come and go would grow until the number is reached.
+/// A bounded cache of session owners, least recently used first out. Old entries are swept too,
+/// because otherwise many short sessions would fill it.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,
     kept_for: Duration,
-    /// When those that are too old are next looked for.
     next_look: Mutex<Instant>,
 }
 
@@ -27,7 +25,7 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    /// At most `capacity` owners; each is believed for `believed_for`, and kept for `kept_for` more.
+    /// Each owner is trusted for `believed_for` and kept for `kept_for` more.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {
@@ -38,13 +36,12 @@ impl OwnerCache {
         }
     }
 
-    /// The owner, if it was learnt recently enough to be believed.
     pub(crate) fn fresh(&self, session: &SessionId) -> Option<NodeId> {
         let Remembered { owner, since } = self.owners.get(session)?;
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
-    /// The owner, however long ago it was learnt: better than nothing.
+    /// The owner, even from an outdated entry: a guess for when the store is away.
     pub(crate) fn any(&self, session: &SessionId) -> Option<NodeId> {
         self.owners.get(session).map(|remembered| remembered.owner)
     }
@@ -56,7 +53,7 @@ impl OwnerCache {
         self.forget_old(since);
     }
 
-    /// Forgets what is too old, now and then; whoever inserts does it, since only then there is more to hold.
+    /// Sweeps old entries. Runs on insert, because only inserts make the cache grow.
     fn forget_old(&self, now: Instant) {
         if let Some(mut next_look) = self.next_look.try_lock()
             && *next_look <= now
@@ -111,7 +108,6 @@ mod tests {
             cache.insert(&SessionId::random(), node.clone());
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        // Those of the last 160 s, and what came since the last look.
         assert!((160..=180).contains(&cache.len()), "{}", cache.len());
     }
 }

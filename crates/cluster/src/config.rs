@@ -1,4 +1,4 @@
-//! The times and limits of a node's part in the cluster.
+//! Settings of cluster membership and of routing to session owners.
 
 use std::time::Duration;
 

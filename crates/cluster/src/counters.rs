@@ -1,4 +1,4 @@
-//! What is counted on the way to the owners.
+//! Counters of routing to session owners.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,7 +8,6 @@ use shoal_telemetry::metrics::{Metrics, metrics};
 
 use crate::status::{PauseStatus, RoutingStatus};
 
-/// Counters since the start.
 #[derive(Debug)]
 pub(crate) struct RoutingCounters {
     pub(crate) redelivered: Counter,
@@ -19,14 +18,14 @@ pub(crate) struct RoutingCounters {
     pub(crate) takeovers: PauseTimes,
 }
 
-/// A number that grows, here and in the metrics.
+/// A counter that is also exported as a metric.
 #[derive(Debug)]
 pub(crate) struct Counter {
     count: AtomicU64,
     metric: fn(&Metrics),
 }
 
-/// How long pauses were, here and in the metrics.
+/// A histogram of pauses that is also exported as a metric.
 #[derive(Debug, Default)]
 pub(crate) struct PauseTimes {
     lengths: LatencyHistogram,

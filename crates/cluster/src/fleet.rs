@@ -1,4 +1,4 @@
-//! All nodes as operators see them, asked at the same time and each for itself.
+//! Collects what operators see from all nodes, which are queried concurrently.
 
 mod history;
 mod merge;
@@ -25,39 +25,34 @@ pub use report::{
 
 use crate::members::Members;
 
-/// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Nodes that are asked at the same time.
 const AT_ONCE: usize = 32;
-/// Nodes whose rates each node hears of beside its own, so that they are known when those are lost.
+/// Number of nodes that each node follows, so that rates survive the loss of a node.
 const FOLLOWED: usize = 2;
-/// How often it does.
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// Tools that each node is asked for: which are called most is known when all have answered.
+/// Tools requested from each node, because the most-called tools are known only after merging.
 const MOST_TOOLS: usize = 1_000;
 
-/// The nodes that there are, looked into from this one. A node that does not answer in time, or whose release
-/// knows of no such thing, is told of and holds up nobody.
+/// All nodes, as seen from this one. A node that answers too late, or whose release lacks the
+/// request, is reported as unseen and does not delay the answer.
 pub struct Fleet {
     me: NodeId,
     local: Arc<dyn Inspector>,
-    /// `None` for a process that is no node: it sees only itself.
+    /// `None` for a process that is not a node and sees only itself.
     members: Option<Members>,
     config: LinkConfig,
     remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
-    /// What nodes told of their rates, for when they are lost.
     history: History,
 }
 
-/// What a node answered.
 struct NodeAnswer<T> {
     node: NodeId,
     said: Result<T, InspectError>,
 }
 
 impl Fleet {
-    /// The nodes of `members`, this one among them; `local` looks into it. What they tell of their rates goes into
-    /// `history`.
+    /// Covers the nodes of `members`, including this one, which `local` inspects. Keeps the rates
+    /// that nodes report in `history`.
     pub fn new(
         me: NodeId,
         local: Arc<dyn Inspector>,
@@ -84,8 +79,8 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Hears of the rates of some other nodes now and then, for as long as the fleet is there. Each node does so for the
-    /// ones that follow it, by their ids, so that every node is heard of by some.
+    /// Reads the rates of some other nodes regularly while the fleet exists. Each node follows its
+    /// successors in the order of their ids, so every node has followers.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -106,7 +101,8 @@ impl Fleet {
         nodes
     }
 
-    /// Tools of all nodes with their calls, by name. Of too many, those that are called most; see [`Inspector::tools`].
+    /// Tools of all nodes with their calls, sorted by name. If there are more than `limit`, the
+    /// most-called tools remain; see [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -116,7 +112,8 @@ impl Fleet {
         merge::tools(answers.await, limit)
     }
 
-    /// A tool, as this node knows it or else another; `None` when no node that answers does.
+    /// A tool as this node or, failing that, another node knows it. `None` if no node that answers
+    /// knows it.
     pub async fn tool(&self, name: &str) -> Option<ToolDetail> {
         if let Ok(Some(tool)) = self.local.tool(name).await {
             return Some(tool);
@@ -130,7 +127,7 @@ impl Fleet {
         answers.find_map(|answer| answer.said.ok().flatten())
     }
 
-    /// Sessions of all nodes, the one used last first; see [`Inspector::sessions`].
+    /// Sessions of all nodes, most recently used first; see [`Inspector::sessions`].
     pub async fn sessions(&self, filter: &str, limit: usize) -> Gathered<SessionReport> {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -140,19 +137,19 @@ impl Fleet {
         merge::gathered(answers.await, limit, |session| session.idle_ms)
     }
 
-    /// Calls in flight on all nodes, the oldest first.
+    /// Calls in flight on all nodes, oldest first.
     pub async fn calls(&self, limit: usize) -> Gathered<CallReport> {
         let answers = self.ask(move |node| Box::pin(async move { node.calls(limit).await }));
         merge::gathered(answers.await, limit, |call| u64::MAX - call.age_ms)
     }
 
-    /// Requests that ended badly on all nodes, the newest first.
+    /// Failed requests of all nodes, newest first.
     pub async fn errors(&self, limit: usize) -> Gathered<ErrorReport> {
         let answers = self.ask(move |node| Box::pin(async move { node.errors(limit).await }));
         merge::gathered(answers.await, limit, |error| u64::MAX - error.at_ms)
     }
 
-    /// A session and the node that owns it; `None` when no node that answers does.
+    /// A session with the node that owns it; `None` if no node that answers owns it.
     pub async fn session(&self, session: &SessionId) -> Option<Located<SessionDetail>> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -166,10 +163,11 @@ impl Fleet {
         })
     }
 
-    /// Ends a session wherever it is; the node that did, or `None` when none that answers owns it.
+    /// Ends a session on whichever node owns it. Returns that node, or `None` if all nodes answered
+    /// and none owns it.
     ///
     /// # Errors
-    /// When no node owns it and some did not answer: one of those may.
+    /// When some nodes did not answer and no other node owns the session.
     pub async fn end_session(&self, session: &SessionId) -> Result<Option<NodeId>, InspectError> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -179,10 +177,11 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Stops a call wherever it runs; the node that did, or `None` when none that answers runs it.
+    /// Cancels a call on whichever node runs it. Returns that node, or `None` if all nodes answered
+    /// and none runs it.
     ///
     /// # Errors
-    /// When no node runs it and some did not answer: one of those may.
+    /// When some nodes did not answer and no other node runs the call.
     pub async fn cancel_call(
         &self,
         call: CallId,
@@ -196,7 +195,6 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Asks every node, within bounds; their answers in no order.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl Fn(Arc<dyn Inspector>) -> BoxFuture<'static, Result<T, InspectError>>,
@@ -220,7 +218,6 @@ impl Fleet {
                 NodeAnswer { node, said }
             }
         });
-        // Collected first: the futures borrow nothing of the iterator then.
         let asking: Vec<_> = asking.collect();
         futures::stream::iter(asking)
             .buffer_unordered(AT_ONCE)
@@ -228,7 +225,6 @@ impl Fleet {
             .await
     }
 
-    /// All nodes that are announced, this one included.
     fn listed(&self) -> Vec<(NodeInfo, bool)> {
         let Some(members) = &self.members else {
             return Vec::new();
@@ -261,7 +257,7 @@ impl Fleet {
     }
 }
 
-/// Those that come after `me`, by their ids and around.
+/// The nodes that follow `me` in the order of ids, wrapping around.
 fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
     nodes.retain(|id| id != me);
     nodes.sort_by_cached_key(|id| (id < me, id.clone()));

@@ -1,18 +1,18 @@
-//! Membership, leases, placement, and the way to the owner of a session.
+//! Membership, leases, placement, and routing to the owners of sessions.
 //!
-//! [`Members`] keeps this node in the cluster and sees the others; [`RoutedGateway`] sends what edges have
-//! for a session to the node that owns it, waits while it has none, and keeps clients' streams through a
-//! change of owner; [`WorkerJoins`] keeps workers joined to all nodes.
+//! [`Members`] keeps this node in the cluster and tracks the others. [`RoutedGateway`] sends
+//! requests to the session's owner and keeps clients' streams through a change of owner.
+//! [`WorkerJoins`] keeps workers joined to all nodes.
 //!
 //! | file | |
 //! |---|---|
-//! | `members.rs`, `view.rs` | this node's lease and announcement, the picture of all nodes |
-//! | `placement.rs`, `rendezvous.rs` | who gets a new session, who takes one that nobody owns |
-//! | `routed/retry_decision.rs` | the one table of which errors are tried again, and how |
+//! | `members.rs`, `view.rs` | this node's lease and announcement, the view of all nodes |
+//! | `placement.rs`, `rendezvous.rs` | the choice of the node for a new session, and for one without an owner |
+//! | `routed/retry_decision.rs` | the one table of which errors are retried, and how |
 //! | `routed/search.rs` | the search for an owner, with patience |
 //! | `routed/stream.rs` | streams that outlive owners |
-//! | `peers.rs`, `rpc_peers.rs` | the ways to other nodes |
-//! | `rehearsal.rs` | the rules of placement by themselves, for simulations |
+//! | `peers.rs`, `rpc_peers.rs` | gateways to other nodes |
+//! | `rehearsal.rs` | the rules of placement alone, for simulations |
 //! | `fleet.rs` | all nodes as operators see them |
 //! | `workers.rs`, `workers/plan.rs` | which nodes a worker is joined to |
 

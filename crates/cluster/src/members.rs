@@ -1,4 +1,4 @@
-//! The nodes of the cluster, and this one among them: announced, leased, and seen.
+//! Cluster membership: announces this node, renews its lease and tracks the other nodes.
 
 mod gauges;
 mod heartbeat;
@@ -30,38 +30,38 @@ use crate::peers::Peers;
 use crate::status::LeaseStatus;
 use crate::view::{Node, View};
 
-/// Announcements and renewals within one lease: two may fail before it lapses.
+/// Renewals within one lease: two may fail before the lease lapses.
 pub(crate) const BEATS: u32 = 3;
 
-/// Whoever owns sessions under this node's lease.
+/// The owner of the sessions that are held under this node's lease.
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
-    /// Others may have claimed what this node held, since its lease had lapsed or they took this node for gone: ask
-    /// [`Directory::held`] and drop the rest. Never called twice at once; another reason to ask during a call is
-    /// followed by another call. The future is dropped when the node leaves.
+    /// Checks which sessions this node still owns, because its lease lapsed or another node took it
+    /// for dead. Asks [`Directory::held`] and drops the other sessions. Calls do not overlap: a
+    /// reason that comes up during a call causes another call. The future is dropped when the node
+    /// leaves.
     ///
     /// # Errors
-    /// When the store cannot say; it is called again, after pauses, until it can.
+    /// When the store does not answer; the call is repeated, with pauses, until it succeeds.
     async fn revalidate(&self) -> Result<(), StoreError>;
 }
 
-/// What there is to do on this node now.
+/// The load of this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLoad {
-    /// Sessions that it holds.
+    /// Sessions on the node.
     pub sessions: u64,
     /// Requests in flight.
     pub in_flight: u64,
 }
 
-/// This node's membership, and its view of the others. Cheap to clone; its background tasks run until
-/// [`Members::leave`].
+/// This node's membership and its view of the others. Cheap to clone; its background tasks run
+/// until [`Members::leave`].
 #[derive(Clone)]
 pub struct Members {
     shared: Arc<MembersInner>,
 }
 
-/// Counts somebody who waits for nodes to come or go.
 pub(crate) struct WaitGuard<'a>(&'a AtomicUsize);
 
 impl Drop for WaitGuard<'_> {
@@ -83,29 +83,25 @@ struct MembersInner {
     view: watch::Sender<Arc<View>>,
     announced: watch::Sender<Vec<NodeInfo>>,
     lease: Mutex<LeaseClock>,
-    /// Why the last heartbeat failed, if it did.
     failing: Mutex<Option<String>>,
-    /// Whether the lease can be taken for granted.
     certainty: Certainty,
-    /// Told when others may have claimed.
+    /// Notified when other nodes may have claimed sessions.
     doubted: Notify,
     refresh_now: Notify,
-    /// How many wait for nodes to come or go.
+    /// Number of waiting tasks.
     waiting: AtomicUsize,
-    /// Held while this node is announced, so that what was said last is what stays.
+    /// Serialises announcements, so that the newest one stays.
     announcing: tokio::sync::Mutex<()>,
-    /// Whether it has said that it drains.
     leaving: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// What reports to the metrics; ends when this node leaves.
     counted: Mutex<Vec<Registration>>,
 }
 
 impl Members {
-    /// Takes this node's lease (when `me.session`), announces it, reads who else is there, and keeps all
-    /// of this up in the background. Store failures from then on are borne: the last view is kept and the
-    /// store tried again, with pauses.
+    /// Takes this node's lease (when `me.session`), announces the node, reads the other nodes, and
+    /// keeps this up in the background. Later store failures keep the last view, and are retried
+    /// with pauses.
     ///
     /// # Errors
     /// When the store fails now: without a lease the node cannot own sessions.
@@ -139,7 +135,7 @@ impl Members {
             tasks: TaskTracker::new(),
             counted: Mutex::default(),
         });
-        // Before the nodes are read, so that whoever leaves in between is heard of.
+        // Subscribes before reading the nodes, so that a node that leaves in between is noticed.
         let news = shared.bus.subscribe();
         shared.renew().await?;
         shared.announce().await?;
@@ -153,18 +149,18 @@ impl Members {
         Ok(Self { shared })
     }
 
-    /// This node's id.
+    /// This node's ID.
     pub fn me(&self) -> &NodeId {
         &self.shared.id
     }
 
-    /// The nodes, now and whenever that changes.
+    /// The nodes, now and after each change.
     pub fn watch(&self) -> watch::Receiver<Arc<View>> {
         self.shared.view.subscribe()
     }
 
-    /// Somebody waits for nodes to come or go: until the value is dropped, the nodes are read in quick succession. A
-    /// session of a node that died can be claimed when its lease has lapsed, and its clients notice each moment more.
+    /// Has the nodes read often until the guard is dropped, because clients wait for the lease of a
+    /// dead owner to lapse.
     pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
@@ -172,8 +168,8 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// What the nodes that are there say of themselves, this one included, as workers are told. Changes
-    /// when nodes come, go or begin to drain, not with their load.
+    /// The announcements of all present nodes, including this one, for workers. Changes when nodes
+    /// come, go or begin to drain, but not with their load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
@@ -183,13 +179,14 @@ impl Members {
         self.shared.view.borrow().clone()
     }
 
-    /// Asks `load` with each announcement, so that others place new sessions by it. Only the first call
-    /// counts.
+    /// Calls `load` for each announcement, so that others can place new sessions. Only the first
+    /// call counts.
     pub fn report_load(&self, load: impl Fn() -> NodeLoad + Send + Sync + 'static) {
         let _ = self.shared.load.set(Box::new(load));
     }
 
-    /// Calls `ownership` whenever others may have claimed what this node held, from now on and if that was so before.
+    /// Calls `ownership` whenever other nodes may have claimed this node's sessions, including
+    /// before this call.
     pub fn guard(&self, ownership: Arc<dyn Ownership>) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -199,7 +196,7 @@ impl Members {
         });
     }
 
-    /// Runs something for as long as this node is a member.
+    /// Runs a future until this node leaves.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.shared.stop.clone();
         (self.shared.tasks).spawn(async move {
@@ -207,17 +204,17 @@ impl Members {
         });
     }
 
-    /// What a node that owns sessions has to know of itself and the others. Does not keep this node among the nodes.
+    /// What a session owner must know of this node and the others. Does not keep the membership
+    /// alive.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
     }
 
-    /// Whether the process of a node is gone, as this one finds by looking for it.
     pub(crate) async fn is_gone(&self, node: &Node) -> bool {
         self.shared.is_gone(node).await
     }
 
-    /// How the lease stands by this node's clock.
+    /// The lease by this node's clock.
     pub fn lease(&self) -> LeaseStatus {
         let lease = self.shared.lease.lock();
         let remaining = lease.remaining(Instant::now());
@@ -228,19 +225,18 @@ impl Members {
         }
     }
 
-    /// Whether this node owns sessions, for which it needs a lease.
     pub(crate) fn has_lease(&self) -> bool {
         self.shared.me.lock().session
     }
 
-    /// Why the store did not take this node's last heartbeat; `None` if it did. Heartbeats are written three times within
-    /// a lease, so they fail when the store refuses writes, although it answers.
+    /// Why the store refused the last heartbeat; `None` if the heartbeat succeeded. Heartbeats are
+    /// writes, so they also fail when the store answers reads only.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
 
-    /// Says that this node, which joined as one that drains, takes sessions from now on. If the store is
-    /// away the background task goes on trying to say so.
+    /// Announces that this node, which joined as draining, accepts sessions from now on. The
+    /// background task retries if the store is away.
     pub async fn open(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -256,14 +252,14 @@ impl Members {
         }
     }
 
-    /// Whether this node takes sessions: it has been opened, and does not leave.
+    /// Whether this node accepts sessions: it has been opened and is not leaving.
     pub fn is_open(&self) -> bool {
         !self.shared.me.lock().draining
     }
 
-    /// Says that this node is leaving: nothing new is placed here, and whoever waits for one of its
-    /// sessions looks again. The sessions stay until they are released. If the store is away the
-    /// background task goes on trying to say so.
+    /// Announces that this node is leaving: others place no sessions here, and requests that wait
+    /// for one of its sessions search again. The sessions stay until they are released. The
+    /// background task retries if the store is away.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -278,12 +274,13 @@ impl Members {
         self.shared.tell_left().await;
     }
 
-    /// Ends the background tasks, the lease and the announcement. What fails lapses by itself.
+    /// Ends the background tasks, the lease and the announcement. If the store is away, the latter
+    /// two lapse by themselves.
     pub async fn leave(&self) {
         let shared = &self.shared;
         shared.stop.cancel();
         shared.tasks.close();
-        // A renewal under way is awaited: one that arrives late would begin the lease anew.
+        // Waits for a renewal in flight: one that arrived later would start a new lease.
         shared.tasks.wait().await;
         if shared.me.lock().session {
             let ended = shared.in_time(shared.directory.end_lease(&shared.id)).await;
@@ -297,29 +294,27 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// Has the nodes read from the store soon: one is named that is not in the view.
+    /// Has the nodes read soon, after a request named an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }
 
-    /// Whether a node's process was seen to be gone so recently that nothing need be tried there.
     pub(crate) fn was_gone(&self, node: &Node) -> bool {
         node.peer.was_gone(self.shared.config.lease)
     }
 
-    /// How recently a failure must have happened to matter.
     pub(crate) fn suspicion(&self) -> Duration {
         self.shared.config.suspicion
     }
 }
 
 impl MembersInner {
-    /// How often the node renews and announces itself, and how long it waits for the store to answer.
+    /// Interval of heartbeats, and the time that the store has to answer one.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }
 
-    /// Waits for the store for so long only: one that hangs is as good as away.
+    /// Limits the wait for the store: a store that hangs counts as away.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, StoreError>>,

@@ -1,4 +1,4 @@
-//! The ways to other nodes, and how well they have worked lately.
+//! Gateways to other nodes, and how well they worked lately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,45 +12,45 @@ use tokio::time::Instant;
 /// Makes gateways to other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// The gateways to a session node. Called once for each that appears, so it must be quick and connect
-    /// later; dropping the gateways closes what they opened.
+    /// The gateways to a session node. Called once for each node that appears, so it must return
+    /// quickly and connect later. Dropping the gateways closes their connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
-    /// Looks whether the process of a node is there. It is gone where connections to it are refused, or another process
-    /// answers at its address; nothing is known of one that is slow, cut off or stopped, or whose connections break. Takes
-    /// no longer than a moment.
+    /// Probes the process of a node, for a short time. The process is gone if its address refuses
+    /// connections or another process answers there. A node that is slow, partitioned or stopped
+    /// counts as unknown.
     async fn look_for(&self, node: &NodeInfo) -> Sight;
 }
 
-/// The two ways of asking another node. Both tell a broken way as
-/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or [`Unsent`](shoal_ports::GatewayError::Unsent) where nothing
-/// has left, and end their streams with
-/// [`Moved`](shoal_ports::StreamItem::Moved) when it breaks.
+/// The two gateways to another node. Both report a broken link as
+/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or as
+/// [`Unsent`](shoal_ports::GatewayError::Unsent) if the request did not leave. Their streams end
+/// with [`Moved`](shoal_ports::StreamItem::Moved) when the link breaks.
 #[derive(Clone)]
 pub struct PeerGateways {
-    /// To the node's own sessions: it answers `Moved` for those that another node owns.
+    /// Leads to the node's own sessions. The node answers `Moved` for sessions of other nodes.
     pub own: Arc<dyn SessionGateway>,
-    /// To the owner, whoever that is, by way of the node: served by
-    /// [`RoutedGateway::relay`](crate::RoutedGateway::relay) over there.
+    /// Leads through the node to the owner, by
+    /// [`RoutedGateway::relay`](crate::RoutedGateway::relay) on that node.
     pub relay: Arc<dyn SessionGateway>,
 }
 
-/// A node as this one knows it from its own experience.
 pub(crate) struct Peer {
-    /// None for this node itself.
+    /// `None` for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
-    /// Sessions that this node has placed there, or tried to, since its last announcement.
+    /// Sessions placed there by this node since the last announcement.
     pub(crate) placed: AtomicU64,
-    /// When the way there failed last, in microseconds since `known_since`, plus one; 0 when it works.
+    /// Time of the last failure, in microseconds since `known_since`, plus one; 0 if the link
+    /// works.
     failed: AtomicU64,
-    /// When its process was last seen to be gone, likewise.
+    /// Time when the process was last found gone, encoded like `failed`.
     gone: AtomicU64,
-    /// When it was last looked for; held while somebody does.
+    /// Time of the last probe; locked while a probe runs.
     looked: tokio::sync::Mutex<Option<Instant>>,
     known_since: Instant,
 }
 
-/// How long what a look for a node has found is believed: so many ask at once when a link breaks.
+/// Concurrent callers share a probe for this time, because many ask at once when a link breaks.
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 
 impl Peer {
@@ -65,9 +65,8 @@ impl Peer {
         }
     }
 
-    /// Notes that the node could be reached.
     pub(crate) fn worked(&self) {
-        // Nearly always it is 0 already, and a read does not take the cache line from others.
+        // Usually 0 already, and a read leaves the cache line to other cores.
         for failure in [&self.failed, &self.gone] {
             if failure.load(Ordering::Relaxed) != 0 {
                 failure.store(0, Ordering::Relaxed);
@@ -75,29 +74,26 @@ impl Peer {
         }
     }
 
-    /// Notes that the node could not be reached.
     pub(crate) fn broke(&self) {
         self.failed.store(self.now() + 1, Ordering::Relaxed);
     }
 
-    /// Whether the last attempt to reach it failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.failed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether an attempt failed so recently that others should be asked first.
+    /// Whether a recent failure makes other nodes a better choice.
     pub(crate) fn is_suspect(&self, suspicion: Duration) -> bool {
         self.is_recent(&self.failed, suspicion)
     }
 
-    /// Whether its process was seen to be gone, and has not been reached since, that recently.
     pub(crate) fn was_gone(&self, recently: Duration) -> bool {
         self.is_recent(&self.gone, recently)
     }
 
-    /// Whether its process is gone, as `look` finds; those who ask at about the same time share what it has found. Once it
-    /// was seen to be gone, that is `remembered` for so long where a look says nothing: the address of a container goes
-    /// soon after its process, and then nobody refuses connections any more.
+    /// Whether `look` finds the process gone. Callers share one probe. A positive result outlives
+    /// inconclusive probes for `remembered`, because connections to a container that has ended soon
+    /// time out instead of being refused.
     pub(crate) async fn is_gone(
         &self,
         look: impl Future<Output = Sight>,

@@ -1,23 +1,23 @@
-//! Where a new session goes.
+//! Chooses the node of a new session.
 //!
-//! A node that takes sessions keeps those that it opens, so that its clients' requests need no other node. Unless it is
-//! overloaded, or takes none, and for edges by themselves: then the session goes to the less loaded of two session nodes
-//! drawn at random.
+//! A node that accepts sessions keeps those that it opens, which saves a hop for each request. If
+//! the node is overloaded or accepts no sessions, and on an edge, the session goes to the less
+//! loaded of two random session nodes.
 //!
-//! Two random choices spread sessions nearly as well as always taking the least loaded, and do not send
-//! everybody to the same node when the numbers are a little old.
+//! Two random choices spread sessions nearly as well as always taking the least loaded node. They
+//! also avoid sending everyone to the same node when the numbers are slightly old.
 
 use rand::Rng;
 use rand::seq::IteratorRandom as _;
 
 use crate::view::{Node, View};
 
-/// A node is overloaded when it has so many times the load of the others, on average, ...
+/// A node is overloaded if its load is this multiple of the others' average ...
 const TIMES_THE_OTHERS: u64 = 2;
-/// ... and so much more: as many may come to each node while what is known of the others grows old.
+/// ... and exceeds it by this much: about as many sessions may arrive before the numbers are
+/// updated.
 const AND_MORE: u64 = 1_000;
 
-/// The node for a new session, of those that `may` take it.
 pub(crate) fn choose<'a>(
     view: &'a View,
     may: impl Fn(&Node) -> bool,
@@ -30,18 +30,17 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // In the order in which they stand, which is the same at every edge.
+    // In their order in the list, which is the same at every edge.
     if rng.random() {
         drawn.reverse();
     }
     drawn.into_iter().min_by_key(|node| node.load())
 }
 
-/// Whether a node has so much more to do than the others that its new sessions are better off there, although each of
-/// their requests costs a hop.
+/// Whether moving new sessions away is worth a hop for each of their requests.
 ///
-/// What leaves it brings it nearer to the others, and what is placed stays: nothing goes back and forth. Of two nodes at
-/// most one is overloaded, and never all.
+/// Placement cannot oscillate, because placed sessions stay. At most one of two nodes is
+/// overloaded.
 fn is_overloaded(view: &View, node: &Node) -> bool {
     let others = view
         .nodes()
@@ -128,7 +127,7 @@ mod tests {
             first > 4_000,
             "it keeps nothing while it is far above: {first}"
         );
-        // From there on as many as the others get: at the limit, and not beyond it in either direction.
+        // From there on, both shares are equal: the load stays at the limit.
         let (some, rest) = (
             kept[first..].iter().filter(|kept| **kept).count(),
             20_000 - first,

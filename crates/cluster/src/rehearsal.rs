@@ -1,6 +1,5 @@
-//! The rules of placement and of waiting by themselves, for simulations of many nodes in one thread.
-//!
-//! Nothing here has rules of its own: what is simulated is what nodes do.
+//! Runs the real rules of placement and waiting without a cluster, for simulations of many nodes in
+//! one thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +18,7 @@ use crate::testing::Nowhere;
 use crate::view::{Rules, View};
 use crate::{placement, rendezvous};
 
-/// An edge that places sessions by what it has heard, at a time that the caller keeps.
+/// An edge that places sessions by the announcements it has read, on a clock that the caller keeps.
 pub struct Placer {
     me: NodeInfo,
     view: View,
@@ -28,7 +27,7 @@ pub struct Placer {
 }
 
 impl Placer {
-    /// An edge of this name that has heard of nobody.
+    /// Creates an edge that knows no nodes.
     pub fn new(name: &str) -> Self {
         let me = node(name, false, 0);
         Self {
@@ -39,7 +38,7 @@ impl Placer {
         }
     }
 
-    /// Reads the list of nodes from the store, so long after the edge began; times never fall.
+    /// Reads the list of nodes at the time `at` after the edge began. Times must not decrease.
     pub fn hear(&mut self, listed: Vec<NodeInfo>, at: Duration) {
         let rules = Rules {
             now: self.begun + at,
@@ -74,7 +73,7 @@ impl Peers for NoPeers {
     }
 }
 
-/// What a session node (or an edge) says of itself.
+/// The announcement of a session node or an edge.
 pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     NodeInfo {
         id: NodeId::new(name),
@@ -90,25 +89,25 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     }
 }
 
-/// How often a node reads the list of nodes, when it holds so many.
+/// Interval at which a node reads the list of that many nodes.
 pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// How often it reads them while somebody waits for one to come or go.
+/// Interval of reads while a task waits for a node to come or go.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }
 
-/// Who takes a session that nobody owns, of these nodes: where it stands in the list.
+/// Index of the node that takes a session without an owner.
 pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
     (0..nodes.len()).max_by_key(|at| rendezvous::weight(session, &nodes[*at]))
 }
 
-/// Over how long they look again who wait for the same node.
+/// The time over which requests that wait for the same node spread their retries.
 pub const SPREAD: Duration = crate::routed::SPREAD;
 
-/// The pauses of who searches for an owner, one after the other.
+/// The successive pauses of a search for an owner.
 pub struct Pauses(Backoff);
 
 impl Default for Pauses {
@@ -119,7 +118,7 @@ impl Default for Pauses {
 }
 
 impl Pauses {
-    /// The next one.
+    /// The next pause.
     pub fn next(&mut self, rng: &mut impl Rng) -> Duration {
         self.0.pause_by(rng)
     }

@@ -1,16 +1,17 @@
-//! Which of some nodes takes a session that nobody owns: everybody who sees the same nodes says the same.
+//! Chooses the node that takes a session without an owner. All observers of the same nodes choose
+//! the same one.
 //!
-//! Rendezvous hashing: each node gets a weight for the session and the heaviest takes it, so that a node
-//! that comes or goes changes the answer only where it is the answer.
+//! With rendezvous hashing, each node has a weight for the session and the heaviest wins. A node
+//! that comes or goes affects only its own sessions.
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 
-/// The node's weight for the session. Part of what nodes of different releases must agree on: never
-/// change it.
+/// The node's weight for the session. Nodes of different releases must agree, so the function must
+/// not change.
 pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();
-    // A byte that no UTF-8 text holds stands between the two.
+    // 0xff is not part of any UTF-8 text, so it separates the two.
     stable_hash(node.chain([0xff]).chain(session))
 }
 

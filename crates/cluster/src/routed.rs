@@ -1,4 +1,4 @@
-//! The gateway that finds the owner of each session, and outlives it.
+//! The gateway that finds the owner of each session and survives its loss.
 
 mod lookup;
 mod open;
@@ -32,29 +32,31 @@ use crate::counters::RoutingCounters;
 use crate::members::Members;
 use crate::status::{ClusterStatus, RoutingStatus};
 
-/// Over how long they spread who wait for the same node.
+/// The time over which requests that wait for the same node spread their retries.
 pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 
 /// The sessions of the whole cluster as one [`SessionGateway`]. Cheap to clone.
 ///
-/// A message goes to the node that is remembered as its session's owner, without a look at the store. If
-/// that fails in a way that another attempt can mend, or none is remembered, the owner is searched for with patience (see
-/// [`RoutingConfig::patience`]): where the session's id hints, through the store, what other nodes say, nodes in between,
-/// and the node that takes sessions that nobody owns.
+/// A message goes to the remembered owner of its session, without asking the store. If no owner is
+/// remembered, or the attempt fails in a way that a retry can fix, the gateway searches for the
+/// owner for up to [`RoutingConfig::patience`]. It follows the hint in the session ID, the store,
+/// redirects of other nodes, relays, and the node that takes sessions without an owner.
 ///
-/// * A message whose way broke is delivered again, as [repeated](Post::repeated) and under the same delivery
-///   id, to whoever is the owner by then.
-/// * Streams go on through a change of owner, with nothing missing or told twice.
-/// * A store that is away hurts only who must ask it: those are answered
-///   [`Unavailable`](GatewayError::Unavailable) at once, unless they may have been carried out before.
+/// * If a connection breaks, the message is sent again to the current owner, marked as
+///   [repeated](Post::repeated) and with the same delivery ID.
+/// * Streams continue through a change of owner, without gaps or duplicates.
+/// * While the store is away, only messages that need the store fail. They get
+///   [`Unavailable`](GatewayError::Unavailable) at once, unless they may have been carried out
+///   before.
 ///
-/// Errors are those of the owner, but for [`Moved`](GatewayError::Moved) and
-/// [`Unreachable`](GatewayError::Unreachable), which are dealt with here. When patience runs out, what was
-/// certainly not carried out, or does no harm twice, is `Unavailable`, with a time to come back; a delivery
-/// that may have been carried out is `Unreachable`.
+/// Errors are those of the owner, except [`Moved`](GatewayError::Moved) and
+/// [`Unreachable`](GatewayError::Unreachable), which this gateway handles. When patience runs out,
+/// a message that was not carried out, or that may safely repeat, gets `Unavailable` with a retry
+/// time. A delivery that may have been carried out gets `Unreachable`.
 ///
-/// Dropping a future drops the attempt that it waits for, with what the gateway's contract says of that,
-/// and no further attempt is made.
+/// # Cancel safety
+/// Dropping a future drops the current attempt, under the gateway's contract, and makes no further
+/// attempt.
 #[derive(Clone)]
 pub struct RoutedGateway {
     routes: Arc<Routes>,
@@ -67,13 +69,14 @@ pub(crate) struct Routes {
     /// The sessions of this node, if it has the session role.
     pub(crate) local: Option<Arc<dyn SessionGateway>>,
     pub(crate) cache: OwnerCache,
-    /// Lookups that may run at the same time.
+    /// Limits concurrent lookups.
     lookups: Semaphore,
     pub(crate) counters: RoutingCounters,
 }
 
 impl RoutedGateway {
-    /// The way to all sessions from this node; `local` are its own, if it has the session role.
+    /// Routes to all sessions from this node. `local` serves its own sessions, if it has the
+    /// session role.
     pub fn new(
         config: RoutingConfig,
         members: Members,
@@ -94,8 +97,8 @@ impl RoutedGateway {
         }
     }
 
-    /// What other nodes that cannot reach an owner are served with here: one attempt, straight to the owner
-    /// and never by way of yet another node.
+    /// Serves nodes that cannot reach an owner: makes one attempt, straight to the owner and
+    /// without another relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
@@ -109,10 +112,10 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Opens a session here, if this node takes sessions and is not overloaded, or on the less loaded of two nodes drawn
-    /// at random; on another one if that cannot. While none can be reached it waits, for
-    /// [`open_within`](RoutingConfig::open_within).
-    /// A node that broke off may have opened one that nobody knows of; it idles out.
+    /// Opens a session on this node if it accepts sessions and is not overloaded, else on the less
+    /// loaded of two random nodes, else on another. If no node can be reached, it waits for
+    /// [`open_within`](RoutingConfig::open_within). If a connection breaks, an unused session may
+    /// remain until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         self.routes.open(open).await
     }
@@ -135,8 +138,8 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// Ends the session. One that is gone when it is asked a second time, after the way broke, was ended the
-    /// first time.
+    /// Ends the session. If the session is gone when the request is repeated after a broken
+    /// connection, the first attempt ended it.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
@@ -145,7 +148,8 @@ impl SessionGateway for RoutedGateway {
 }
 
 impl Routes {
-    /// Has a request answered by the session's owner: the one that is remembered, or else the one that is found.
+    /// Sends a request to the session's owner: the remembered one first, then the one that the
+    /// search finds.
     pub(crate) async fn carry<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -164,7 +168,7 @@ impl Routes {
                 Err(error) => Some((route, error)),
             },
         };
-        // What is rare is boxed, so that the future of a plain message stays small.
+        // The search is rare. Boxing it keeps the future of a plain message small.
         Box::pin(async {
             let mut span = span::searching(to, E::OPERATION, committed);
             let context = span.context().cloned();
@@ -178,8 +182,7 @@ impl Routes {
         .await
     }
 
-    /// The attempt at the owner that is remembered. Whoever has been disappointed before watches it; for the others it is not
-    /// worth the while.
+    /// Tries the remembered owner. Only a repeated request also watches the owner's announcement.
     async fn first_attempt<E: GatewayRequest>(
         &self,
         route: &owner_route::OwnerRoute,
@@ -194,7 +197,6 @@ impl Routes {
         }
     }
 
-    /// Notes that a request was done by this way.
     pub(crate) fn went(&self, route: &owner_route::OwnerRoute) {
         route.worked();
         if route.is_relayed() {

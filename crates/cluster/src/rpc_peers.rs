@@ -1,4 +1,4 @@
-//! Ways to other nodes over their cluster listeners.
+//! Gateways to other nodes over their cluster listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,14 @@ use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
 
-/// How long a node is looked for that is perhaps gone: a machine that refuses does so at once, and clients wait.
+/// Time limit of a probe. A machine that refuses connections does so at once, and clients wait for
+/// the result.
 const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
-/// Links to other nodes, made when they are first used.
+/// Links to other nodes, dialled on first use.
 ///
-/// The other side serves them with [`Gateways`](shoal_rpc::Gateways): its own sessions as `local`, and
-/// [`RoutedGateway::relay`](crate::RoutedGateway::relay) as `routing`.
+/// The other node serves them with [`Gateways`](shoal_rpc::Gateways): `local` is its own sessions
+/// and `routing` its [`RoutedGateway::relay`](crate::RoutedGateway::relay).
 #[derive(Clone, Debug)]
 pub struct RpcPeers {
     me: NodeId,
@@ -24,7 +25,7 @@ pub struct RpcPeers {
 }
 
 impl RpcPeers {
-    /// Links from the node `me`.
+    /// Makes links from the node `me`.
     pub fn new(me: NodeId, config: LinkConfig) -> Self {
         Self { me, config }
     }
@@ -36,7 +37,7 @@ impl Peers for RpcPeers {
         let (me, config) = (self.me.clone(), self.config.clone());
         let relay = RemoteGateway::new(me, Some(node.id.clone()), &node.address, config);
         PeerGateways {
-            // What says that it has come by another node goes no further than the sessions there.
+            // A node answers a request marked as relayed only from its own sessions.
             own: Arc::new(relay.relayed()),
             relay: Arc::new(relay),
         }

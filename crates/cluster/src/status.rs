@@ -1,4 +1,4 @@
-//! What an operator can see of the cluster from here.
+//! The cluster status for operators.
 
 use serde::Serialize;
 use shoal_ports::NodeInfo;
@@ -9,68 +9,68 @@ use crate::view::Node;
 /// The cluster as this node sees it at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterStatus {
-    /// This node.
+    /// ID of this node.
     pub node: String,
-    /// All nodes, this one included, by id.
+    /// All nodes, including this one, by ID.
     pub nodes: Vec<NodeStatus>,
     /// This node's lease; `None` without the session role.
     pub lease: Option<LeaseStatus>,
-    /// The way to the owners.
+    /// Counters of the routing to session owners.
     pub routing: RoutingStatus,
 }
 
-/// A node.
+/// A node with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeStatus {
-    /// What it announces. One that has just started does not count as draining.
+    /// The node's announcement. A node that has just started does not count as draining.
     #[serde(flatten)]
     pub info: NodeInfo,
-    /// Whether its announcement lives.
+    /// Whether the announcement is valid.
     pub present: bool,
-    /// Whether it could be reached from here when that was last tried.
+    /// Whether the last attempt to reach the node from here succeeded.
     pub reachable: bool,
 }
 
 /// This node's lease, by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaseStatus {
-    /// Whether it lives.
+    /// Whether the lease is valid.
     pub held: bool,
-    /// How long it lives if it is not renewed.
+    /// Milliseconds until the lease lapses without a renewal.
     pub remaining_ms: u64,
-    /// How often it has lapsed since the start.
+    /// Lapses since the start.
     pub lapses: u64,
 }
 
-/// The way to the owners, counted since the start.
+/// Routing to session owners, counted since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoutingStatus {
-    /// Owners that are remembered.
+    /// Entries in the cache of owners.
     pub cached_owners: usize,
-    /// Messages that were delivered again because the way broke.
+    /// Messages sent again after a broken connection.
     pub redelivered: u64,
-    /// Streams that were taken up again at another node, or after the way broke.
+    /// Streams resumed at another node or after a broken connection.
     pub reattached: u64,
-    /// Streams that could not be taken up again.
+    /// Streams that could not be resumed.
     pub lost_streams: u64,
-    /// Messages and streams that went by way of another node.
+    /// Messages and streams relayed by another node.
     pub relayed: u64,
-    /// Messages and streams for which no owner was found in time.
+    /// Messages and streams that found no owner in time.
     pub given_up: u64,
-    /// How long those waited whose session found an owner again.
+    /// Waiting times of requests whose session found an owner again.
     pub takeovers: PauseStatus,
 }
 
-/// How long a number of pauses were.
+/// A distribution of pauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PauseStatus {
-    /// How many.
+    /// Number of pauses.
     pub count: u64,
-    /// Half were at most this long, to within a half.
+    /// Median, to within a half.
     pub p50_ms: u64,
-    /// All but one in a hundred were at most this long, to within a half.
+    /// 99th percentile, to within a half.
     pub p99_ms: u64,
-    /// The longest.
+    /// Maximum.
     pub max_ms: u64,
 }
 

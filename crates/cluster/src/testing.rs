@@ -1,4 +1,4 @@
-//! A gateway to nowhere, for tests and simulations that send nothing.
+//! A gateway for tests and simulations that send no messages.
 
 use async_trait::async_trait;
 use shoal_ports::{
@@ -6,7 +6,6 @@ use shoal_ports::{
 };
 use shoal_protocol::EventId;
 
-/// Cannot be reached.
 pub(crate) struct Nowhere;
 
 fn unreachable() -> GatewayError {

@@ -1,4 +1,4 @@
-//! The nodes as this one sees them: an immutable picture, replaced as a whole.
+//! An immutable view of the nodes, replaced as a whole.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +11,10 @@ use tokio::time::Instant;
 use crate::peers::{Peer, Peers};
 use crate::rendezvous;
 
-/// The nodes of the cluster at one moment, this one included.
+/// The nodes of the cluster at one moment, including this one.
 #[derive(Clone)]
 pub struct View {
     me: NodeId,
-    /// Sorted by id.
     nodes: Vec<Node>,
     generation: u64,
 }
@@ -30,12 +29,10 @@ pub struct Node {
     pub(crate) peer: Arc<Peer>,
 }
 
-/// By which rules a view follows from the one before.
 pub(crate) struct Rules<'a> {
     pub(crate) now: Instant,
-    /// How long a node that is not listed stays.
+    /// How long an unlisted node stays.
     pub(crate) keep_missing: Duration,
-    /// How often nodes announce themselves.
     pub(crate) announced_every: Duration,
     pub(crate) peers: &'a dyn Peers,
 }
@@ -51,35 +48,33 @@ impl Node {
         }
     }
 
-    /// What the node said of itself last.
+    /// The node's last announcement.
     pub fn info(&self) -> &NodeInfo {
         &self.info
     }
 
-    /// Whether its announcement lives. One that is missing may still own sessions for a while.
+    /// Whether the announcement is valid. A missing node may still own sessions for a while.
     pub fn is_present(&self) -> bool {
         self.missing_since.is_none()
     }
 
-    /// Whether the last attempt to reach it from here succeeded, or none was made.
+    /// Whether the last attempt from here succeeded, or no attempt was made.
     pub fn is_reachable(&self) -> bool {
         !self.peer.is_broken()
     }
 
-    /// Whether sessions may be placed there.
     pub(crate) fn takes_sessions(&self) -> bool {
         self.info.session && !self.info.draining && self.is_present()
     }
 
-    /// How much it has to do.
     pub(crate) fn load(&self) -> u64 {
         let placed = self.peer.placed.load(Ordering::Relaxed);
         let said = self.info.sessions.saturating_add(self.info.in_flight);
         said.saturating_add(placed)
     }
 
-    /// The same node after another look at it. What was placed there counts until the node's own numbers
-    /// can include it: when they change, or after as long as an announcement takes.
+    /// The same node after another read. Local placements count until the node's own numbers
+    /// include them, at most for one announcement interval.
     fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
@@ -110,7 +105,6 @@ impl Node {
 }
 
 impl View {
-    /// A view of this node alone.
     pub(crate) fn alone(me: NodeInfo) -> Self {
         Self {
             me: me.id.clone(),
@@ -119,36 +113,36 @@ impl View {
         }
     }
 
-    /// This node's id.
+    /// This node's ID.
     pub fn me(&self) -> &NodeId {
         &self.me
     }
 
-    /// The nodes, by id.
+    /// The nodes, by ID.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter()
     }
 
-    /// A node by its id.
+    /// A node by its ID.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         let at = self.nodes.binary_search_by(|node| node.info.id.cmp(id));
         at.ok().map(|at| &self.nodes[at])
     }
 
-    /// A node that is there, by the tag in the ids of the sessions that it opened.
+    /// The present node with the tag that its session IDs contain.
     pub(crate) fn tagged(&self, tag: NodeTag) -> Option<&Node> {
         self.nodes
             .iter()
             .find(|node| node.tag == tag && node.is_present())
     }
 
-    /// Changes whenever nodes come, go, or begin to drain; not with their load.
+    /// Changes when nodes come, go or begin to drain, but not with their load.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Who takes a session that nobody owns, of those that `may`: the same node for everybody with the
-    /// same view.
+    /// The node that takes a session without an owner, among those that `may`. Equal views give
+    /// equal results.
     pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         self.nodes
             .iter()
@@ -156,7 +150,7 @@ impl View {
             .max_by_key(|node| rendezvous::weight(session, &node.info.id))
     }
 
-    /// The view after `listed` was read from the store; what this node says of itself is known better.
+    /// The view after a read of the store. `me` replaces the store's entry for this node.
     pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes
@@ -188,7 +182,7 @@ impl View {
         Arc::new(Peer::new(gateways))
     }
 
-    /// Whether `nodes` are the nodes of this view, ready for the same things.
+    /// Whether `nodes` equal the nodes of this view, apart from their load.
     fn places(&self, nodes: &[Node]) -> bool {
         let place = |node: &Node| (node.is_present(), node.info.session, node.info.draining);
         self.nodes.len() == nodes.len()

@@ -1,4 +1,4 @@
-//! Workers of this process, joined to every node that dispatches calls.
+//! Joins the workers of this process to every node that dispatches calls.
 
 mod link;
 mod plan;
@@ -35,8 +35,8 @@ settings! {
     }
 }
 
-/// Keeps one link for each worker and node; nodes are learnt from one another, and from this process's own
-/// [`Members`] if it is a node itself. Links end when this is dropped, without a goodbye.
+/// Keeps one link per worker and node. Learns of nodes from one another, and from this process's
+/// own [`Members`] if it is a node. Dropping this ends the links without a goodbye.
 pub struct WorkerJoins {
     config: JoinConfig,
     link: LinkConfig,
@@ -46,22 +46,21 @@ pub struct WorkerJoins {
     tasks: TaskTracker,
 }
 
-/// A worker that is kept joined.
 struct Kept {
     round: Arc<Round>,
     stop: CancellationToken,
 }
 
-/// Names a worker that was [added](WorkerJoins::add). It keeps nothing joined.
+/// Names a worker that was [added](WorkerJoins::add), without keeping it joined.
 #[derive(Clone)]
 pub struct JoinedWorker(Weak<Round>);
 
-/// A link of a worker to a node, for `/status`.
+/// A worker's link to a node, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JoinStatus {
-    /// The address that is dialled.
+    /// The dialled address.
     pub address: String,
-    /// The node there, once it has been reached.
+    /// The node, once it has been reached.
     pub node: Option<String>,
     /// Whether the link is up.
     pub connected: bool,
@@ -70,8 +69,8 @@ pub struct JoinStatus {
 }
 
 impl WorkerJoins {
-    /// For workers that are joined to the nodes as they are [added](Self::add). In a process that is a node itself, `members`
-    /// tells of the others, and the node is not joined to itself: it has its workers at hand.
+    /// Creates joins without workers; [`add`](Self::add) joins one. In a process that is a node,
+    /// `members` names the other nodes; the node itself calls its workers directly.
     pub fn new(config: JoinConfig, link: LinkConfig, members: Option<Members>) -> Self {
         Self {
             config,
@@ -104,7 +103,7 @@ impl WorkerJoins {
         JoinedWorker(joined)
     }
 
-    /// Has one worker leave every node, as [`leave`](Self::leave) does all, and joins it no more.
+    /// Makes one worker leave every node, like [`leave`](Self::leave), and stops joining it.
     pub async fn remove(&self, worker: &JoinedWorker, deadline: Instant) {
         let Some(leaver) = worker.0.upgrade() else {
             return;
@@ -130,8 +129,7 @@ impl WorkerJoins {
         rounds.iter().map(|round| round.status()).collect()
     }
 
-    /// Whether each worker is linked to every node that it knows of; `None` where one is linked to no node
-    /// at all.
+    /// Whether each worker is linked to every known node; `None` if one has no link at all.
     pub fn is_complete(&self) -> Option<bool> {
         let mut complete = true;
         for links in self.status() {
@@ -143,9 +141,9 @@ impl WorkerJoins {
         Some(complete)
     }
 
-    /// Leaves every node: nothing new is started here, and calls end until `deadline`. Nodes that come meanwhile are
-    /// joined: sessions may be handed over to them whose calls still run here. Returns whether all had ended.
-    /// If the future is dropped, the links go with these joins.
+    /// Leaves every node: no new calls start here, and running calls may end until `deadline`.
+    /// Still joins nodes that come meanwhile, because sessions with running calls may move to them.
+    /// Returns whether all calls had ended. Dropping the future leaves the links to these joins.
     pub async fn leave(&self, deadline: Instant) -> bool {
         let rounds = self.rounds();
         let leaving = rounds.iter().map(|round| round.leave(deadline));

@@ -1,4 +1,5 @@
-//! A call over a worker link and back, one at a time: both ends and their gRPC, without what the kernel does.
+//! Measures sequential calls over a worker link: both ends and their gRPC, without the kernel's
+//! share.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 mod pair;

@@ -1,7 +1,7 @@
-//! Prints what a call over a worker link costs: `cargo run --release -p shoal-rpc --example hop [calls] [at once]`.
+//! Prints the cost of a call over a worker link: `cargo run --release -p shoal-rpc --example hop
+//! [calls] [at once]`.
 //!
-//! Both sides run in this process, so the CPU time is that of the whole hop: caller, link, worker, and the
-//! way back.
+//! Both sides run in this process, so the CPU time covers the whole round trip.
 #![allow(clippy::print_stdout, reason = "this is a program")]
 
 #[path = "../benches/pair/mod.rs"]
@@ -52,7 +52,7 @@ async fn run(worker: &Arc<dyn Worker>, calls: usize, at_once: usize) {
     futures::future::join_all(tasks).await;
 }
 
-/// CPU time of this process, from `/proc` (in hundredths of a second); zero elsewhere.
+/// CPU time of this process, from `/proc` in hundredths of a second; zero where that is missing.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();

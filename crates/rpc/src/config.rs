@@ -1,4 +1,4 @@
-//! The limits and times of links, in one place.
+//! Limits and times of links.
 
 use std::time::Duration;
 

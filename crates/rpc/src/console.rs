@@ -1,7 +1,7 @@
-//! What nodes tell one another for the operators' console: any [`Inspector`](shoal_ports::Inspector) served
-//! to other nodes, and that of another node as one.
+//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes for the operators' console, and
+//! reads theirs.
 //!
-//! Plain calls, not links: they are rare, answered once, and lost without harm.
+//! Plain gRPC calls suffice, because the requests are rare, answered once, and harmless to lose.
 
 mod remote;
 mod service;

@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, compiled only with `--cfg fuzzing`.
 
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::convert::post::deliver_in;
 use crate::proto::types::v1 as types;
 use crate::proto::{node::v1 as node, worker::v1 as worker};
 
-/// What comes over a link from another process: the first byte says which message it is.
+/// Decodes a message of another process; the first byte selects its type.
 pub fn link_message(data: &[u8]) {
     let Some((&kind, data)) = data.split_first() else {
         return;

@@ -3,9 +3,9 @@
 //! | | |
 //! |---|---|
 //! | `connect` | hello and welcome |
-//! | `link` | one link, and what waits for its answers |
-//! | `drive` | what arrives on a link |
-//! | `stream` | a stream in the hands of whoever listens |
+//! | `link` | one link, and the requests that await answers |
+//! | `drive` | the frames that arrive on a link |
+//! | `stream` | a stream in the hands of its listener |
 //! | `sight` | whether the process of a node is gone |
 
 mod connect;
@@ -37,11 +37,13 @@ use crate::proto::node::v1::{CloseSession, Listen};
 
 /// The session gateway of another node; a cheap handle.
 ///
-/// The link is made when it is first needed and again when it is needed after it broke, with a growing wait
-/// between failures, in which callers fail at once with [`GatewayError::Unsent`]. What is under way when it breaks ends in
-/// [`GatewayError::Unreachable`], and streams end with [`Moved`](shoal_ports::StreamItem::Moved).
+/// The gateway dials on first use and redials on demand. After failures it pauses for growing
+/// times, during which requests fail at once with [`GatewayError::Unsent`]. When the link breaks,
+/// requests in flight end with [`GatewayError::Unreachable`] and streams with
+/// [`Moved`](shoal_ports::StreamItem::Moved).
 ///
-/// If a future is dropped the message has been sent or not; its answer is thrown away.
+/// # Cancel safety
+/// Dropping a future discards the answer; the message may have been sent.
 #[derive(Clone)]
 pub struct RemoteGateway {
     shared: Arc<RemoteGatewayInner>,
@@ -54,19 +56,19 @@ struct RemoteGatewayInner {
     address: String,
     config: LinkConfig,
     link: Mutex<Option<Arc<Link>>>,
-    /// Held while a link is made, by one for all.
+    /// Serialises dialling, so that all callers share one attempt.
     dialling: tokio::sync::Mutex<Dialling>,
 }
 
 struct Dialling {
     backoff: Backoff,
-    /// Until when, and why, nobody tries.
+    /// The end of the current pause, and its reason.
     resting: Option<(Instant, String)>,
 }
 
 impl RemoteGateway {
-    /// The gateway of the node at `address` (`host:port`). `from` names this node in the other's logs. A
-    /// node of another name than `node` is not spoken to.
+    /// Reaches the node at `address` (`host:port`). `from` names this node in the other's logs. If
+    /// `node` is given, refuses a node with a different ID.
     pub fn new(from: NodeId, node: Option<NodeId>, address: &str, config: LinkConfig) -> Self {
         let dialling = Dialling {
             backoff: Backoff::new(config.backoff, config.backoff_max),
@@ -85,8 +87,8 @@ impl RemoteGateway {
         }
     }
 
-    /// The same gateway for what has come from another node already: the far end does not pass it on
-    /// again. Shares the link.
+    /// The same gateway and link for requests that another node has relayed already, so the far end
+    /// does not relay them again.
     pub fn relayed(&self) -> Self {
         Self {
             relayed: true,
@@ -165,7 +167,7 @@ impl SessionGateway for RemoteGateway {
     async fn deliver(&self, to: &SessionRef, mut post: Post) -> Result<Delivered, GatewayError> {
         let link = self.link().await?;
         if link.version < versions::PLANS {
-            // It would plan the call itself, and have it run at another worker.
+            // An older node would plan the call itself and run it at another worker.
             if post.repeated && post.is_bound() {
                 return Err(GatewayError::Unreachable {
                     reason: "its release does not know where a call was begun".to_owned(),

@@ -1,16 +1,16 @@
-//! The worker's side of worker links: any [`Worker`] served to nodes elsewhere.
+//! The worker's side of worker links: serves any [`Worker`] to remote nodes.
 //!
 //! | | |
 //! |---|---|
 //! | `connect` | hello and welcome |
-//! | `run` | a link's life: dialled, driven, dialled again |
-//! | `drive` | what arrives on a link, and what the worker has to say by itself |
-//! | `served_calls` | what is read of calls by a link, which ends with it |
+//! | `run` | the life of a link: dialled, driven, dialled again |
+//! | `drive` | the frames that arrive, and the worker's own reports |
+//! | `served_calls` | the calls that a link reads, until the link ends |
 //! | `served_call` | one reader of one call |
-//! | `stopping` | calls that have ended on a link, whose tools have not stopped |
-//! | `chores` | what is done beside calls, whatever becomes of the link: subscriptions, ends of sessions |
+//! | `stopping` | ended calls whose tools are still running |
+//! | `chores` | subscriptions and ends of sessions, which outlive the link |
 //!
-//! One task drives a link with all its calls: looking at a call costs less than waking a task for it.
+//! One task drives a link with all its calls, because polling a call is cheaper than waking a task.
 
 mod chores;
 mod connect;
@@ -33,8 +33,8 @@ use crate::presence::PresencePorts;
 use run::Runner;
 use subscriptions::Subscriptions;
 
-/// A worker of this process with what its links share; a cheap handle. Make one for each worker, once:
-/// nodes take another one for a worker that has forgotten its calls.
+/// A worker of this process with the state that its links share; a cheap handle. Make only one for
+/// each worker: nodes treat another one as a restarted worker that has forgotten its calls.
 #[derive(Clone)]
 pub struct JoiningWorker {
     joining: Arc<Joining>,
@@ -42,7 +42,7 @@ pub struct JoiningWorker {
 
 struct Joining {
     worker: Arc<dyn Worker>,
-    /// Tells this runtime from one that had the same name before.
+    /// Distinguishes this runtime from an earlier one with the same name.
     incarnation: u64,
     subscriptions: Subscriptions,
     presence: PresencePorts,
@@ -55,12 +55,12 @@ impl Joining {
 }
 
 impl JoiningWorker {
-    /// Prepares a worker for being linked.
+    /// Prepares a worker for linking.
     pub fn new(worker: Arc<dyn Worker>) -> Self {
         Self::with_presence(worker, PresencePorts::default())
     }
 
-    /// As [`new`](Self::new), with the presence ports of its process.
+    /// Like [`new`](Self::new), with the presence ports of the worker's process.
     pub fn with_presence(worker: Arc<dyn Worker>, presence: PresencePorts) -> Self {
         let ledger = worker.ledger();
         Self {
@@ -74,32 +74,32 @@ impl JoiningWorker {
     }
 }
 
-/// How a [`WorkerJoin`] is.
+/// The state of a [`WorkerJoin`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoinState {
     /// Whether the link is up.
     pub connected: bool,
     /// The node at the address, once it has been reached.
     pub node: Option<NodeId>,
-    /// Why the last attempt or link failed; kept until the next one succeeds.
+    /// Why the last attempt or link failed; kept until the next success.
     pub last_error: Option<String>,
 }
 
 /// A worker's link to one node address, redialled until it is stopped or dropped.
 ///
-/// Calls go on while the link is broken; whoever reads them attaches to them by the next one, or by a link of another
-/// node.
+/// Calls continue while the link is broken. Their readers attach again through the next link, or
+/// through another node.
 pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     leave: watch::Sender<Option<Instant>>,
-    /// Whether all calls had ended, once it is over.
+    /// Set when the join has ended: whether all calls had ended.
     over: watch::Receiver<Option<bool>>,
     stop: CancellationToken,
 }
 
 impl WorkerJoin {
-    /// Begins to link `worker` to the node at `address` (`host:port`).
+    /// Starts to link `worker` to the node at `address` (`host:port`).
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -128,21 +128,22 @@ impl WorkerJoin {
         join
     }
 
-    /// How the link is; the receiver tells of changes.
+    /// Watches the state of the link.
     pub fn state(&self) -> watch::Receiver<JoinState> {
         self.state.subscribe()
     }
 
-    /// The nodes that this node has told of; empty until it has.
+    /// The nodes that this node has reported; empty before its first report.
     pub fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.nodes.subscribe()
     }
 
-    /// Leaves the node: says at once that nothing new should be started, lets the worker's calls end until
-    /// `deadline`, says goodbye, and stops. Whether all calls of this node had ended. Calls of other nodes
-    /// count: their sessions may come to this one, which then goes on with them.
+    /// Leaves the node: announces that no new calls should start, lets running calls end until
+    /// `deadline`, says goodbye, and stops. Returns whether all calls of this node had ended. Calls
+    /// of other nodes count too, because their sessions may move to this node.
     ///
-    /// Cancellation safe: dropped, the leaving goes on until the join is dropped.
+    /// # Cancel safety
+    /// Cancellation safe: after a drop, leaving continues until the join is dropped.
     pub async fn leave(&self, deadline: Instant) -> bool {
         self.leave.send_replace(Some(deadline));
         let mut over = self.over.clone();
@@ -150,7 +151,7 @@ impl WorkerJoin {
         idle.is_ok_and(|idle| *idle == Some(true))
     }
 
-    /// Stops at once, without a goodbye. The node waits for the worker to come back, for a while.
+    /// Stops at once, without a goodbye. The node waits a while for the worker to return.
     pub fn stop(&self) {
         self.stop.cancel();
     }

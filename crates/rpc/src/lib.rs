@@ -1,4 +1,4 @@
-//! The seams between processes as long-lived gRPC links, so that nothing above the traits can tell.
+//! The ports between processes as long-lived gRPC links, transparent to users of the traits.
 //!
 //! | trait | used here | implemented there |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | [`SessionGateway`](shoal_ports::SessionGateway) | [`RemoteGateway`], which dials | [`GatewayLinks`] |
 //! | [`Inspector`](shoal_ports::Inspector) | [`RemoteInspector`], which dials | [`ConsoleService`] |
 //!
-//! [`ClusterServer`] serves both kinds of links on one listener. The contracts themselves stand in `proto/`.
-//! With a [`Tls`] in their [`LinkConfig`], both sides speak mutual TLS.
+//! [`ClusterServer`] serves both kinds of links on one listener. `proto/` documents the contracts.
+//! With a [`Tls`] in their [`LinkConfig`], both sides use mutual TLS.
 
 mod config;
 mod console;

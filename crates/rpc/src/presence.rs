@@ -1,7 +1,8 @@
-//! Whether the process of a worker lives, by what a dial says.
+//! Detects the death of a worker's process.
 //!
-//! A worker dials its nodes, so a node has nothing to dial when a link breaks. Therefore the worker's process listens on
-//! a port for this alone. Its kernel closes the port with the process, however that ends.
+//! A worker dials its nodes, so a node has no address to probe when the link breaks. The worker's
+//! process therefore opens a port only for this purpose. The kernel closes the port when the
+//! process ends, for whatever reason.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -18,34 +19,34 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::Sight;
 use crate::proto::worker::v1::Presence;
 
-/// The wait after a connection could not be accepted, such as for want of file descriptors.
+/// Pause after a connection could not be accepted, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The wait between two dials: short at first, since a process that is just going may have closed its link and not its port.
+/// First pause between two dials. It is short, because an exiting process may close its link before
+/// its port.
 const DIAL_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_DIAL_PAUSE: Duration = Duration::from_millis(500);
 
-/// The ports at which a process with workers shows that it lives: one for each address by which it reaches its nodes.
-/// A cheap handle; the ports are closed when the last one is dropped.
+/// The ports that show that a process with workers is alive: one for each local address towards its
+/// nodes. A cheap handle; dropping the last one closes the ports.
 #[derive(Clone, Default)]
 pub struct PresencePorts(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// The port's number; 0 takes a free one.
     number: u16,
     open: Mutex<HashMap<IpAddr, PresencePort>>,
 }
 
 impl PresencePorts {
-    /// Ports with this number; 0 takes free ones. They are opened when they are needed.
+    /// Uses the port `number`, or free ports for 0. Ports open on demand.
     #[must_use]
     pub fn new(number: u16) -> Self {
         let open = Mutex::default();
         Self(Arc::new(Inner { number, open }))
     }
 
-    /// What a node at `address` (`host:port`) is told; `None` where the port cannot be opened, which costs only time
-    /// after the process has died.
+    /// The presence that a node at `address` (`host:port`) is told. `None` if the port cannot be
+    /// opened; the node then notices the death of the process later.
     pub(crate) async fn towards(&self, address: &str) -> Option<Presence> {
         let here = match local_address(address).await {
             Ok(here) => here,
@@ -69,7 +70,6 @@ impl PresencePorts {
     }
 }
 
-/// An open port; closed when dropped.
 struct PresencePort {
     presence: Presence,
     _accepting: AbortOnDropHandle<()>,
@@ -95,7 +95,7 @@ impl PresencePort {
 async fn accept(listener: TcpListener, id: u64) {
     loop {
         match listener.accept().await {
-            // A new connection has room for so little.
+            // The send buffer of a new connection has room for these few bytes.
             Ok((stream, _)) => {
                 let told = stream.into_std();
                 let _ = told.and_then(|mut stream| stream.write_all(&id.to_be_bytes()));
@@ -105,7 +105,7 @@ async fn accept(listener: TcpListener, id: u64) {
     }
 }
 
-/// The address of this machine by which `address` is reached. Sends nothing.
+/// The local address of the route to `address`. Sends no packets.
 async fn local_address(address: &str) -> io::Result<IpAddr> {
     let mut found = lookup_host(address).await?;
     let node = found.next().ok_or(io::ErrorKind::NotFound)?;
@@ -118,17 +118,18 @@ async fn local_address(address: &str) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// A worker's presence port, as a node dials it.
+/// A node's probe of a worker's presence port.
 ///
-/// Only the address that the worker's own link comes from is dialled, so a worker cannot point its nodes at others. It is
-/// dialled once while the link is up. Only a port that answered with the worker's number then can show later that the
-/// process is gone: behind an address translation, or a firewall, another port or none would be refused.
+/// The node dials only the source address of the worker's link, so a worker cannot direct it to
+/// others. The node first dials while the link is up. Only if the worker's number answered then, a
+/// later refusal proves that the process is gone. Behind address translation or a firewall, the
+/// refusal could come from another machine.
 pub(crate) struct PresenceProbe {
     seen: Option<AbortOnDropHandle<Option<Dial>>>,
 }
 
 impl PresenceProbe {
-    /// Begins to look for the port that the worker at `address` has told of.
+    /// Starts to dial the announced port of the worker at `address`.
     pub(crate) fn begin(
         address: Option<SocketAddr>,
         presence: Option<Presence>,
@@ -148,8 +149,8 @@ impl PresenceProbe {
         }
     }
 
-    /// Returns when the process is gone: its machine refuses connections to the port, or another process answers there.
-    /// Never returns where that cannot be told. Cancellation safe.
+    /// Returns when the process is gone: its machine refuses connections to the port, or another
+    /// process answers. Pends forever if that cannot be determined. Cancellation safe.
     pub(crate) async fn gone(self) {
         let seen = match self.seen {
             Some(seen) => seen.await.ok().flatten(),
@@ -199,9 +200,9 @@ mod tests {
     use super::{PresencePorts, PresenceProbe};
 
     const WITHIN: Duration = Duration::from_secs(10);
-    /// Where nodes are said to be: nothing is sent there.
+    /// Address of the nodes. No packets are sent there.
     const NODE: &str = "127.0.0.1:9";
-    /// Where the worker's link comes from.
+    /// Source address of the worker's link.
     const WORKER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
 
     #[tokio::test]
@@ -215,7 +216,7 @@ mod tests {
         assert!(seen.expect("no panic").is_some(), "it is there");
 
         let probe = PresenceProbe::begin(Some(WORKER), Some(told), WITHIN);
-        // The port must have been seen before it can be missed.
+        // The port must be seen before its loss counts.
         while !probe.seen.as_ref().is_some_and(|seen| seen.is_finished()) {
             tokio::task::yield_now().await;
         }
@@ -254,7 +255,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stopped_process_is_not_gone() {
-        // The kernel takes connections for a process that does not.
+        // The kernel accepts connections for a process that does not.
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = silent.local_addr().unwrap();
         let dial = super::Dial {

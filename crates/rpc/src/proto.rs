@@ -1,7 +1,7 @@
-//! The contracts of `proto/`, compiled. Their documentation stands in the files of that directory.
+//! The compiled contracts of `proto/`, which has their documentation.
 #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all)]
 
-/// What the contracts share.
+/// Types that the contracts share.
 pub mod types {
     /// `shoal.types.v1`
     pub mod v1 {

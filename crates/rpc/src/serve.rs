@@ -1,11 +1,11 @@
-//! The session node's side of node links: any [`SessionGateway`] served to edges and other nodes.
+//! The session node's side of node links: serves any [`SessionGateway`] to edges and other nodes.
 //!
 //! | | |
 //! |---|---|
 //! | `service` | an edge says hello |
-//! | `drive` | what arrives on a link |
+//! | `drive` | the frames that arrive on a link |
 //! | `answering` | the answer to one request, up to the end of its stream |
-//! | `served_request` | what the link knows of one request |
+//! | `served_request` | the link's state of one request |
 
 mod answering;
 mod drive;
@@ -23,14 +23,13 @@ use crate::LinkConfig;
 /// The gateways behind node links.
 #[derive(Clone)]
 pub struct Gateways {
-    /// For what has been passed on by a node already: it goes no further.
+    /// Serves relayed requests, which are not relayed again.
     pub local: Arc<dyn SessionGateway>,
-    /// For what comes first-hand: it may be passed on to another node.
+    /// Serves direct requests, which may be relayed to another node.
     pub routing: Arc<dyn SessionGateway>,
 }
 
-/// Accepts the links of edges and other nodes. They come in through a
-/// [`ClusterServer`](crate::ClusterServer).
+/// Accepts the links of edges and other nodes, through a [`ClusterServer`](crate::ClusterServer).
 pub fn serve_gateway(node: NodeId, gateways: Gateways, config: LinkConfig) -> GatewayLinks {
     GatewayLinks {
         shared: Arc::new(GatewayLinksInner {
@@ -58,12 +57,12 @@ struct GatewayLinksInner {
 }
 
 impl GatewayLinks {
-    /// How many links there are.
+    /// Number of links.
     pub fn connected(&self) -> usize {
         self.shared.connected.load(Ordering::Relaxed)
     }
 
-    /// Ends every link and accepts no more. Streams are detached; running calls go on.
+    /// Ends every link and accepts no more. Streams are detached; running calls continue.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }

@@ -11,32 +11,31 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks, tls};
 
-/// HTTP/2 windows. Links have credit of their own for each call, so these only need to be wide enough for a
-/// link to be busy.
+/// HTTP/2 windows. Links have credit for each call, so the windows only need to keep a link busy.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
-/// How long links may take to say their last words.
+/// Time that links have to send their last frames.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What a node serves to workers and to other nodes.
+/// The services of a node for workers and other nodes.
 pub struct ClusterServer {
     /// Links of workers, if the node dispatches calls.
     pub workers: Option<WorkerLinks>,
-    /// Links of edges and other session nodes, if the node takes sessions.
+    /// Links of edges and other session nodes, if the node accepts sessions.
     pub gateway: Option<GatewayLinks>,
-    /// What other nodes' consoles ask, if the node answers them.
+    /// Answers to other nodes' consoles, if the node gives any.
     pub console: Option<ConsoleService>,
     /// Limits and times of the connections.
     pub config: LinkConfig,
 }
 
-/// Why the listener gave up.
+/// Why the listener failed.
 #[derive(Debug, thiserror::Error)]
 #[error("the cluster listener failed: {0}")]
 pub struct ServeError(String);
 
 impl ClusterServer {
-    /// Serves until `shutdown` is over; then every link is told so and ends.
+    /// Serves until `shutdown` completes, then tells every link and ends it.
     ///
     /// # Errors
     /// When the listener fails.

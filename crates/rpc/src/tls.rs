@@ -1,22 +1,23 @@
-//! TLS: certificates in files, on links between processes and on the ports of clients and operators.
+//! TLS with certificate files, on links between processes and on the ports of clients and
+//! operators.
 //!
-//! On links it is mutual: who dials and who listens show each other a certificate of the same authority.
+//! Links use mutual TLS: both sides show a certificate of the same authority.
 //!
 //! | | |
 //! |---|---|
-//! | `contents` | what the files hold |
-//! | `renewal` | the files are read again while the process runs |
+//! | `contents` | the contents of the files |
+//! | `renewal` | reloads the files while the process runs |
 //! | `validity` | when a certificate is valid |
 //! | `listener` | the ports of clients and operators |
-//! | `material` | what links need of the files, checked, as rustls wants it |
-//! | `named` | clients' certificates must carry the cluster's name too |
-//! | `standing` | what a peer's certificate lets it do |
+//! | `material` | the checked configuration of links for rustls |
+//! | `named` | requires the cluster's name in clients' certificates |
+//! | `standing` | the permissions of a peer's certificate |
 //! | `accept` | the listener's side |
 //! | `connect` | the dialer's side |
-//! | `proving` | a dialled connection, until its peer has accepted the dialer's certificate |
-//! | `trust` | with whom TLS could be agreed on |
+//! | `proving` | a dialled connection until its peer has accepted the dialer's certificate |
+//! | `trust` | the peers with which TLS was agreed |
 //! | `stream` | an accepted connection, with TLS or without |
-//! | `error` | what is wrong with files and peers, in words |
+//! | `error` | errors of files and peers |
 
 mod accept;
 mod connect;
@@ -53,34 +54,33 @@ use trust::Trust;
 pub use trust::{Distrusted, PeerTrust};
 pub use validity::Validity;
 
-/// Where a process finds its certificate, and what it asks of its peers' ones.
+/// A process's certificate files, and its requirements for peers' certificates.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate in PEM, followed by those between it and the authority, if there are any.
+    /// The certificate in PEM, followed by its intermediates, if any.
     pub certificate: PathBuf,
-    /// Its private key in PEM.
+    /// The private key in PEM.
     pub key: PathBuf,
-    /// The certificates of the authorities that peers' certificates may be from, in PEM.
+    /// The certificates of the peers' authorities, in PEM.
     pub authority: PathBuf,
-    /// The name that every certificate of the cluster carries, this process's own included.
+    /// The name that every certificate of the cluster carries, including this process's own.
     pub name: String,
-    /// Accepts peers without TLS as well, and dials those without that know none. Only for the time in
-    /// which processes with and without TLS are mixed: whoever stands in between can have it left out.
+    /// Accepts peers without TLS, and dials peers that do not support TLS in plaintext. Only for
+    /// rollouts: an attacker on the network can suppress TLS.
     pub allow_plaintext: bool,
-    /// The process is a node, which others would not take it for with a worker's certificate.
+    /// Whether the process is a node. Other processes reject a node with a worker's certificate.
     pub for_node: bool,
 }
 
-/// The TLS of a process: what its files held when they were last good; a cheap handle.
+/// The TLS of a process, from the last valid contents of its files; a cheap handle.
 ///
-/// What is open stays open, whatever is read later.
+/// A reload does not affect open connections.
 #[derive(Clone)]
 pub struct Tls {
     shared: Arc<Renewed<Link>>,
     trust: Arc<Trust>,
 }
 
-/// What links need.
 struct Link {
     files: TlsFiles,
     name: ServerName<'static>,
@@ -108,11 +108,11 @@ impl Source for Link {
 }
 
 impl Tls {
-    /// Reads the files and checks that peers with the same authority and name would accept the certificate, as a node's if it is one.
-    /// Blocks while it reads.
+    /// Reads the files and checks that peers with the same authority and name would accept the
+    /// certificate, as a node's if `for_node` is set. Blocks.
     ///
     /// # Errors
-    /// What is wrong with which file.
+    /// The file that cannot be used, and why.
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let name = server_name(&files.name)?;
         let shared = Renewed::open(Link { files, name })?;
@@ -120,8 +120,8 @@ impl Tls {
         Ok(Self { shared, trust })
     }
 
-    /// Reads the files again `every` so often, for connections that are made from then on, until the last
-    /// handle is dropped. What cannot be used is logged, and the former certificate stays.
+    /// Reloads the files `every` so often for new connections, until the last handle is dropped.
+    /// Files that cannot be used are logged, and the former certificate stays.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -129,12 +129,13 @@ impl Tls {
         tokio::spawn(renewal::renew(Arc::downgrade(&self.shared), every));
     }
 
-    /// When the certificate in use is valid.
+    /// The validity of the certificate in use.
     pub fn validity(&self) -> Validity {
         self.material().validity
     }
 
-    /// Returns what the last dials of the peers at `addresses` (`host:port`) and the open connections show.
+    /// Returns what the last dials of the peers at `addresses` (`host:port`) and the open
+    /// connections show.
     pub fn trust_of<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
         self.trust.with_peers(addresses)
     }
@@ -163,7 +164,7 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Whether [`TlsFiles::name`] can be the name of a certificate.
+/// Checks that [`TlsFiles::name`] can be the name of a certificate.
 ///
 /// # Errors
 /// [`TlsError`] with the name.

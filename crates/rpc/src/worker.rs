@@ -1,14 +1,14 @@
-//! The node's side of worker links: workers of other processes behind the `Worker` trait.
+//! The node's side of worker links: remote workers behind the `Worker` trait.
 //!
 //! | | |
 //! |---|---|
 //! | `service` | a worker says hello |
-//! | `links` | the workers that there are, and the set that is told of them |
-//! | `drive` | what arrives on one link |
-//! | `peer` | what is kept of one worker, whatever becomes of its links |
+//! | `links` | the linked workers, and the set that learns of them |
+//! | `drive` | the frames that arrive on one link |
+//! | `peer` | the state of one worker, which outlives its links |
 //! | `link` | one link, and the flights that end with it |
 //! | `linked_call` | one reader of one call |
-//! | `reader` | a running call in the hands of whoever asked for it |
+//! | `reader` | a running call in the hands of its caller |
 
 mod acknowledged;
 mod drive;

@@ -1,4 +1,4 @@
-//! What nodes told of their rates, kept for a while after they are lost: what was done was done.
+//! Keeps the rates of lost nodes for a while, so that past work stays visible.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,19 +8,17 @@ use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::NodeAnswer;
 
-/// How long the steps of a lost node are of interest, in seconds: what is shown goes no further back.
+/// The range that is displayed, in seconds.
 const SHOWN_S: u64 = 15 * 60;
-/// Nodes that are remembered.
 const NODES: usize = 256;
-/// Lost nodes that others are told of.
 const TOLD: usize = 8;
 
-/// The steps that nodes told of last. A cheap handle.
+/// The latest steps of each node. A cheap handle.
 #[derive(Clone, Default)]
 pub struct History(Arc<Mutex<HashMap<NodeId, Vec<Step>>>>);
 
 impl History {
-    /// The nodes that are not `present`, those lost last first.
+    /// The nodes that are not `present`, most recently lost first.
     pub fn lost(&self, present: impl Fn(&NodeId) -> bool) -> Vec<Remembered> {
         let known = self.0.lock();
         let lost = known.iter().filter(|(node, _)| !present(node));
@@ -34,7 +32,6 @@ impl History {
         lost
     }
 
-    /// Notes what nodes told, of themselves and of others.
     pub(super) fn note(&self, answers: &[NodeAnswer<NodeReport>]) {
         let mut known = self.0.lock();
         for (node, report) in told(answers) {
@@ -51,7 +48,6 @@ impl History {
         forget(&mut known);
     }
 
-    /// The steps of those that did not answer.
     pub(super) fn of_others(
         &self,
         answers: &[NodeAnswer<NodeReport>],
@@ -69,7 +65,7 @@ fn told(answers: &[NodeAnswer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &N
     reports.filter_map(|answer| Some((&answer.node, answer.said.as_ref().ok()?)))
 }
 
-/// Forgets what is too old to be shown, and the oldest of too many.
+/// Drops outdated steps, then the oldest nodes beyond the limit.
 fn forget(known: &mut HashMap<NodeId, Vec<Step>>) {
     let newest = known.values().map(|steps| last(steps)).max();
     let oldest = newest.unwrap_or_default().saturating_sub(SHOWN_S);
@@ -83,7 +79,6 @@ fn forget(known: &mut HashMap<NodeId, Vec<Step>>) {
     }
 }
 
-/// When the newest step began.
 pub(super) fn last(steps: &[Step]) -> u64 {
     steps.last().map_or(0, |step| step.at)
 }

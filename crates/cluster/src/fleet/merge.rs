@@ -1,4 +1,4 @@
-//! From the answers of nodes to one picture.
+//! Merges the answers of nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,12 +14,12 @@ use super::report::{
     WorkerSeen,
 };
 
-/// Steps that are shown: 15 minutes of 5 seconds each. Clocks of nodes differ, so there may be more.
+/// Steps that are displayed: 15 minutes of 5 seconds each. There may be more, because clocks of
+/// nodes differ.
 const STEPS: usize = 180;
-/// How far behind a node's newest step is waited for, in seconds.
+/// How far a node may lag, in seconds, before the sum no longer waits for it.
 const MOST_BEHIND_S: u64 = 10;
 
-/// Joins lists in the order of `key`.
 pub(super) fn gathered<T>(
     answers: Vec<NodeAnswer<Listing<T>>>,
     limit: usize,
@@ -56,7 +56,6 @@ pub(super) fn gathered<T>(
     gathered
 }
 
-/// Joins what nodes say of tools and their calls.
 pub(super) fn tools(answers: Vec<NodeAnswer<Listing<ToolReport>>>, limit: usize) -> ToolsSeen {
     let (mut total, mut unseen) = (0, Vec::new());
     let mut sums: HashMap<String, Sum> = HashMap::new();
@@ -97,7 +96,6 @@ pub(super) fn tools(answers: Vec<NodeAnswer<Listing<ToolReport>>>, limit: usize)
     }
 }
 
-/// A tool's calls at some nodes.
 struct Sum {
     tool: ToolReport,
     calls: RecentCalls,
@@ -121,13 +119,12 @@ impl Sum {
     }
 }
 
-/// Calls per second; `None` where they are not counted.
 fn rate(recent: &RecentCalls) -> Option<f64> {
     let calls = recent.outcomes.total() as f64;
     (recent.seconds > 0).then(|| calls / recent.seconds as f64)
 }
 
-/// Joins what nodes say of themselves with what is known of them, and with the steps of nodes that are `lost`.
+/// Merges the nodes' reports with the view and the steps of `lost` nodes.
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,
@@ -194,7 +191,6 @@ pub(super) fn overview(
     }
 }
 
-/// Adds a step to the sum, unless it is too new.
 fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
     if step.at > whole {
         return;
@@ -206,8 +202,8 @@ fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
     sum.add(step);
 }
 
-/// The newest step that every node has told of: one that lacks some nodes would look like a dip. A node whose
-/// clock or recorder is far behind is not waited for.
+/// The newest step that every node has reported, because a partial sum would look like a dip.
+/// Ignores nodes whose clock or recorder is far behind.
 fn last_whole_step(answers: &[NodeAnswer<NodeReport>]) -> u64 {
     let reports = answers
         .iter()
@@ -270,7 +266,6 @@ fn see_pool(pools: &mut BTreeMap<String, PoolReport<WorkerSeen>>, pool: PoolRepo
         known.ready |= worker.ready;
         known.reached_by += usize::from(worker.reachable);
         known.avoided_by += usize::from(worker.circuit_open);
-        // Each node has the worker's own numbers, some a little later than others.
         known.running = known.running.max(worker.running);
         known.queued = known.queued.max(worker.queued);
         known.capacity = known.capacity.max(worker.capacity);
@@ -292,7 +287,6 @@ fn point(step: &Step) -> RatePoint {
     }
 }
 
-/// Within how many milliseconds the given part was answered.
 fn within(latency: &[u64], part: f64) -> Option<f64> {
     quantile(latency, part).map(|micros| micros as f64 / 1_000.0)
 }

@@ -1,25 +1,25 @@
-//! What the nodes said, put together.
+//! The merged reports of all nodes.
 
 use serde::Serialize;
 use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 
-/// Parts of lists from all nodes.
+/// A merged list from all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gathered<T> {
-    /// What fits within the limit, each with its node.
+    /// The items within the limit, each with its node.
     pub items: Vec<Located<T>>,
-    /// How many there are in all, on the nodes that answered.
+    /// Number of items on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
 }
 
-/// Something and the node that told of it.
+/// An item with the node that reported it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Located<T> {
-    /// The node's id.
+    /// ID of the node.
     pub node: String,
-    /// What it told.
+    /// The reported item.
     #[serde(flatten)]
     pub item: T,
 }
@@ -27,125 +27,126 @@ pub struct Located<T> {
 /// A node that did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unseen {
-    /// The node's id.
+    /// ID of the node.
     pub node: String,
-    /// Why, for people.
+    /// Why the node did not answer, for people.
     pub reason: String,
 }
 
 /// The nodes with their pools, workers and rates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
-    /// The node that was asked.
+    /// ID of the node that collected the answers.
     pub me: String,
-    /// All nodes, by id.
+    /// All nodes, by ID.
     pub nodes: Vec<NodeSeen>,
-    /// All pools, by name. One is ready if it is so for some node; its workers are ordered by id.
+    /// All pools, by name. A pool is ready if it is ready for any node. Its workers are sorted by
+    /// ID.
     pub pools: Vec<PoolReport<WorkerSeen>>,
-    /// Rates of all nodes together, the oldest first.
+    /// Rates of all nodes together, oldest first.
     pub rates: Vec<RatePoint>,
-    /// Nodes whose part in the rates ends before the last of these, by id.
+    /// Nodes whose share of the rates ends before the last point, by ID.
     pub lost: Vec<LostNode>,
 }
 
-/// A node that does not answer, or is no more.
+/// A node that does not answer or has left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LostNode {
-    /// The node's id.
+    /// ID of the node.
     pub node: String,
-    /// The beginning of the last step that is known of it, in seconds since 1970; `None` when none is.
+    /// Beginning of the last step known of the node, in seconds since 1970.
     pub until: Option<u64>,
 }
 
-/// Tools with their calls at all nodes.
+/// Tools with their calls on all nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolsSeen {
-    /// What fits within the limit, by name.
+    /// The tools within the limit, by name.
     pub items: Vec<ToolSeen>,
-    /// How many there are in all.
+    /// Number of tools on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
 }
 
-/// A tool with its calls at all nodes, within the last minutes.
+/// A tool with its recent calls on all nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolSeen {
     /// The name that clients call.
     pub name: String,
-    /// Its name for people.
+    /// The display name.
     pub title: Option<String>,
-    /// A short description of the tool.
+    /// Short description.
     pub description: Option<String>,
-    /// The pool that serves it.
+    /// The pool that serves the tool.
     pub pool: String,
-    /// What it says of itself.
+    /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// How its calls ended.
+    /// How the calls ended.
     pub outcomes: Outcomes,
-    /// Calls that ended, per second; `None` where a node does not count those of this tool.
+    /// Calls per second; `None` if some node does not count this tool's calls.
     pub rate: Option<f64>,
-    /// Half were answered within this many milliseconds; `None` when none was.
+    /// Median latency in milliseconds; `None` if no call was answered.
     pub p50_ms: Option<f64>,
-    /// All but one in twenty.
+    /// 95th percentile of the latency.
     pub p95_ms: Option<f64>,
 }
 
-/// A node.
+/// A node with its report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NodeSeen {
-    /// Where other nodes dial it; empty for a process that nobody dials.
+    /// Address that other nodes dial; empty if they dial none.
     pub address: String,
-    /// Whether it has just started and has yet to learn what there is.
+    /// Whether the node has just started and does not know all pools yet.
     pub starting: bool,
-    /// Whether its announcement lives.
+    /// Whether the node's announcement is valid.
     pub present: bool,
-    /// Why it did not answer; of its report there is only what it has announced then.
+    /// Why the node did not answer. `report` then contains only what the node has announced.
     pub trouble: Option<String>,
-    /// What it says of itself. Its pools and rates are among those of the [`Overview`].
+    /// The node's report. Its pools and rates are merged into the [`Overview`].
     #[serde(flatten)]
     pub report: NodeReport,
 }
 
-/// A worker, as the nodes that answered know it.
+/// A worker, as the nodes that answered see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WorkerSeen {
-    /// Its id.
+    /// ID of the worker.
     pub id: String,
-    /// Whether it takes calls, as it says.
+    /// Whether the worker says that it accepts calls.
     pub ready: bool,
-    /// Nodes whose way to it is open.
+    /// Number of nodes linked to the worker.
     pub reached_by: usize,
-    /// Nodes that keep calls from it because too many failed.
+    /// Number of nodes that avoid the worker after too many failures.
     pub avoided_by: usize,
-    /// Calls running, for all nodes.
+    /// Running calls of all nodes.
     pub running: usize,
-    /// Calls waiting, for all nodes.
+    /// Queued calls of all nodes.
     pub queued: usize,
-    /// Calls that can run at once.
+    /// Maximum number of concurrent calls.
     pub capacity: usize,
-    /// Why it is not ready, or what is degraded.
+    /// Why the worker is not ready, or what is degraded.
     pub detail: Option<String>,
 }
 
-/// What happened within a step of time.
+/// The requests of one step of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RatePoint {
-    /// The step's beginning, in seconds since 1970.
+    /// Beginning of the step, in seconds since 1970.
     pub at: u64,
-    /// Requests that ended.
+    /// How requests ended.
     #[serde(flatten)]
     pub outcomes: Outcomes,
-    /// Half were answered within this many milliseconds; `None` when none was.
+    /// Median latency in milliseconds; `None` if no request was answered.
     pub p50_ms: Option<f64>,
-    /// All but one in twenty.
+    /// 95th percentile of the latency.
     pub p95_ms: Option<f64>,
-    /// All but one in a hundred.
+    /// 99th percentile of the latency.
     pub p99_ms: Option<f64>,
-    /// Sessions at its end.
+    /// Sessions at the end of the step.
     pub sessions: u64,
-    /// Streams at its end.
+    /// Streams at the end of the step.
     pub streams: u64,
-    /// Calls in flight at its end.
+    /// Calls in flight at the end of the step.
     pub calls: u64,
 }

@@ -1,4 +1,4 @@
-//! What metrics say of the nodes, and of this one's lease.
+//! Gauges of the nodes and of this node's lease.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,8 +9,7 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Node;
 
-/// Has the nodes looked at whenever metrics are collected, until the registrations are dropped. They do not keep
-/// the node among the nodes.
+/// Registers gauges that do not keep the membership alive.
 pub(super) fn observe(shared: &Arc<MembersInner>) -> Vec<Registration> {
     let nodes = &metrics().nodes;
     let seen = Arc::downgrade(shared);
@@ -47,7 +46,6 @@ fn state_of(node: &Node) -> NodeState {
     }
 }
 
-/// How long the lease still lasts; `None` while there is none.
 fn remaining(shared: &Weak<MembersInner>) -> Option<Duration> {
     let shared = shared.upgrade()?;
     let left = shared.lease.lock().remaining(Instant::now());

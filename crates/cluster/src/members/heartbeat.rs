@@ -1,4 +1,4 @@
-//! What a node says again and again: its lease and its announcement.
+//! Heartbeats: renewals of the lease and the announcement.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{MembersInner, NodeLoad, Ownership};
 
-/// Renews and announces until the node leaves, sooner again after a failure.
+/// Renews and announces until the node leaves; retries sooner after a failure.
 pub(super) async fn beat(shared: Arc<MembersInner>) {
     let every = shared.beat();
     let mut backoff = Backoff::new(every / 8, every);
@@ -42,7 +42,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
 }
 
 impl MembersInner {
-    /// Renews the lease, if this node has one, and has its sessions looked after when others may have claimed them.
+    /// Renews the lease, if this node has one, and notes when others may have claimed sessions.
     pub(super) async fn renew(&self) -> Result<(), StoreError> {
         if !self.me.lock().session {
             return Ok(());
@@ -79,14 +79,14 @@ impl MembersInner {
         Ok(())
     }
 
-    /// Others may have claimed what this node held.
     fn doubt(&self) {
         self.certainty.doubted();
         self.doubted.notify_one();
     }
 
-    /// Has ownership revalidated whenever others may have claimed, as often as it takes; and once more a lease later. A
-    /// claimer looks at the lease first and claims then: what was under way when the doubt came up has ended by that time.
+    /// Revalidates ownership after each doubt until it succeeds, and again one lease later. A
+    /// claimer reads the lease first and claims afterwards, so claims that were under way have
+    /// ended by then.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);
@@ -112,7 +112,6 @@ impl MembersInner {
         }
     }
 
-    /// Says what there is to know of this node now.
     pub(super) async fn announce(&self) -> Result<(), StoreError> {
         let _alone = self.announcing.lock().await;
         let me = self.myself();
@@ -120,7 +119,6 @@ impl MembersInner {
         self.in_time(said).await
     }
 
-    /// What there is to know of this node now.
     pub(super) fn myself(&self) -> NodeInfo {
         let NodeLoad {
             sessions,

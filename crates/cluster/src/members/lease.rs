@@ -6,8 +6,8 @@ use std::time::Duration;
 use shoal_ports::Renewal;
 use tokio::time::Instant;
 
-/// What this node knows of its lease. Counts from when a renewal was asked for, so that it never believes
-/// in a lease for longer than the store does.
+/// This node's copy of its lease. It counts from the start of the renewal, so it ends no later than
+/// the store's lease.
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
     length: Duration,
@@ -16,7 +16,6 @@ pub(crate) struct LeaseClock {
 }
 
 impl LeaseClock {
-    /// No lease yet.
     pub(crate) fn new(length: Duration) -> Self {
         Self {
             length,
@@ -25,11 +24,11 @@ impl LeaseClock {
         }
     }
 
-    /// Notes a renewal that was asked for at `asked`, and what the store has found. Returns what is to be made of that:
-    /// the first lease is kept, and one that has lapsed by this node's clock has begun anew.
+    /// Records a renewal that started at `asked`. Returns how to treat it: the first lease is kept,
+    /// and one that lapsed by this node's clock counts as begun anew.
     ///
-    /// The store's word is not enough: a renewal that was given up may be carried out late, after a lapse,
-    /// and then the next one finds the lease alive.
+    /// The store's result is not enough: an abandoned renewal may arrive after a lapse, and the
+    /// next renewal then finds the lease alive.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -42,33 +41,30 @@ impl LeaseClock {
         found
     }
 
-    /// Notes that the lease was ended.
     pub(crate) fn ended(&mut self) {
         self.renewed = None;
     }
 
-    /// How long the lease lives on if it is not renewed.
     pub(crate) fn remaining(&self, now: Instant) -> Duration {
         self.renewed.map_or(Duration::ZERO, |renewed| {
             (renewed + self.length).saturating_duration_since(now)
         })
     }
 
-    /// How often it lapsed.
     pub(crate) fn lapses(&self) -> u64 {
         self.lapses
     }
 }
 
-/// Whether the node can take its lease for granted: what is asked with every message.
+/// Whether the node may rely on its lease. Checked for every message.
 #[derive(Debug)]
 pub(crate) struct Certainty {
     since: Instant,
-    /// When the lease ends that was confirmed last, in microseconds since `since`.
+    /// End of the last confirmed lease, in microseconds since `since`.
     until: AtomicU64,
-    /// How often others may have claimed what the node held.
+    /// Number of events after which others may have claimed sessions.
     doubts: AtomicU64,
-    /// How many of these have been looked after.
+    /// Number of revalidated doubts.
     settled: AtomicU64,
 }
 
@@ -84,32 +80,28 @@ impl Default for Certainty {
 }
 
 impl Certainty {
-    /// A renewal was confirmed, and the lease lasts until `until`.
     pub(crate) fn renewed(&self, until: Instant) {
         self.until.store(self.micros(until), Ordering::Release);
     }
 
-    /// The lease was ended.
     pub(crate) fn ended(&self) {
         self.until.store(0, Ordering::Release);
     }
 
-    /// Others may have claimed. To be said before the renewal that has found it is noted.
+    /// Records that others may have claimed sessions. Must precede the record of the renewal that
+    /// found it.
     pub(crate) fn doubted(&self) {
         self.doubts.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How often others may have claimed by now.
     pub(crate) fn doubts(&self) -> u64 {
         self.doubts.load(Ordering::Acquire)
     }
 
-    /// What was doubtful when there were so many `doubts` is so no more.
     pub(crate) fn settled(&self, doubts: u64) {
         self.settled.store(doubts, Ordering::Release);
     }
 
-    /// Whether what the node held is its own.
     pub(crate) fn holds(&self, now: Instant) -> bool {
         self.micros(now) < self.until.load(Ordering::Acquire)
             && self.settled.load(Ordering::Acquire) == self.doubts()

@@ -1,4 +1,4 @@
-//! How this node stands with the others, for whoever owns its sessions.
+//! Tells session owners whether this node and the others are alive.
 
 use std::sync::Weak;
 
@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Node;
 
-/// A node's membership, while that lasts.
 pub(super) struct Watched(pub(super) Weak<MembersInner>);
 
 #[async_trait]
@@ -20,7 +19,7 @@ impl Liveness for Watched {
     }
 
     fn is_present(&self, node: &NodeId) -> bool {
-        // A node that has left knows nothing of the others.
+        // A node that has left cannot judge the others.
         self.0.upgrade().is_none_or(|shared| {
             let view = shared.view.borrow();
             view.node(node).is_some_and(Node::is_present)
@@ -39,7 +38,6 @@ impl Liveness for Watched {
 }
 
 impl MembersInner {
-    /// Whether the process of a node is gone, as this one finds by looking for it. This one is not.
     pub(super) async fn is_gone(&self, node: &Node) -> bool {
         if node.info().id == self.id {
             return false;

@@ -1,9 +1,9 @@
-//! Which pools there are, as nodes tell one another and the store remembers.
+//! Shares the known pools among nodes and through the store.
 //!
-//! A node that starts knows no pool until workers have dialled it. What the others know tells it what to wait for;
-//! and where none is there to ask, because all have ended at once, what the store remembers.
+//! A node that starts knows no pools until workers dial it. Other nodes tell it which pools to wait
+//! for. If all nodes stopped together, the store does.
 //!
-//! Where two pools offer the same thing, the nodes agree in the store on which of them keeps it.
+//! Where two pools offer the same name, the nodes agree in the store on the pool that keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -14,57 +14,53 @@ use tokio::time::Instant;
 
 use super::{Members, MembersInner, warn_of};
 
-/// How long the store remembers pools: a cluster that was away for longer begins as a new one.
+/// How long the store remembers pools; after a longer outage the cluster starts afresh.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
-/// How often they are written down when nothing has changed.
+/// Interval at which unchanged pools are written again.
 const REMIND: Duration = Duration::from_secs(600);
 
 /// The pools whose tools this node knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolsHere {
-    /// Their names.
+    /// Names of the pools.
     pub known: BTreeSet<String>,
-    /// Whether it waits for none that others know.
+    /// Whether this node knows all pools that others know.
     pub is_whole: bool,
-    /// The names that several of them offer, each with the pool that keeps it here.
+    /// Names that several pools offer, each with the pool that keeps it on this node.
     pub contested: Names,
 }
 
-/// The pools that other nodes are known to have.
+/// The pools that other nodes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolsElsewhere {
-    /// Those that other nodes know, or that were known before this node started.
+    /// Pools known to other nodes, or known before this node started.
     pub known: BTreeSet<String>,
-    /// The names that several pools offer, each with the pool that keeps it, as the nodes have agreed.
+    /// Names that several pools offer, each with the pool that the nodes agreed on.
     pub settled: Names,
 }
 
-/// Names, each with a pool.
 type Names = BTreeMap<String, String>;
 
-/// Is told what is known elsewhere.
 type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 
-/// What is known of pools.
 #[derive(Default)]
 pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     elsewhere: OnceLock<Box<Elsewhere>>,
-    /// What the store remembered when this node started, once it has said so.
+    /// The pools that the store remembered when this node started.
     recalled: OnceLock<BTreeSet<String>>,
-    /// What this node has announced.
+    /// The pools that this node last announced.
     told: Mutex<BTreeSet<String>>,
-    /// What this node has had the store remember, and when.
+    /// The pools last written to the store, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
-    /// The names that this node last had the nodes agree on, and when.
+    /// The names last submitted for agreement, and when.
     named: Mutex<Option<(Names, Instant)>>,
-    /// What they have agreed on.
     settled: Mutex<Names>,
 }
 
 impl Members {
-    /// Asks `here` with each announcement which pools this node knows, and tells `elsewhere` what the others
-    /// know: now, and whenever the nodes are read. Only the first call counts.
+    /// Calls `here` for each announcement to learn the pools of this node. Calls `elsewhere` with
+    /// the others' pools now and whenever the nodes are read. Only the first call counts.
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
@@ -74,7 +70,7 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // First what is missing here: a node that waits for a pool does not know all of them.
+        // `elsewhere` comes first: a node that waits for a pool does not know all of them.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);
@@ -94,7 +90,6 @@ impl Members {
 }
 
 impl MembersInner {
-    /// The pools whose tools this node knows.
     pub(super) fn pools_here(&self) -> PoolsHere {
         self.pools.here.get().map(|here| here()).unwrap_or_default()
     }
@@ -118,8 +113,8 @@ impl MembersInner {
         }
     }
 
-    /// Announces the pools when there are others than before: a node that starts now is to know of them. In vain is fine: the
-    /// next announcement says the same.
+    /// Announces changed pools early, for nodes that start now. The next announcement repeats them,
+    /// so a failure is harmless.
     async fn tell_pools(&self) {
         let known = self.pools_here().known;
         if *self.pools.told.lock() == known {
@@ -131,7 +126,8 @@ impl MembersInner {
         }
     }
 
-    /// Asks the store what it remembers. In vain is fine: the other nodes know better, and it is asked again.
+    /// Reads the remembered pools. Other nodes know better and the read is retried, so a failure is
+    /// harmless.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;
@@ -140,15 +136,14 @@ impl MembersInner {
         match self.in_time(recalled).await {
             Ok((pools, names)) => {
                 *self.pools.settled.lock() = names;
-                // A node asks once.
                 let _ = self.pools.recalled.set(pools.into_iter().collect());
             }
             Err(error) => tracing::debug!(%error, "could not ask which pools there were"),
         }
     }
 
-    /// Has the store remember the pools, if this node knows all of them: also those that it remembered before, which are lost
-    /// then.
+    /// Writes the pools once this node knows all of them. This drops remembered pools that are
+    /// gone.
     pub(super) async fn remember_pools(&self) {
         if self.pools.recalled.get().is_none() {
             self.recall_pools().await;
@@ -171,7 +166,6 @@ impl MembersInner {
         self.settle_names(here.contested, &pools).await;
     }
 
-    /// Agrees with the other nodes on which pools keep the names that several offer.
     async fn settle_names(&self, contested: Names, pools: &[String]) {
         let settled_before = !self.pools.settled.lock().is_empty();
         let any = !contested.is_empty() || settled_before;
@@ -195,7 +189,6 @@ impl MembersInner {
     }
 }
 
-/// Whether the store is to be told: of something else than before, or after a while.
 fn is_due<T: PartialEq>(told: &Mutex<Option<(T, Instant)>>, now: &T) -> bool {
     let is_told = |(before, at): &(T, Instant)| before == now && at.elapsed() < REMIND;
     !told.lock().as_ref().is_some_and(is_told)

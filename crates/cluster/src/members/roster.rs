@@ -1,4 +1,4 @@
-//! What a node hears of the others.
+//! Reads the other nodes from the store.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,23 +10,21 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Rules;
 
-/// How far apart two looks at the store are, however much asks for them.
+/// Minimum interval between two reads.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Nodes that are read as often as `refresh` says. When all of more than so many read all of them, the store would have
-/// work with the square of their number (docs/scaling.md).
+/// Beyond this number nodes read less often than `refresh`, because the store's work grows with its
+/// square (docs/scaling.md).
 const CLOSE: usize = 100;
 
-/// How often the nodes are read while somebody waits for one to come or go.
+/// Interval of reads while a request waits for nodes.
 pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
 
-/// How often the nodes are read when there are so many.
 pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
     refresh.mul_f64(nodes.max(CLOSE) as f64 / CLOSE as f64)
 }
 
-/// Reads the nodes until this one leaves: regularly, when somebody asks, and when news says that a node
-/// leaves.
+/// Reads the nodes regularly, on request, and when a node announces that it leaves.
 pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription) {
     let every = shared.config.refresh;
     let mut backoff = Backoff::new(every, every * 4);
@@ -68,13 +66,12 @@ pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription)
     }
 }
 
-/// The next piece of news: whether it is one about nodes.
 async fn next(news: &mut Option<ClusterSubscription>) -> bool {
     let Some(open) = news else {
         return std::future::pending().await;
     };
     match open.next().await {
-        // News was missed: perhaps just this.
+        // The missed events may have included a leaving node.
         Some(Ok(ClusterEvent::NodeLeft { .. }) | Err(_)) => true,
         Some(Ok(ClusterEvent::TaskChanged { .. })) => false,
         None => {
@@ -85,14 +82,12 @@ async fn next(news: &mut Option<ClusterSubscription>) -> bool {
 }
 
 impl MembersInner {
-    /// Reads the nodes and replaces the view.
     pub(super) async fn refresh(&self) -> Result<(), StoreError> {
         let listed = self.in_time(self.membership.nodes()).await?;
         self.see(listed);
         Ok(())
     }
 
-    /// Replaces the view after a change of this node that no store need tell.
     pub(super) fn look_at_me(&self) {
         let view = self.view.borrow().clone();
         let present = view.nodes().filter(|node| node.is_present());
@@ -120,7 +115,6 @@ impl MembersInner {
     }
 }
 
-/// Logs who came and who went.
 fn tell(before: &crate::view::View, after: &crate::view::View) {
     if before.generation() == after.generation() {
         return;

@@ -1,4 +1,4 @@
-//! What the store says about a session's owner.
+//! Looks up session owners in the store.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
 use super::Routes;
 
 impl Routes {
-    /// The session's owner by the store. Only so many ask at once: when a node dies, everybody who waited
-    /// for it asks.
+    /// Reads the session's owner from the store. Limits concurrent lookups, because many requests
+    /// ask at once when a node dies.
     ///
     /// # Errors
-    /// `NotFound`, for sessions of other principals too; `Unavailable` when the store is.
+    /// `NotFound`, also for sessions of other principals; `Unavailable` when the store is away.
     pub(super) async fn look_up(&self, to: &SessionRef) -> Result<Option<NodeId>, GatewayError> {
         let limit = self.config.lookup_within;
         let found = tokio::time::timeout(limit, self.ask(to)).await;
@@ -25,7 +25,7 @@ impl Routes {
     }
 
     async fn ask(&self, to: &SessionRef) -> Result<Option<Placement>, StoreError> {
-        // It is never closed; if it were, asking would still be right.
+        // The semaphore stays open. If it were closed, the lookup would still be correct.
         let _permit = self.lookups.acquire().await;
         self.directory.lookup(&to.session).await
     }

@@ -1,4 +1,4 @@
-//! New sessions, on the nodes that have room.
+//! Opens new sessions on nodes with room.
 
 use std::time::Duration;
 
@@ -15,11 +15,12 @@ use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Opens a session on some node. While none can be reached that takes sessions, it waits for one.
+    /// Opens a session on some node; waits if no node that accepts sessions can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
-            // A call that cannot become a task goes on without, and nobody reads it meanwhile.
+            // A call that cannot become a task continues as a call, and nothing reads it while it
+            // waits.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };
@@ -38,7 +39,7 @@ impl Routes {
         Err(error)
     }
 
-    /// Asks a few nodes, one after the other.
+    /// Tries a few nodes, one after the other.
     async fn open_somewhere(
         &self,
         open: &OpenSession,
@@ -51,7 +52,8 @@ impl Routes {
             let Some(route) = self.room(&tried) else {
                 break;
             };
-            // Before the answer: else a crowd that comes at once would all go to the same node.
+            // Counted before the answer, because otherwise a burst of sessions would all choose the
+            // same node.
             route.placed();
             let error = match route.gateway.open(open.clone()).await {
                 Ok(opened) => {
@@ -78,7 +80,7 @@ impl Routes {
         Err(last)
     }
 
-    /// Where there may be room; nodes that failed just now only if there are no others.
+    /// Chooses a node. Nodes that failed recently are the last resort.
     fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();
@@ -94,7 +96,7 @@ impl Routes {
             NotOpened::Refused(GatewayError::Moved { .. }) => {
                 "the session nodes are leaving, or are not ready yet".to_owned()
             }
-            // A session that was opened all the same idles out.
+            // If the session was opened after all, it ends by its idle timeout.
             NotOpened::Refused(
                 GatewayError::Unreachable { reason } | GatewayError::Unsent { reason },
             ) => format!("no session node can be reached to open a session ({reason})"),
@@ -104,16 +106,15 @@ impl Routes {
     }
 }
 
-/// Why no node has opened a session.
+/// Why no session was opened.
 enum NotOpened {
-    /// There is none that could be asked.
     NoNode,
-    /// The last one's answer, or the reason why it could not be asked.
+    /// The last node's error.
     Refused(GatewayError),
 }
 
 impl NotOpened {
-    /// Whether it may be otherwise as soon as nodes come. A node that can be reached and has no room speaks for itself.
+    /// Whether new nodes may help. A reachable node without room is a definite answer.
     fn passes(&self) -> bool {
         match self {
             Self::NoNode => true,

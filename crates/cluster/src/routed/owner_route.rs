@@ -1,4 +1,4 @@
-//! Where a message can be sent: to the owner itself, by way of another node, or to who takes the session.
+//! Routes to a session: to its owner, through another node, or to the node that takes it.
 
 use std::sync::Arc;
 
@@ -9,42 +9,40 @@ use super::Routes;
 use crate::peers::Peer;
 use crate::view::{Node, View};
 
-/// One route to a session's owner, or to the node that may become it.
+/// A route to a session's owner, or to the node that may become the owner.
 pub(crate) struct OwnerRoute {
-    /// The owner, or who may become it.
+    /// The owner, or the node that may become the owner.
     pub(crate) owner: NodeId,
-    /// Who is asked: the owner, or the node in between.
+    /// The node to ask: the owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
-    /// Whether only the hint in the session's id leads there.
+    /// Whether only the hint in the session ID leads there.
     pub(crate) is_hinted: bool,
     peer: Arc<Peer>,
 }
 
 impl OwnerRoute {
-    /// Whether another node is in between.
     pub(crate) fn is_relayed(&self) -> bool {
         self.asked != self.owner
     }
 
-    /// Notes that the node that was asked answered.
     pub(crate) fn worked(&self) {
         self.peer.worked();
     }
 
-    /// Notes that the route broke. Of a relayed message it is not known on which side of the node in between.
+    /// Records that the route broke. For a relayed message, either side of the relay may be at
+    /// fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
         }
     }
 
-    /// Whether the node that is asked could not be reached when that was last tried.
+    /// Whether the last attempt to reach the asked node failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.peer.is_broken()
     }
 
-    /// Notes that a session is being opened there.
     pub(crate) fn placed(&self) {
         self.peer
             .placed
@@ -53,9 +51,8 @@ impl OwnerRoute {
 }
 
 impl Routes {
-    /// The route to the owner that is remembered, unless its node has gone since. Who `insists` on the straight route
-    /// gets no other: a stream lasts, and would stay on a detour for as long; and a node in between makes
-    /// none.
+    /// The route to the remembered owner, unless that node has gone. With `insists`, only a direct
+    /// route counts: a stream would stay on a relay for its lifetime, and relays must not chain.
     pub(crate) fn remembered_route(
         &self,
         session: &SessionId,
@@ -71,7 +68,7 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// The route to the owner, by way of a node that was not `tried` if it must be.
+    /// The route to the owner, directly or through a node not in `tried`.
     pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
@@ -81,7 +78,7 @@ impl Routes {
         self.around(&view, owner, tried)
     }
 
-    /// The straight route, unless that failed just now and another node can pass the message on.
+    /// The direct route, unless it failed recently and another node can relay.
     fn toward(&self, view: &View, node: &Node, tried: &[NodeId]) -> Option<OwnerRoute> {
         let detour = self
             .is_suspect(node)
@@ -89,7 +86,7 @@ impl Routes {
         detour.flatten().or_else(|| self.straight(node))
     }
 
-    /// The route to a node's own sessions.
+    /// The direct route to a node's own sessions.
     pub(crate) fn straight(&self, node: &Node) -> Option<OwnerRoute> {
         let id = &node.info().id;
         let gateway = if *id == *self.members.me() {
@@ -106,8 +103,8 @@ impl Routes {
         })
     }
 
-    /// The route to the node that the session's id hints at, if it is there and could be reached when that was last tried.
-    /// Never a detour: a node in between would ask the store.
+    /// The direct route to the node that the session ID hints at, if that node is present and
+    /// reachable. A relay would ask the store.
     pub(crate) fn hinted_route(&self, session: &SessionId) -> Option<OwnerRoute> {
         let tag = session.hint()?;
         let view = self.members.view();
@@ -118,7 +115,7 @@ impl Routes {
         })
     }
 
-    /// A route to the owner by a node that passes it on.
+    /// A route to the owner through a relay.
     fn around(&self, view: &View, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let between = view
             .nodes()
@@ -135,8 +132,8 @@ impl Routes {
         })
     }
 
-    /// The route to the node that takes a session that nobody owns; those that were tried, or that failed
-    /// just now, only if there is nobody else.
+    /// The route to the node that takes a session without an owner. Nodes that were tried or failed
+    /// recently are the last resort.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
@@ -146,7 +143,7 @@ impl Routes {
         self.straight(node)
     }
 
-    /// Whether an owner that could not be reached is gone, as this node finds by looking for it.
+    /// Whether probing finds an unreachable owner gone.
     pub(crate) async fn finds_gone(&self, owner: &NodeId) -> bool {
         let view = self.members.view();
         match view.node(owner) {
@@ -155,8 +152,8 @@ impl Routes {
         }
     }
 
-    /// Waits for an answer no longer than the owner can be the owner. One that vanished without a word is dialled in vain
-    /// for seconds, and its lease lapses with its announcement.
+    /// Waits for an answer until the owner's announcement lapses. Dialling a node that vanished
+    /// takes seconds, and its lease lapses with the announcement.
     pub(crate) async fn while_it_owns<T>(
         &self,
         route: &OwnerRoute,
@@ -172,8 +169,8 @@ impl Routes {
         }
     }
 
-    /// Returns when the owner's announcement has lapsed. If that was so before, the store is about to say who owns the
-    /// session, so a node that could not be reached has only a moment to answer.
+    /// Returns when the owner's announcement has lapsed. If the announcement lapsed earlier, the
+    /// node gets a short time to answer, because the store may already know the next owner.
     async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();
         let mut seen = false;

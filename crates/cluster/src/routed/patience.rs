@@ -1,4 +1,4 @@
-//! Waiting for a node that can be reached.
+//! Waits for a node that can be reached.
 
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Begins to wait, for `within` at most.
     pub(super) fn new(config: &RoutingConfig, within: Duration) -> Self {
         Self {
             begun: Instant::now(),
@@ -26,24 +25,22 @@ impl Patience {
         }
     }
 
-    /// How long the request has waited.
     pub(super) fn spent(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Whether the time is over.
     pub(super) fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 
-    /// Waits until another attempt may help: for a while, or until nodes come or go.
+    /// Waits until a retry may help: for the next pause, or until nodes come or go.
     pub(super) async fn pause(&mut self, members: &Members) {
         let pause = self.backoff.pause().min(self.left());
         let _closely = members.wait();
         tokio::select! {
             () = sleep(pause) => {}
             () = nodes_change(members) => {
-                // From now on an attempt may help, and long pauses were for before.
+                // The situation has changed, so short pauses make sense again.
                 self.backoff.reset();
                 self.spread().await;
             }
@@ -54,7 +51,6 @@ impl Patience {
         self.within.saturating_sub(self.spent())
     }
 
-    /// Those who wait for the same node must not all ask at the same moment.
     async fn spread(&self) {
         let most = SPREAD.min(self.left());
         sleep(most.mul_f64(rand::random::<f64>())).await;

@@ -1,4 +1,4 @@
-//! Passing on what another node could not bring to an owner by itself: one attempt, one hop.
+//! Relays requests for nodes that cannot reach an owner: one attempt, one hop.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use super::Routes;
 use super::owner_route::OwnerRoute;
 use super::request::{Close, Deliver, GatewayRequest, Listen};
 
-/// The sessions of the cluster for nodes that cannot reach some of them. Has no patience: whoever asks has.
+/// The sessions of the cluster, for nodes that cannot reach some owners. The asking node waits, so
+/// the relay does not.
 pub(super) struct Relay {
     routes: Arc<Routes>,
 }
@@ -23,7 +24,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Passes a request on to the owner, or to where that says the owner is.
+    /// Sends a request to the owner; follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -60,7 +61,7 @@ impl Relay {
         request: &E,
         route: OwnerRoute,
     ) -> Result<E::Answer, GatewayError> {
-        // Whether it is repeated is what it says itself.
+        // The request itself says whether it is repeated.
         let answer = request.attempt(&*route.gateway, to, false).await;
         let cache = &self.routes.cache;
         match &answer {
@@ -78,7 +79,6 @@ impl Relay {
 
 #[async_trait]
 impl SessionGateway for Relay {
-    /// Opens a session here: a new one has no owner to pass it on to.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         match &self.routes.local {
             Some(local) => local.open(open).await,

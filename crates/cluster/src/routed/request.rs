@@ -1,4 +1,4 @@
-//! What can be asked of a session's owner, as often as it takes.
+//! Requests to a session's owner that may be attempted several times.
 
 use std::pin::Pin;
 
@@ -7,18 +7,14 @@ use shoal_protocol::EventId;
 
 use super::retry_decision::Operation;
 
-/// The future of an attempt, as the gateway made it.
 pub(crate) type Attempt<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
 
-/// Something to ask of a session's owner.
 pub(crate) trait GatewayRequest: Send + Sync {
-    /// What the owner answers.
     type Answer: Send;
 
-    /// Which operation it is.
     const OPERATION: Operation;
 
-    /// Asks; `repeated` if an attempt before may have been carried out.
+    /// Makes an attempt. `repeated`: an earlier one may have been carried out.
     fn attempt<'a>(
         &'a self,
         gateway: &'a dyn SessionGateway,
@@ -26,24 +22,21 @@ pub(crate) trait GatewayRequest: Send + Sync {
         repeated: bool,
     ) -> Attempt<'a, Self::Answer>;
 
-    /// Whether it asks for what must not be done twice.
+    /// Whether the request must not be carried out twice.
     fn takes_effect(&self) -> bool {
         false
     }
 
-    /// The answer to what has been done already.
+    /// The answer if the request turns out to be done already.
     fn done(&self) -> Option<Self::Answer> {
         None
     }
 }
 
-/// Something posted.
 pub(crate) struct Deliver(pub(crate) Post);
 
-/// A stream to read.
 pub(crate) struct Listen(pub(crate) Option<EventId>);
 
-/// The session's end.
 pub(crate) struct Close;
 
 impl GatewayRequest for Deliver {

@@ -1,8 +1,7 @@
-//! What follows from a refusal: the one table of which errors are tried again, and how.
+//! The one table of which errors are retried, and how.
 
 use shoal_ports::GatewayError;
 
-/// What was asked of a session's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Open,
@@ -12,7 +11,6 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Its name in traces.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -23,36 +21,36 @@ impl Operation {
     }
 }
 
-/// How it was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AttemptContext {
-    /// Something hangs on it: an earlier attempt may have been carried out, or a client's stream goes on
-    /// with it. A refusal that would be a good answer to a first attempt is none then.
+    /// Whether an earlier attempt may have been carried out, or a client's stream continues with
+    /// this one. Such an attempt cannot end with every refusal that suits a first one.
     pub(crate) committed: bool,
-    /// By way of another node, which may have spoken for itself and not for the owner.
+    /// Whether a relay answered, perhaps for itself instead of for the owner.
     pub(crate) relayed: bool,
-    /// Because of nothing but the hint in the session's id: a node of an earlier release speaks for the store then, and no
-    /// refusal says more than that the store must be asked.
+    /// Whether only the hint in the session ID led to the node. A node of an earlier release
+    /// answers from the store then, so every refusal means: ask the store.
     pub(crate) hinted: bool,
 }
 
-/// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
-    /// It is the answer.
+    /// Return the error to the caller.
     Final,
-    /// What was asked for is so already.
+    /// The request is already carried out.
     Done,
-    /// Nothing was done: look for the owner again, at once if that promises something.
+    /// The request was not carried out. Search again, at once if that is promising.
     Elsewhere,
-    /// The route broke, and it may have been done unless it was never sent: ask again, saying so, whoever is the owner then.
+    /// The connection broke, so the request may have been carried out. Send it again as repeated to
+    /// the current owner.
     Repeat,
-    /// Nothing was done, and asking at once would not help: pause, then look for the owner again.
+    /// The request was not carried out, and an immediate retry would not help. Pause, then search
+    /// again.
     Later,
 }
 
-/// What follows from `error`. [`Operation::Open`] has no owner to wait for: there, whatever is not final
-/// means another node.
+/// Decides what follows from `error`. [`Operation::Open`] does not depend on an owner, so errors
+/// that are not final mean another node.
 pub(crate) fn decide(
     operation: Operation,
     asked: AttemptContext,
@@ -66,19 +64,19 @@ pub(crate) fn decide(
         {
             RetryDecision::Elsewhere
         }
-        // A close that may have been carried out has been.
+        // An earlier attempt has closed the session.
         GatewayError::NotFound if operation == Operation::Close && asked.committed => RetryDecision::Done,
         GatewayError::NotFound
         | GatewayError::Rejected(_)
         | GatewayError::HistoryGone(_)
         | GatewayError::TooManySessionsOfPrincipal { .. }
         | GatewayError::TooManyBytesOfPrincipal { .. }
-        // Who bound the call decides what follows.
+        // The owner that bound the call decides what follows.
         | GatewayError::WorkerAway { .. }
         | GatewayError::Internal(_) => RetryDecision::Final,
         GatewayError::Moved { .. } => RetryDecision::Elsewhere,
         GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => RetryDecision::Repeat,
-        // A node that must claim a session may have no room for it, where another has.
+        // A node may lack room to claim the session where another has room.
         GatewayError::TooManySessions { .. } => RetryDecision::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
             if operation == Operation::Open =>
@@ -124,8 +122,8 @@ mod tests {
         ..FIRST
     };
 
-    /// Each error, with the verdicts on: an open; another operation at first, when committed, relayed, and
-    /// where a hint led to.
+    /// Each error with the decisions for: an open; another operation at first, when committed, when
+    /// relayed, and after a hint.
     fn table() -> Vec<(GatewayError, [RetryDecision; 5])> {
         let reason = String::new;
         vec![

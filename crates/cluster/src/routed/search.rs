@@ -1,4 +1,4 @@
-//! The search for a session's owner: ask, wait, ask again, until somebody answers or patience runs out.
+//! Searches for a session's owner until a node answers or patience runs out.
 
 mod patience;
 
@@ -11,44 +11,42 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Attempts that follow one another without a pause: a stale memory or a hint, a redirect, a node in between.
+/// Attempts in a row without a pause, for example through an outdated entry, a redirect and a
+/// relay.
 const EAGER: u32 = 3;
 
-/// Nodes without room that are enough to say so: if two have none, most have none.
+/// Full nodes after which the whole cluster counts as full.
 pub(super) const FULL_NODES: u32 = 2;
 
-/// One search, from its first failure on.
 struct Search<'a> {
     routes: &'a Routes,
     to: &'a SessionRef,
     operation: Operation,
     committed: bool,
     failures: u32,
-    /// Nodes that had no room to take the session.
+    /// Nodes that had no room for the session.
     full: u32,
-    /// Whether it had to wait: for a node that died, or one that has not taken over yet.
     waited: bool,
-    /// Whether the wait is counted by whoever asked.
+    /// Whether the caller measures the wait.
     measured: bool,
     counted: bool,
     patience: Patience,
-    /// Where the last node that was asked says the owner is.
+    /// The owner according to the last node that was asked.
     redirect: Option<NodeId>,
-    /// Whether a redirect was followed since the store was asked.
+    /// Whether a redirect was followed since the last lookup in the store.
     redirected: bool,
     /// Nodes that could not help since the last pause.
     tried: Vec<NodeId>,
-    /// Who was asked to take the session from an owner that this node finds gone.
+    /// The node that was asked to take the session from an owner that is gone.
     successor: Option<NodeId>,
-    /// Whether a successor has not since the last pause: it finds the owner there, or may not take from it yet.
+    /// Whether a successor declined since the last pause, because the owner lives or its lease
+    /// still runs.
     is_owned: bool,
-    /// The last refusal that is worth telling.
     refusal: Option<GatewayError>,
 }
 
 impl Routes {
-    /// Has a request answered by the session's owner, once the one that was remembered could not, or there
-    /// was none.
+    /// Searches for the owner after the first attempt failed, and sends it the request.
     pub(super) async fn search<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -89,7 +87,8 @@ impl Routes {
     }
 }
 
-/// What is made of the refusal of a message that an earlier owner may have carried out: a later one cannot speak for it.
+/// Replaces the refusal of a message that an earlier owner may have carried out: a later owner
+/// cannot know.
 fn refused_later(error: &GatewayError) -> GatewayError {
     GatewayError::Unreachable {
         reason: format!("and then: {error}"),
@@ -119,7 +118,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What follows from a failed attempt, or from one that could not be made (`route` none).
     fn judge(&mut self, route: Option<&OwnerRoute>, error: &GatewayError) -> RetryDecision {
         let asked = AttemptContext {
             committed: self.committed,
@@ -144,10 +142,10 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // It may still be the route to the owner.
+                // The route may still lead to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted {
-                // Who was asked because of a hint has not refused to take the session.
+                // A node that was asked because of a hint has not declined to take the session.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -161,14 +159,13 @@ impl<'a> Search<'a> {
         decision
     }
 
-    /// Whether the next attempt may follow at once.
     fn is_eager(&self, route: Option<&OwnerRoute>) -> bool {
         route.is_some() && self.failures <= EAGER
     }
 
-    /// Where to ask next: first, of a session that is not remembered, where its id hints; then where the last node points,
-    /// once; and then where the store says. Instead of an owner that this node finds gone, who would take its sessions: that
-    /// one looks for itself.
+    /// Chooses the next route: the hint in the session ID if no owner is remembered, then one
+    /// redirect, then the store. If probing finds the owner gone, chooses its successor, which
+    /// probes for itself.
     async fn route(&mut self) -> Result<OwnerRoute, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
             let hinted = self.routes.hinted_route(&self.to.session);
@@ -190,14 +187,13 @@ impl<'a> Search<'a> {
             None => self.routes.taker(&self.to.session, &self.tried),
         };
         route.ok_or_else(|| match (&owner, &self.refusal) {
-            // Nobody else could take it.
+            // No other node can take the session.
             (None, Some(refusal)) => refusal.clone(),
-            // As if somebody had been asked who did not know either.
+            // Treated like a node that does not know the owner.
             _ => GatewayError::Moved { owner: None },
         })
     }
 
-    /// The route to who takes the session from an owner that is gone, unless that was tried.
     async fn succeeding(&mut self, owner: &NodeId) -> Option<OwnerRoute> {
         if self.redirected || self.is_owned || !self.routes.finds_gone(owner).await {
             return None;
@@ -212,7 +208,7 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
-            // Before anything was tried, an old memory is better than nothing.
+            // Before the first attempt, an old entry of the cache is better than an error.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {

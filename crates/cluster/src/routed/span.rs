@@ -1,4 +1,4 @@
-//! What traces say of a search for an owner.
+//! Trace spans of the search for an owner.
 
 use shoal_ports::{GatewayError, OpenSession, SessionRef};
 use shoal_telemetry::trace::{self, Span, attributes, names};
@@ -6,7 +6,7 @@ use shoal_telemetry::trace::{self, Span, attributes, names};
 use super::owner_route::OwnerRoute;
 use super::retry_decision::Operation;
 
-/// The span of a search on behalf of whoever asks; a message that finds its way at once has none.
+/// The span of a search. A message that reaches its owner at once has no such span.
 pub(super) fn searching(to: &SessionRef, operation: Operation, committed: bool) -> Span {
     let Some(parent) = &to.trace else {
         return Span::none();
@@ -20,7 +20,6 @@ pub(super) fn searching(to: &SessionRef, operation: Operation, committed: bool) 
         })
 }
 
-/// The span of finding a node for a new session.
 pub(super) fn placing(open: &OpenSession) -> Span {
     match &open.trace {
         Some(parent) => trace::internal(names::ROUTE)
@@ -32,7 +31,6 @@ pub(super) fn placing(open: &OpenSession) -> Span {
     }
 }
 
-/// An attempt failed, at the node that was asked if there was one.
 pub(super) fn note(span: &mut Span, route: Option<&OwnerRoute>, error: &GatewayError) {
     span.add_event(FAILED, |set| {
         set.set(attributes::ERROR_TYPE, kind(error)).set_some(
@@ -42,10 +40,8 @@ pub(super) fn note(span: &mut Span, route: Option<&OwnerRoute>, error: &GatewayE
     });
 }
 
-/// What is told on a search's span when an attempt fails.
 const FAILED: &str = "attempt failed";
 
-/// A failure's short name.
 pub(super) fn kind(error: &GatewayError) -> &'static str {
     match error {
         GatewayError::NotFound => "not_found",

@@ -1,8 +1,8 @@
 //! Streams that outlive the owner of their session.
 //!
-//! Each passes on its items and remembers how far its client is. When the owner changes, or the way to it
-//! breaks, it reads on at the new owner from there: events are kept in the log, and a reader gets exactly
-//! those after its cursor. It works in the task that reads it.
+//! A stream passes on items and remembers the client's position. When the owner changes or the
+//! connection breaks, the stream continues at the new owner from that position in the log. All work
+//! happens in the task that reads the stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,39 +18,34 @@ use tokio::time::Instant;
 use super::Routes;
 use super::request::Listen;
 
-/// A client's stream.
 struct Outliving {
     routes: Arc<Routes>,
     to: SessionRef,
-    /// The last id that the client has, or where it began.
+    /// The last event ID that the client has, or where the stream began.
     cursor: EventId,
-    /// Whether the client has an id to come back with.
+    /// Whether the client has an ID to resume from.
     primed: bool,
     from: Source,
-    /// When this owner was found, and where the client was then.
+    /// When this owner was found, and the client's position then.
     found: (Instant, EventId),
-    /// What is known of earlier moves. Apart: most streams never have one, and there are many.
+    /// Boxed, because few of the many streams move.
     moves: Option<Box<Moves>>,
 }
 
-/// Where the items come from.
 enum Source {
     Owner(StreamItems),
-    /// It is being found.
     NextOwner(BoxFuture<'static, Option<StreamItems>>),
-    /// The stream or its client is done.
     Nobody,
 }
 
-/// When to look for the next owner at once.
+/// Decides how long to pause before the next search.
 struct Moves {
     backoff: Backoff,
-    /// Owners in a row that had nothing to say and soon let go.
+    /// Consecutive owners that sent nothing and soon ended the stream.
     futile: u32,
 }
 
 impl Routes {
-    /// A stream like `stream` that goes on through changes of owner.
     pub(super) fn outlive(self: &Arc<Self>, to: &SessionRef, stream: EventStream) -> EventStream {
         let EventStream { items, cursor } = stream;
         let outliving = Outliving {
@@ -68,10 +63,9 @@ impl Routes {
         }
     }
 
-    /// Reads on at whoever is the owner now. None when that is impossible: the client's connection ends,
-    /// and when it comes back it is told why.
-    /// Pauses first if the last attempts led nowhere: an owner may say `Moved` before others can see that
-    /// it has let go.
+    /// Continues at the current owner. `None` ends the client's connection; a reconnecting client
+    /// learns the reason. Pauses after fruitless attempts, because an owner may say `Moved` before
+    /// others see its release.
     async fn reattach(
         self: Arc<Self>,
         to: SessionRef,
@@ -98,7 +92,6 @@ impl Routes {
 }
 
 impl Outliving {
-    /// What the client gets of an item.
     fn pass(&mut self, item: Option<StreamItem>) -> Option<StreamItem> {
         match &item {
             Some(StreamItem::Event { id, .. } | StreamItem::Prime { id, .. }) => {
@@ -106,14 +99,14 @@ impl Outliving {
                 self.primed = true;
             }
             Some(StreamItem::Passing { .. }) => {}
-            // The client is told to come back by itself.
+            // The client reconnects by itself.
             Some(StreamItem::Retry(_) | StreamItem::Moved) | None => self.from = Source::Nobody,
         }
         item
     }
 
     fn look_for_next_owner(&mut self) {
-        // The old reader is let go before there is a new one.
+        // Drops the old reader before opening a new one.
         self.from = Source::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;
@@ -137,7 +130,7 @@ impl Outliving {
 }
 
 impl Moves {
-    /// How long to wait before the next owner is looked for: not at all, unless several before were `futile`.
+    /// The pause before the next search: none, unless several owners in a row were `futile`.
     fn pause(&mut self, futile: bool) -> Option<Duration> {
         if futile {
             self.futile += 1;
@@ -157,7 +150,7 @@ impl Stream for Outliving {
             match &mut self.from {
                 Source::Owner(items) => match ready!(items.poll_recv(cx)) {
                     Some(StreamItem::Moved) => self.look_for_next_owner(),
-                    // The client knows an id already, and a later one.
+                    // The client already has a later ID.
                     Some(StreamItem::Prime { .. }) if self.primed => {}
                     item => return Poll::Ready(self.pass(item)),
                 },

@@ -1,5 +1,3 @@
-//! Views follow from one another.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -47,7 +45,6 @@ pub(crate) fn info(id: &str) -> NodeInfo {
     }
 }
 
-/// A session node with sessions.
 pub(crate) fn loaded(id: &str, sessions: u64) -> NodeInfo {
     NodeInfo {
         sessions,
@@ -55,7 +52,7 @@ pub(crate) fn loaded(id: &str, sessions: u64) -> NodeInfo {
     }
 }
 
-/// The view that the node `me` has of `nodes`; an edge, if it is not among them.
+/// The view of the node `me`, which is an edge if it is not among `nodes`.
 pub(crate) fn view<const N: usize>(me: &str, nodes: [NodeInfo; N]) -> View {
     let edge = NodeInfo {
         session: false,

@@ -1,4 +1,4 @@
-//! A worker's links, as far as keeping them needs to know them.
+//! The interface of a worker's links.
 
 use async_trait::async_trait;
 use shoal_ports::NodeInfo;
@@ -6,18 +6,15 @@ use shoal_rpc::{JoinState, JoiningWorker, LinkConfig, WorkerJoin};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Makes links of one worker.
 pub(super) trait Links: Send + Sync {
-    /// Begins to link the worker to the node at `address`.
     fn join(&self, address: &str) -> Box<dyn Link>;
 }
 
-/// A link of a worker to an address.
 #[async_trait]
 pub(super) trait Link: Send + Sync {
     fn state(&self) -> watch::Receiver<JoinState>;
 
-    /// The nodes that the node at the far end tells of.
+    /// The nodes that the remote node reports.
     fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>>;
 
     async fn leave(&self, deadline: Instant) -> bool;
@@ -25,7 +22,6 @@ pub(super) trait Link: Send + Sync {
     fn stop(&self);
 }
 
-/// Links over the network.
 pub(super) struct RpcLinks {
     worker: JoiningWorker,
     config: LinkConfig,

@@ -1,4 +1,4 @@
-//! To which addresses a worker is joined: pure, so that it can be tested without a network.
+//! Plans which addresses a worker is joined to. Pure, so that tests need no network.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -8,35 +8,29 @@ use tokio::time::Instant;
 
 use super::JoinConfig;
 
-/// How often the plan is revised when nothing asks for it sooner.
+/// Maximum interval between two revisions of the plan.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// A link as it is now.
 #[derive(Clone, Debug)]
 pub(super) struct Joined {
     pub(super) address: String,
-    /// The node there, once it has been reached.
     pub(super) node: Option<NodeId>,
     pub(super) connected: bool,
-    /// The nodes that it tells of.
+    /// The nodes that the linked node reports.
     pub(super) nodes: Vec<NodeInfo>,
 }
 
-/// What to change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// For each link that there is, whether it stays.
+    /// For each existing link, whether it stays.
     pub(super) keep: Vec<bool>,
-    /// Addresses to join.
     pub(super) start: Vec<String>,
 }
 
-/// The nodes that somebody has told of.
 pub(super) struct Roll {
     config: JoinConfig,
     me: Option<NodeId>,
     nodes: HashMap<NodeId, KnownNode>,
-    /// Since when no node can be reached.
     alone_since: Option<Instant>,
     begun: bool,
 }
@@ -57,7 +51,7 @@ impl Roll {
         }
     }
 
-    /// What to change, given the links and what the own node knows (`told`).
+    /// Plans the changes, given the links and the nodes that this process knows (`told`).
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -77,8 +71,8 @@ impl Roll {
         Plan { keep, start }
     }
 
-    /// Enters the nodes that are told of, and forgets those that nobody has told of for a while. While
-    /// nobody tells anything, nobody is forgotten.
+    /// Records reported nodes and forgets those that were not reported for a while, unless all
+    /// reporters are silent.
     fn hear(&mut self, now: Instant, joins: &[Joined], told: Option<Vec<NodeInfo>>) {
         let tellers = joins
             .iter()
@@ -92,7 +86,7 @@ impl Roll {
             return;
         }
         let heard = lists.into_iter().flatten();
-        // Only these dispatch calls.
+        // Only edges and session nodes dispatch calls.
         let heard = heard.filter(|node| node.edge || node.session);
         for node in heard.filter(|node| Some(&node.id) != self.me.as_ref()) {
             let known = KnownNode {
@@ -108,7 +102,7 @@ impl Roll {
             .collect();
         let forget_after = self.config.forget_after;
         self.nodes.retain(|id, known| {
-            // A link that is up tells enough.
+            // A link that is up proves that the node exists.
             if linked.contains(id) {
                 known.told = now;
             }
@@ -116,15 +110,15 @@ impl Roll {
         });
     }
 
-    /// Which links stay: one for each node, and those that may yet lead to one.
+    /// Chooses the links that stay: one per node, and those that may still lead to a node.
     fn keep(&self, joins: &[Joined]) -> Vec<bool> {
         let mut linked = HashSet::new();
         let mut keep = vec![false; joins.len()];
-        // A node's own address comes before a seed that happens to lead there.
+        // A node's own address is preferred to a seed that happens to lead there.
         let (own, other): (Vec<_>, Vec<_>) =
             (0..joins.len()).partition(|at| self.is_address(&joins[*at].address));
-        // What is up comes before what is dialled: a second link to a node would replace the first there, and be replaced
-        // by it in turn.
+        // Links that are up come first: otherwise two links to the same node would keep replacing
+        // each other.
         let up = |at: &usize| joins[*at].connected;
         let (up, down): (Vec<_>, Vec<_>) = own.into_iter().chain(other).partition(up);
         for at in up.into_iter().chain(down) {
@@ -143,7 +137,6 @@ impl Roll {
         self.nodes.values().any(|known| known.address == address)
     }
 
-    /// Addresses of nodes to which no link that stays leads.
     fn uncovered(&self, joins: &[Joined], keep: &[bool]) -> Vec<String> {
         let leads = |join: &Joined, id: &NodeId, known: &KnownNode| {
             join.address == known.address || (join.connected && join.node.as_ref() == Some(id))

@@ -1,4 +1,4 @@
-//! One worker's links, kept as the plan says.
+//! Keeps one worker's links according to the plan.
 
 use std::sync::Arc;
 
@@ -13,13 +13,11 @@ use super::JoinStatus;
 use super::link::{Link, Links};
 use super::plan::{self, Joined, Roll};
 
-/// One worker's links.
 pub(super) struct Round {
     links: Box<dyn Links>,
     joins: Mutex<Vec<Join>>,
-    /// A link came up or went down, or a node told of others.
+    /// Notified when a link changes or a node reports others.
     changed: Arc<Notify>,
-    /// A node was joined.
     joined: Notify,
 }
 
@@ -40,7 +38,6 @@ impl Round {
         })
     }
 
-    /// Joins and unjoins as the nodes come and go.
     pub(super) async fn keep(
         self: Arc<Self>,
         mut roll: Roll,
@@ -77,8 +74,8 @@ impl Round {
         }
     }
 
-    /// Leaves every node, and those that come meanwhile, until `deadline`. Whether all calls had ended; a node that is
-    /// gone for good has none.
+    /// Leaves every node, and those that come meanwhile, until `deadline`. Returns whether all
+    /// calls had ended; an unreachable node counts as without calls.
     pub(super) async fn leave(&self, deadline: Instant) -> bool {
         let mut ended = true;
         let mut leaving = JoinSet::new();
@@ -102,7 +99,6 @@ impl Round {
         joins.iter().any(|join| Arc::ptr_eq(&join.link, link))
     }
 
-    /// The links that are not being left yet.
     fn to_leave(&self) -> Vec<Arc<dyn Link>> {
         let mut joins = self.joins.lock();
         let staying = joins.iter_mut().filter(|join| !join.leaving);
@@ -119,7 +115,7 @@ impl Round {
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {
-            // It may have come up before it was watched.
+            // The link may have come up before this task watched it.
             changed.notify_one();
             loop {
                 let alive = tokio::select! {
@@ -167,7 +163,7 @@ impl Join {
     }
 }
 
-/// The next change of what the own node knows; never, if there is none.
+/// Waits for the next change of what this process knows of nodes; pends forever without `told`.
 async fn changes(told: &mut Option<watch::Receiver<Vec<NodeInfo>>>) {
     let changed = match told {
         Some(told) => told.changed().await.is_ok(),

@@ -14,13 +14,12 @@ use super::link::{Link, Links};
 use super::{JoinConfig, WorkerJoins};
 use crate::view::tests::info;
 
-/// A network in which every address is a node's.
+/// A network in which every address belongs to a node.
 #[derive(Clone, Default)]
 struct Net {
     nodes: Arc<Mutex<Vec<NodeInfo>>>,
     log: Arc<Mutex<Vec<String>>>,
     links: Arc<Mutex<Vec<(String, FakeLink)>>>,
-    /// Whether calls of the worker still run.
     busy: watch::Sender<bool>,
 }
 
@@ -40,7 +39,7 @@ impl Net {
         log
     }
 
-    /// Nodes change, and those that are left tell of it.
+    /// Changes the nodes; the remaining ones report it.
     fn set(&self, names: &[&str]) {
         let nodes: Vec<_> = names.iter().map(|name| info(name)).collect();
         self.nodes.lock().clone_from(&nodes);

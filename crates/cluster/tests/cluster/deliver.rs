@@ -1,4 +1,4 @@
-//! Messages reach the owner, whoever that is by then.
+//! Messages reach the current owner.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
     assert_eq!(edge.answer(&to).await.unwrap(), "b", "which is remembered");
 }
 
-/// How long a session may be without an owner once its owner's lease can be taken for over: a look at the nodes and one at
-/// the store, with what spreads them.
+/// Maximum time between the end of the owner's lease and the next owner: a read of the nodes, a
+/// lookup and their spread.
 const LOOKS: Duration = Duration::from_millis(500);
 
 #[tokio::test(start_paused = true)]
@@ -211,7 +211,7 @@ async fn a_close_that_was_lost_on_the_way_back_has_been_done() {
 
 #[tokio::test(start_paused = true)]
 async fn patience_runs_out() {
-    // Two of them pass before the lease does.
+    // Two of these pass before the lease lapses.
     let patience = LEASE / 3;
     let cluster = TestCluster::with(RoutingConfig {
         patience,
@@ -291,7 +291,8 @@ async fn a_full_cluster_says_so_at_once() {
     assert_eq!(edge.answer(&to).await.unwrap(), "a", "one has room");
 }
 
-/// What a later owner refuses, an earlier one may have had run: its own words would say that nothing was executed.
+/// An earlier owner may have run what a later owner refuses, so the refusal must not say that the
+/// call was not executed.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
     let soon = Duration::from_secs(1);
@@ -306,7 +307,7 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
             retry_after: soon,
         },
         GatewayError::Internal("a fault".to_owned()),
-        // Who bound it may bind it anew, unless it was sent somewhere before.
+        // The owner may bind it again, unless it was sent elsewhere before.
         GatewayError::WorkerAway {
             reason: "cut off".to_owned(),
         },

@@ -1,4 +1,4 @@
-//! A session is taken from an owner whose lease lives only by who has seen that the owner is gone.
+//! A node takes a session under a valid lease only if it has found the owner gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +12,10 @@ use tokio::time::Instant;
 
 use crate::test_cluster::{Death, LEASE, Reply, TestCluster};
 
-/// Far less than a lease: nobody has waited for one.
+/// Far less than a lease.
 const MOMENT: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How often the session was claimed.
 async fn claims(cluster: &TestCluster, to: &SessionRef) -> u64 {
     let placed = cluster.store.directory.lookup(&to.session).await.unwrap();
     placed.unwrap().epoch.0 - 1
@@ -43,7 +42,7 @@ async fn all_that_a_killed_node_was_doing_is_taken_over_at_once() {
         assert_eq!(answer.await.unwrap().unwrap(), "b");
     }
     assert!(begun.elapsed() < MOMENT, "{:?}", begun.elapsed());
-    // Two edges and the successor, each for all of its own.
+    // Two edges and the successor, each for all of its requests.
     assert!(cluster.looks() <= 6, "looked {} times", cluster.looks());
 }
 
@@ -78,7 +77,7 @@ async fn who_only_cannot_be_reached_keeps_its_sessions_until_its_lease_ends() {
     }
 }
 
-/// The address of a container is gone soon after its process.
+/// The address of a container disappears soon after its process.
 #[tokio::test(start_paused = true)]
 async fn who_was_seen_to_be_gone_stays_so_when_nobody_refuses_any_more() {
     let cluster = TestCluster::new();
@@ -97,7 +96,7 @@ async fn who_was_seen_to_be_gone_stays_so_when_nobody_refuses_any_more() {
         tokio::time::sleep(SECOND).await;
         let begun = Instant::now();
         assert_eq!(edge.answer(to).await.unwrap(), "b");
-        // The edge looks once more, and so does who takes the session.
+        // The edge probes again, and so does the successor.
         assert!(
             begun.elapsed() <= MOMENT,
             "{death:?}: {:?}",
@@ -152,7 +151,7 @@ async fn links_that_break_again_and_again_cause_no_take_over() {
     assert!(b.posts().is_empty());
 }
 
-/// A node that lives, and refuses everybody for a moment in every second.
+/// A live node that refuses all connections for a moment every second.
 #[tokio::test(start_paused = true)]
 async fn a_flapping_node_is_not_fought_over() {
     let cluster = TestCluster::new();
@@ -162,7 +161,7 @@ async fn a_flapping_node_is_not_fought_over() {
     edge.answer(&to).await.unwrap();
     let begun = Instant::now();
     for at in 0..60 {
-        // Whoever owns it now, in turns: the worst that could be.
+        // Each owner in turn is refused: the worst case.
         for node in ["a", "b"] {
             for from in ["e", "a", "b"].into_iter().filter(|from| *from != node) {
                 cluster.refuse(from, node);
@@ -184,7 +183,7 @@ async fn a_flapping_node_is_not_fought_over() {
     drop(a);
 }
 
-/// Ownership whose look at the store takes until it is let.
+/// Ownership whose lookup blocks until the test releases it.
 struct Asked {
     asked: AtomicUsize,
     told: Notify,
@@ -252,7 +251,7 @@ async fn a_lease_is_certain_for_its_length_from_when_its_renewal_was_sent() {
     let liveness = a.joined().members.liveness();
     assert!(liveness.is_certain(), "it has just been begun");
     tokio::time::sleep(LEASE * 3).await;
-    // The next renewal is sent, and never answered.
+    // The next renewal is sent, but the store does not answer.
     a.joined().access.set_hanging(true);
     tokio::time::sleep(LEASE).await;
     assert!(!liveness.is_certain());

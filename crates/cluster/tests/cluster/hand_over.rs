@@ -1,4 +1,4 @@
-//! A node that leaves in order hands its sessions over without anybody waiting for a lease.
+//! A node that drains hands its sessions over before its lease lapses.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
-    // Refuses what it still owns, as a node does whose sessions sleep while it drains.
+    // Refuses sessions that it still owns, like a draining node with sleeping sessions.
     for _ in 0..10 {
         a.then(Reply::Error(GatewayError::Moved { owner: None }));
     }
@@ -63,7 +63,8 @@ async fn a_draining_node_passes_its_own_clients_on() {
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_hears_soon_that_a_node_has_gone() {
     let hour = Duration::from_secs(3600);
-    // Nodes read the list of nodes each second: it must not matter when in that second the lease lapses.
+    // Nodes read the list every second, so the test varies when the lease lapses within that
+    // second.
     for tenths in 0..10 {
         let cluster = TestCluster::with(RoutingConfig {
             patience: hour * 2,
@@ -71,7 +72,7 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
             resolve_at_most: hour,
             ..RoutingConfig::default()
         });
-        // Node a takes its lease now, and dies before it renews it.
+        // Node a takes its lease now and dies before the renewal.
         let leased = Instant::now();
         let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
         tokio::time::sleep(Duration::from_millis(100) * tenths).await;

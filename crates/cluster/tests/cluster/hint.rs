@@ -1,4 +1,4 @@
-//! The hint in a session's id saves a look at the store, and is worth nothing else.
+//! The hint in a session ID only saves a lookup in the store.
 
 use std::sync::Arc;
 

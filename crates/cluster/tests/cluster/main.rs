@@ -1,4 +1,5 @@
-//! Several nodes in one process: real memberships and routing over a shared store, with scripted sessions.
+//! Several nodes in one process: real memberships and routing over a shared store, with scripted
+//! sessions.
 #![allow(clippy::unwrap_used, reason = "in tests, a failed step is the report")]
 
 mod deliver;

@@ -1,5 +1,3 @@
-//! Who is there, who leaves, and whose lease has lapsed.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -70,7 +68,7 @@ async fn a_lapse_has_ownership_revalidated() {
     assert_eq!(a.joined().members.lease().lapses, 1);
     assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
 
-    // A claim that was under way then may have come after it.
+    // A claim that was under way then may have followed the first check.
     tokio::time::sleep(LEASE / 2).await;
     assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
     tokio::time::sleep(LEASE).await;

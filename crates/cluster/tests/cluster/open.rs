@@ -1,5 +1,3 @@
-//! New sessions find a node with room.
-
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -26,7 +24,7 @@ async fn open_by(edge: &TestNode, transport: SessionTransport) -> Result<Session
     Ok(SessionRef::new(opened.session, Principal::anonymous()))
 }
 
-/// Sooner than a new session gives up.
+/// Less than the time that a new session waits.
 const SOON: Duration = Duration::from_secs(2);
 
 fn full() -> GatewayError {
@@ -86,7 +84,7 @@ async fn an_overloaded_node_opens_elsewhere_until_it_is_none_any_more() {
         open(a.joined()).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (0, 1_000));
-    // Now everybody has heard that the other one has three fifths: too little of a difference for a hop.
+    // By now each knows that the other has three fifths: too small a difference for a hop.
     tokio::time::sleep(LEASE).await;
     for _ in 0..100 {
         open(a.joined()).await.unwrap();
@@ -200,7 +198,7 @@ async fn a_new_session_waits_for_a_node() {
     assert!(!waiting.is_finished());
     let a = cluster.node("a").await;
     waiting.await.unwrap().unwrap();
-    // The only node is lost, and another one comes in its place.
+    // The only node is lost and another one replaces it.
     a.die();
     let waiting = tokio::spawn(async move { open(&edge).await });
     tokio::time::sleep(SOON).await;
@@ -210,7 +208,7 @@ async fn a_new_session_waits_for_a_node() {
     assert_eq!((a.opens(), b.opens()), (1, 1));
 }
 
-/// Its call is not read meanwhile.
+/// The call is not read while the task waits for a node.
 #[tokio::test(start_paused = true)]
 async fn a_task_waits_for_no_node() {
     let cluster = TestCluster::new();
@@ -220,7 +218,7 @@ async fn a_task_waits_for_no_node() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
-/// More nodes do not help soon, and a client that is refused at once can do something else.
+/// A node that comes would not help soon, and a client that is refused at once can react.
 #[tokio::test(start_paused = true)]
 async fn a_new_session_waits_for_no_room() {
     let cluster = TestCluster::new();

@@ -1,4 +1,4 @@
-//! Which pools there are, where a node that starts has only the store to ask.
+//! Pools as a starting node learns them from the store alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Does not say what it remembers when it is asked first.
+/// A store whose first read of the pools fails.
 struct Slow {
     membership: Arc<dyn Membership>,
     asked: AtomicUsize,
@@ -112,7 +112,8 @@ async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_me
     assert_eq!(membership.remembered_pools().await.unwrap(), both);
 }
 
-/// A node that knows both pools, which offer the same tool, and sees that this one keeps it; with what the nodes agree on.
+/// A node that knows both pools, which offer the same tool, and keeps `keeper`; with the agreed
+/// names.
 async fn disputed(
     cluster: &TestCluster,
     name: &str,

@@ -1,4 +1,4 @@
-//! An owner that lives but cannot be reached from here is reached by way of another node.
+//! Relays to an owner that is alive but unreachable from here.
 
 use bytes::Bytes;
 use shoal_ports::{Delivered, GatewayError, SessionGateway as _};

@@ -1,4 +1,4 @@
-//! Without the store, what needs it is told to come back, and the rest goes on.
+//! Without the store, only requests that need it fail, with a retry time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Streams go on at the next owner: nothing is missing, nothing is told twice.
+//! Streams continue at the next owner without gaps or duplicates.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use shoal_ports::{Delivered, EventStream, SessionGateway as _, StreamItem};
 
 use crate::test_cluster::{Reply, TestCluster, post};
 
-/// Reads so many events.
 pub(crate) async fn read(stream: &mut EventStream, count: usize) -> Vec<u64> {
     let mut events = Vec::new();
     while events.len() < count {
@@ -23,7 +22,6 @@ pub(crate) async fn read(stream: &mut EventStream, count: usize) -> Vec<u64> {
     events
 }
 
-/// Reads what is left.
 pub(crate) async fn read_to_end(stream: &mut EventStream) -> Vec<u64> {
     let mut events = Vec::new();
     while let Some(item) = stream.items.recv().await {
@@ -156,17 +154,12 @@ async fn an_owner_that_lets_go_again_and_again_is_asked_less_and_less() {
     );
 }
 
-/// What happens between the events of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Append(u64),
-    /// The client reads.
     Read(usize),
-    /// The transport breaks.
     Break,
-    /// The owner gives the session up.
     Release,
-    /// A moment passes.
     Pause,
 }
 

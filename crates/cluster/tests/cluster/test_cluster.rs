@@ -1,4 +1,4 @@
-//! Nodes whose ways to one another, and to the store, can be cut.
+//! Nodes whose connections to one another and to the store can be cut.
 
 mod link;
 mod log;
@@ -27,20 +27,18 @@ pub(crate) use self::store::StoreAccess;
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// All of it.
 #[derive(Clone)]
 pub(crate) struct TestCluster {
     pub(crate) store: Store,
     nodes: Arc<Mutex<Vec<Arc<ScriptedNode>>>>,
     cut: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
-    /// Whose connections a machine refuses, though its node lives.
+    /// Pairs of nodes between which connections are refused, though both are alive.
     refused: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
     looks: Arc<AtomicUsize>,
     pub(crate) log: log::Log,
     config: RoutingConfig,
 }
 
-/// A node's or an edge's part in the cluster.
 #[derive(Clone)]
 pub(crate) struct TestNode {
     pub(crate) members: Members,
@@ -70,7 +68,6 @@ impl TestCluster {
         self.join(id, None).await
     }
 
-    /// A session node.
     pub(crate) async fn node(&self, id: &str) -> Arc<ScriptedNode> {
         let node = ScriptedNode::new(NodeId::new(id), self.store.clone(), self.log.clone());
         let joined = self.join(id, Some(node.clone())).await;
@@ -109,12 +106,12 @@ impl TestCluster {
         nodes.iter().find(|node| node.id == *id).cloned()
     }
 
-    /// A session of anybody's, owned by `owner`; its id has no hint, as in earlier releases.
+    /// An anonymous session owned by `owner`, with an ID without a hint, as in earlier releases.
     pub(crate) async fn session(&self, owner: &ScriptedNode) -> SessionRef {
         self.session_called(SessionId::random(), owner).await
     }
 
-    /// A session of anybody's with this id, owned by `owner`.
+    /// An anonymous session with this ID, owned by `owner`.
     pub(crate) async fn session_called(
         &self,
         session: SessionId,
@@ -132,20 +129,20 @@ impl TestCluster {
         SessionRef::new(session, principal)
     }
 
-    /// Cuts the network between two nodes; both still reach everybody else.
+    /// Cuts the network between two nodes; both still reach all others.
     pub(crate) fn cut(&self, one: &str, other: &str) {
         let (one, other) = (NodeId::new(one), NodeId::new(other));
         self.cut.lock().insert((one.clone(), other.clone()));
         self.cut.lock().insert((other, one));
     }
 
-    /// Has the connections from one node to another refused, as if nobody listened there.
+    /// Refuses connections from one node to another, as if no process listened there.
     pub(crate) fn refuse(&self, from: &str, to: &str) {
         let way = (NodeId::new(from), NodeId::new(to));
         self.refused.lock().insert(way);
     }
 
-    /// Mends what was cut or refused.
+    /// Restores all connections.
     pub(crate) fn mend(&self) {
         self.cut.lock().clear();
         self.refused.lock().clear();
@@ -159,7 +156,7 @@ impl TestCluster {
         self.looks.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How often a node was looked for, to see whether it is gone.
+    /// Number of probes.
     pub(crate) fn looks(&self) -> usize {
         self.looks.load(Ordering::SeqCst)
     }
@@ -175,7 +172,7 @@ impl TestCluster {
 }
 
 impl TestNode {
-    /// Delivers a request and says who answered.
+    /// Delivers a request and returns the name of the node that answered.
     pub(crate) async fn answer(&self, to: &SessionRef) -> Result<String, GatewayError> {
         match self.routed.deliver(to, post()).await? {
             Delivered::Json(text) => Ok(String::from_utf8(text.to_vec()).unwrap()),
@@ -183,7 +180,7 @@ impl TestNode {
         }
     }
 
-    /// Waits until this node has seen `count` nodes that are there, itself included.
+    /// Waits until this node sees `count` present nodes, including itself.
     pub(crate) async fn sees(&self, count: usize) {
         let mut views = self.members.watch();
         let seen =
@@ -212,7 +209,7 @@ pub(crate) fn post() -> Post {
     Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
 }
 
-/// The call of a tool, planned by its edge.
+/// A tool call, planned by its edge.
 pub(crate) fn planned(repeat: Repeat) -> Post {
     let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
     let plan = RequestPlan {

@@ -1,4 +1,4 @@
-//! A node and a worker linked to it over loopback, in one process.
+//! A node and a worker linked over loopback in one process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_work
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// A worker that answers every call at once with what it was given.
+/// A worker that answers every call at once with its parameters.
 struct Echo {
     announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
@@ -71,7 +71,7 @@ impl Worker for Echo {
     async fn end_session(&self, _: &SessionId) {}
 }
 
-/// Hands the first worker on.
+/// Passes on the first worker.
 struct First(mpsc::UnboundedSender<Arc<dyn Worker>>);
 
 impl WorkerSet for First {
@@ -82,7 +82,7 @@ impl WorkerSet for First {
     fn remove(&self, _: &WorkerId) {}
 }
 
-/// A worker as the node sees it. The link ends when this is dropped.
+/// A worker as the node sees it. Dropping this ends the link.
 pub(crate) struct Pair {
     pub(crate) worker: Arc<dyn Worker>,
     _nodes: watch::Sender<Vec<shoal_ports::NodeInfo>>,
@@ -92,7 +92,7 @@ pub(crate) struct Pair {
 /// Links an echoing worker to a node.
 ///
 /// # Errors
-/// When loopback has no port left, or the worker does not come.
+/// When loopback has no free port, or the worker does not appear.
 pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
     let config = LinkConfig::default();
     let (sender, mut workers) = mpsc::unbounded_channel();
@@ -130,7 +130,7 @@ pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
     })
 }
 
-/// A call with 200 bytes of parameters, as somebody makes it who has no session.
+/// A call with 200 bytes of parameters and without a session.
 pub(crate) fn call() -> Call {
     Call {
         id: CallId::generate(),

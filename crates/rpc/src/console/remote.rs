@@ -1,4 +1,4 @@
-//! The side that looks.
+//! The inspecting side.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -19,13 +19,12 @@ use crate::proto::node::v1::{
     InspectSession, InspectSessions, InspectTool, InspectTools, act_request,
 };
 
-/// The longest answer: a thousand reports of a few hundred bytes each.
+/// Maximum bytes of an answer: a thousand reports of a few hundred bytes each.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
-/// Another node, looked into over its cluster listener.
+/// The inspector of another node, over its cluster listener.
 ///
-/// Connects when it is first asked, and again after that failed. Waits as long as the network does: whoever
-/// asks sets the limit.
+/// Connects on first use and again after a failure. Callers set their own time limit.
 pub struct RemoteInspector {
     node: NodeId,
     address: String,
@@ -34,7 +33,7 @@ pub struct RemoteInspector {
 }
 
 impl RemoteInspector {
-    /// The node at `address` (`host:port`). A node of another name is not spoken to.
+    /// Inspects the node at `address` (`host:port`). Refuses a node with a different ID.
     pub fn new(node: NodeId, address: &str, config: LinkConfig) -> Self {
         Self {
             node,
@@ -44,7 +43,7 @@ impl RemoteInspector {
         }
     }
 
-    /// Where it is dialled.
+    /// The dialled address.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -69,7 +68,7 @@ impl RemoteInspector {
         let answer = answer.map_err(|status| self.refused(&status))?;
         let report = answer.into_inner().report;
         if report.is_empty() {
-            // Earlier releases tell it in a way that this one does not read.
+            // An earlier release reports in a format that this release does not read.
             return Err(InspectError::Unsupported);
         }
         serde_json::from_slice(&report)
@@ -92,7 +91,7 @@ impl RemoteInspector {
             Code::Unimplemented => InspectError::Unsupported,
             Code::Internal | Code::InvalidArgument => InspectError::Failed(text),
             _ => {
-                // Perhaps another connection does better.
+                // A new connection may work.
                 *self.client.lock() = None;
                 InspectError::Unreachable(text)
             }

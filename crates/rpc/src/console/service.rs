@@ -1,4 +1,4 @@
-//! The side that is looked into.
+//! The inspected side.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -13,25 +13,24 @@ use crate::proto::node::v1::node_console_server::{NodeConsole, NodeConsoleServer
 use crate::proto::node::v1::{ActAnswer, ActRequest, InspectAnswer, InspectRequest, act_request};
 use crate::tls::Standing;
 
-/// The most that is told at once, whatever is asked for.
+/// Maximum number of items in an answer.
 const MOST: usize = 1_000;
-/// The longest question.
+/// Maximum bytes of a request.
 const LONGEST_QUESTION: usize = 64 * 1024;
 
-/// Answers other nodes' consoles. They come in through a [`ClusterServer`](crate::ClusterServer).
+/// Answers the consoles of other nodes, through a [`ClusterServer`](crate::ClusterServer).
 #[derive(Clone)]
 pub struct ConsoleService {
     node: NodeId,
     inspector: Arc<dyn Inspector>,
 }
 
-/// Has other nodes look into the node `node` through `inspector`.
+/// Serves `inspector` of the node `node` to other nodes.
 pub fn serve_inspector(node: NodeId, inspector: Arc<dyn Inspector>) -> ConsoleService {
     ConsoleService { node, inspector }
 }
 
 impl ConsoleService {
-    /// The service that a server hosts.
     pub(crate) fn into_service(self) -> NodeConsoleServer<Self> {
         NodeConsoleServer::new(self).max_decoding_message_size(LONGEST_QUESTION)
     }

@@ -1,5 +1,3 @@
-//! Calls and their callers.
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +14,7 @@ use crate::error::Malformed;
 use crate::proto::types::v1 as wire;
 use crate::proto::worker::v1 as worker;
 
-/// A call, with the time that is left at `now`.
+/// Encodes a call with the time that is left at `now`.
 pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
     wire::Call {
         id: id_out(call.id),
@@ -36,7 +34,7 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
     }
 }
 
-/// A call that arrived at `now`.
+/// Decodes a call that arrived at `now`.
 pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed> {
     let caller = call.caller.ok_or(Malformed("call: it has no caller"))?;
     let state = call.tracestate.as_deref();
@@ -55,13 +53,12 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         worker: call.worker.map(WorkerId::new),
         ledger: call.ledger.map(ledger_in),
         attach_only: call.attach_only,
-        // Whoever starts it has asked.
+        // The sender has already asked.
         asks_first: false,
         epoch: call.epoch.map(Epoch),
     })
 }
 
-/// Who attaches to what, by this flight.
 pub(crate) fn attach_out(flight: u64, attach: &Attach) -> worker::Attach {
     worker::Attach {
         flight,
@@ -73,7 +70,6 @@ pub(crate) fn attach_out(flight: u64, attach: &Attach) -> worker::Attach {
     }
 }
 
-/// Who attaches to what.
 pub(crate) fn attach_in(attach: worker::Attach) -> Result<Attach, Malformed> {
     Ok(Attach {
         call: id_in(&attach.call)?,
@@ -89,12 +85,10 @@ fn trace_state(call: &Call) -> Option<String> {
     state.map(str::to_owned)
 }
 
-/// A call's id.
 pub(crate) fn id_out(id: CallId) -> Bytes {
     Bytes::copy_from_slice(id.as_bytes())
 }
 
-/// A call's id.
 pub(crate) fn id_in(id: &[u8]) -> Result<CallId, Malformed> {
     sixteen(id, "call id").map(CallId::from_bytes)
 }
@@ -122,7 +116,6 @@ fn caller_in(caller: wire::Caller) -> Result<Caller, Malformed> {
     })
 }
 
-/// Headers of a client's request.
 pub(crate) fn headers_out(headers: &ForwardedHeaders) -> Vec<wire::Header> {
     let headers = headers.iter().map(|(name, value)| wire::Header {
         name: name.to_string(),
@@ -131,18 +124,15 @@ pub(crate) fn headers_out(headers: &ForwardedHeaders) -> Vec<wire::Header> {
     headers.collect()
 }
 
-/// Headers of a client's request.
 pub(crate) fn headers_in(headers: Vec<wire::Header>) -> ForwardedHeaders {
     let headers = headers.into_iter();
     ForwardedHeaders::new(headers.map(|header| (header.name.into(), header.value)))
 }
 
-/// An MCP revision that this release knows.
 pub(crate) fn revision_in(revision: &str) -> Result<Revision, Malformed> {
     revision.parse().map_err(|_| Malformed("MCP revision"))
 }
 
-/// A ledger's number.
 pub(crate) fn ledger_out(ledger: LedgerNumber) -> wire::Ledger {
     wire::Ledger {
         incarnation: ledger.incarnation,
@@ -150,7 +140,6 @@ pub(crate) fn ledger_out(ledger: LedgerNumber) -> wire::Ledger {
     }
 }
 
-/// A ledger's number.
 pub(crate) fn ledger_in(ledger: wire::Ledger) -> LedgerNumber {
     LedgerNumber {
         incarnation: ledger.incarnation,
@@ -158,7 +147,6 @@ pub(crate) fn ledger_in(ledger: wire::Ledger) -> LedgerNumber {
     }
 }
 
-/// How a call must be carried.
 pub(crate) fn repeat_out(repeat: Repeat) -> wire::Durability {
     match repeat {
         Repeat::Safe => wire::Durability::Repeatable,
@@ -166,11 +154,10 @@ pub(crate) fn repeat_out(repeat: Repeat) -> wire::Durability {
     }
 }
 
-/// How a call must be carried.
 pub(crate) fn repeat_in(durability: i32) -> Repeat {
     match wire::Durability::try_from(durability) {
         Ok(wire::Durability::Repeatable) => Repeat::Safe,
-        // Whatever is not known to be safe to repeat is not repeated.
+        // An unknown value does not permit a repetition.
         _ => Repeat::Never,
     }
 }

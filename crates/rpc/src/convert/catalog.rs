@@ -1,4 +1,4 @@
-//! What workers offer, and how busy they are.
+//! Conversions of announcements, catalogs and load.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::own_lists::Owner;
 use crate::proto::worker::v1::own_lists::owner::Who;
 
-/// Owners in one frame.
+/// Maximum number of owners in one frame.
 const OWNERS: usize = 1_000;
 
-/// An announcement. A worker that drains offers nothing any more.
+/// Encodes an announcement. A draining worker announces an empty catalog.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
     wire::Announce {
         pool: said.pool.to_string(),
@@ -29,7 +29,6 @@ pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Ann
     }
 }
 
-/// An announcement.
 pub(crate) fn announcement_in(
     worker: &WorkerId,
     said: wire::Announce,
@@ -123,7 +122,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
 }
 
 fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malformed> {
-    // Cut loose from the frame, which is long and otherwise lives as long as any of its items.
+    // Copied, because a slice would keep the whole long frame alive.
     let own = |item: Bytes| Bytes::copy_from_slice(&item);
     items
         .into_iter()
@@ -131,7 +130,7 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// Who sees other lists: the frames that say what has changed since `before`, or everything.
+/// Encodes the owners with lists of their own: the changes since `before`, or all of them.
 pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
     let owner = |owner: &ListOwner| {
         let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();
@@ -167,7 +166,7 @@ pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wi
     frames
 }
 
-/// Who sees other lists, after this frame.
+/// Applies a frame to the known owners with lists of their own.
 pub(crate) fn own_lists_in(before: &OwnLists, said: wire::OwnLists) -> OwnLists {
     let mut own = match said.whole {
         true => OwnLists::default(),
@@ -191,7 +190,6 @@ pub(crate) fn own_lists_in(before: &OwnLists, said: wire::OwnLists) -> OwnLists 
     own
 }
 
-/// How busy a worker is, and how far its ledger.
 pub(crate) fn load_out(load: WorkerLoad, ledger: Option<LedgerNumber>) -> wire::Load {
     wire::Load {
         ledger: ledger.map(|ledger| ledger.number),
@@ -201,7 +199,6 @@ pub(crate) fn load_out(load: WorkerLoad, ledger: Option<LedgerNumber>) -> wire::
     }
 }
 
-/// How busy a worker is.
 pub(crate) fn load_in(load: wire::Load) -> WorkerLoad {
     WorkerLoad {
         running: count(load.running),

@@ -1,5 +1,3 @@
-//! The events of calls.
-
 use shoal_ports::{AskId, CallEvent, CallEventKind, StateRequest};
 use shoal_protocol::{Method, RawJson};
 
@@ -12,7 +10,6 @@ use crate::proto::types::v1::call_outcome::Outcome;
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::event::{self, Kind, state};
 
-/// An event of a flight.
 pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
     let kind = match event.kind {
         CallEventKind::Notification { method, params } => Kind::Notification(event::Notification {
@@ -46,7 +43,7 @@ pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
     }
 }
 
-/// An event of a flight; `None` for one that only counts, or whose parameters are no JSON.
+/// Decodes an event; `None` if it only advances the sequence, or its parameters are not JSON.
 pub(crate) fn event_in(event: wire::Event) -> Option<CallEvent> {
     let params = |params: Option<_>| params.map(|text| checked(text, "params")).transpose();
     let kind = match event.kind? {
@@ -93,7 +90,7 @@ fn state_out(request: StateRequest) -> state::Request {
     }
 }
 
-/// What is asked; `None` for a value that is no JSON.
+/// Decodes a request for session state; `None` if a value is not JSON.
 fn state_in(request: state::Request) -> Option<StateRequest> {
     Some(match request {
         state::Request::Get(state::Get { key }) => StateRequest::Get { key },
@@ -113,12 +110,12 @@ fn state_in(request: state::Request) -> Option<StateRequest> {
     })
 }
 
-/// Whether an event is its call's end.
+/// Whether the event ends its call.
 pub(crate) fn is_end(event: &wire::Event) -> bool {
     matches!(event.kind, Some(Kind::Finished(_)))
 }
 
-/// Whether an event is the end of a call that was told to stop.
+/// Whether the event ends a call that was told to stop.
 pub(crate) fn is_stop(event: &wire::Event) -> bool {
     let Some(Kind::Finished(CallOutcome {
         outcome: Some(Outcome::Failure(failure)),
@@ -132,7 +129,6 @@ pub(crate) fn is_stop(event: &wire::Event) -> bool {
     )
 }
 
-/// What an event costs.
 pub(crate) fn event_cost(event: &wire::Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),

@@ -1,5 +1,3 @@
-//! What session gateways take and answer.
-
 use std::borrow::Cow;
 
 use shoal_ports::{
@@ -18,7 +16,7 @@ use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::gateway_error::{self as fail, Error};
 use crate::proto::node::v1::item::{self, Kind};
 
-/// The opening of a session; the flight is still to be filled in.
+/// Encodes an open request; the caller fills in the flight.
 pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
     let transport = match open.transport {
         SessionTransport::Streamable => wire::Transport::Streamable,
@@ -35,7 +33,6 @@ pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
     }
 }
 
-/// The opening of a session.
 pub(crate) fn open_in(open: wire::Open) -> Result<OpenSession, Malformed> {
     let transport = match wire::Transport::try_from(open.transport) {
         Ok(wire::Transport::SingleStream) => SessionTransport::SingleStream,
@@ -50,7 +47,6 @@ pub(crate) fn open_in(open: wire::Open) -> Result<OpenSession, Malformed> {
     })
 }
 
-/// An opened session.
 pub(crate) fn opened_out(flight: u64, opened: Opened) -> wire::Opened {
     wire::Opened {
         flight,
@@ -60,7 +56,6 @@ pub(crate) fn opened_out(flight: u64, opened: Opened) -> wire::Opened {
     }
 }
 
-/// An opened session.
 pub(crate) fn opened_in(opened: wire::Opened) -> Result<Opened, Malformed> {
     let revision = opened.revision.as_deref().map(revision_in);
     Ok(Opened {
@@ -70,7 +65,6 @@ pub(crate) fn opened_in(opened: wire::Opened) -> Result<Opened, Malformed> {
     })
 }
 
-/// An event's id.
 pub(crate) fn event_id_out(id: EventId) -> wire::EventId {
     wire::EventId {
         epoch: id.epoch,
@@ -79,7 +73,6 @@ pub(crate) fn event_id_out(id: EventId) -> wire::EventId {
     }
 }
 
-/// An event's id.
 pub(crate) fn event_id_in(id: wire::EventId) -> EventId {
     EventId {
         epoch: id.epoch,
@@ -88,7 +81,7 @@ pub(crate) fn event_id_in(id: wire::EventId) -> EventId {
     }
 }
 
-/// An item of a stream whose reader stands at `cursor`, which the item may move.
+/// Encodes a stream item. The reader stands at `cursor`, which the item may advance.
 pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> wire::Item {
     if let StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } = &item {
         *cursor = *id;
@@ -99,7 +92,8 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
             data,
             in_passing: false,
         }),
-        // An edge that does not know the mark writes it with the id that its client has already.
+        // An older edge ignores the mark and writes the event under the ID that its client already
+        // has.
         StreamItem::Passing { data } => Kind::Event(item::Event {
             id: Some(event_id_out(*cursor)),
             data,
@@ -117,7 +111,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
     }
 }
 
-/// An item of a stream; `None` for one of an unknown kind.
+/// Decodes a stream item; `None` for an unknown kind.
 pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed> {
     let id = |id: Option<_>| id.map(event_id_in).ok_or(Malformed("item: it has no id"));
     Ok(Some(match item.kind {
@@ -133,7 +127,6 @@ pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed>
     }))
 }
 
-/// What an item costs.
 pub(crate) fn item_cost(item: &wire::Item) -> u64 {
     credit::cost(match &item.kind {
         Some(Kind::Event(said)) => said.data.len(),
@@ -141,7 +134,6 @@ pub(crate) fn item_cost(item: &wire::Item) -> u64 {
     })
 }
 
-/// A refusal.
 pub(crate) fn error_to_wire(error: GatewayError) -> wire::GatewayError {
     let many = |limit: usize, retry_after| fail::TooMany {
         limit: limit as u64,
@@ -189,7 +181,6 @@ pub(crate) fn error_to_wire(error: GatewayError) -> wire::GatewayError {
     wire::GatewayError { error: Some(error) }
 }
 
-/// A refusal.
 pub(crate) fn error_from_wire(error: Option<wire::GatewayError>) -> GatewayError {
     match error.and_then(|error| error.error) {
         Some(Error::NotFound(fail::NotFound {})) => GatewayError::NotFound,

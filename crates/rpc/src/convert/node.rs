@@ -1,10 +1,7 @@
-//! The nodes of the cluster.
-
 use shoal_ports::{NodeId, NodeInfo};
 
 use crate::proto::types::v1::Node;
 
-/// A node.
 pub(crate) fn node_out(node: &NodeInfo) -> Node {
     Node {
         id: node.id.to_string(),
@@ -18,7 +15,6 @@ pub(crate) fn node_out(node: &NodeInfo) -> Node {
     }
 }
 
-/// A node.
 pub(crate) fn node_in(node: Node) -> NodeInfo {
     NodeInfo {
         id: NodeId::new(node.id),
@@ -26,7 +22,7 @@ pub(crate) fn node_in(node: Node) -> NodeInfo {
         session: node.session,
         edge: node.edge,
         draining: node.draining,
-        // Workers need not know.
+        // Workers do not need these.
         starting: false,
         pools: Vec::new(),
         sessions: node.sessions,

@@ -1,5 +1,3 @@
-//! How calls end, and JSON-RPC errors.
-
 use shoal_ports::{CallFailure, CallOutcome, Epoch};
 use shoal_protocol::{Outcome, RawJson, RpcError};
 
@@ -8,7 +6,6 @@ use crate::error::Malformed;
 use crate::proto::types::v1 as wire;
 use crate::proto::types::v1::call_failure as fail;
 
-/// A JSON-RPC error.
 pub(crate) fn error_out(error: RpcError) -> wire::RpcError {
     wire::RpcError {
         code: error.code,
@@ -17,7 +14,7 @@ pub(crate) fn error_out(error: RpcError) -> wire::RpcError {
     }
 }
 
-/// A JSON-RPC error; data that is no JSON is left out.
+/// Decodes a JSON-RPC error and drops data that is not JSON.
 pub(crate) fn error_in(error: wire::RpcError) -> RpcError {
     RpcError {
         code: error.code,
@@ -26,7 +23,6 @@ pub(crate) fn error_in(error: wire::RpcError) -> RpcError {
     }
 }
 
-/// What a client answered.
 pub(crate) fn answer_out(outcome: Outcome) -> wire::Outcome {
     wire::Outcome {
         outcome: Some(match outcome {
@@ -36,7 +32,6 @@ pub(crate) fn answer_out(outcome: Outcome) -> wire::Outcome {
     }
 }
 
-/// What a client answered.
 pub(crate) fn answer_in(outcome: Option<wire::Outcome>) -> Result<Outcome, Malformed> {
     match outcome.and_then(|outcome| outcome.outcome) {
         Some(wire::outcome::Outcome::Result(result)) => Ok(Outcome::Result(trusted(result))),
@@ -45,13 +40,12 @@ pub(crate) fn answer_in(outcome: Option<wire::Outcome>) -> Result<Outcome, Malfo
     }
 }
 
-/// How a call ended.
 pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     use wire::call_outcome::Outcome;
     wire::CallOutcome {
         outcome: Some(match outcome {
             CallOutcome::Result(result) => Outcome::Result(result.into_bytes()),
-            // A worker's refusal is its backend's error to the node.
+            // To the node, a worker's refusal is an error of its backend.
             CallOutcome::Error(error) | CallOutcome::Refused(error) => {
                 Outcome::Error(error_out(error))
             }
@@ -60,7 +54,7 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     }
 }
 
-/// How a call ended. Whatever a worker says in its place, a call has some end.
+/// Decodes the end of a call. An invalid message still ends the call.
 pub(crate) fn outcome_in(outcome: wire::CallOutcome) -> CallOutcome {
     use wire::call_outcome::Outcome;
     match outcome.outcome {
@@ -76,12 +70,11 @@ pub(crate) fn outcome_in(outcome: wire::CallOutcome) -> CallOutcome {
     }
 }
 
-/// Why a call was not finished.
 pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            // Only nodes say when, or that they cannot reach a worker, and not to one another.
+            // Only nodes report a retry time or an unreachable worker, and not to one another.
             CallFailure::NotExecuted { reason }
             | CallFailure::WorkerAway { reason }
             | CallFailure::NotReady { reason, .. } => {
@@ -110,7 +103,6 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     }
 }
 
-/// Why a call was not finished.
 pub(crate) fn failure_in(failure: Option<wire::CallFailure>) -> CallFailure {
     use fail::Failure;
     match failure.and_then(|failure| failure.failure) {

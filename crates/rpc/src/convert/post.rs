@@ -1,5 +1,3 @@
-//! What clients post.
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,9 +19,9 @@ use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::member::Member;
 use crate::proto::types::v1::Trace;
 
-/// A body on its way to its session; the flight is still to be filled in.
+/// Encodes a post; the caller fills in the flight.
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
-    // Only plans depend on it.
+    // Only plans depend on the grant.
     let grant = to.grant.as_ref().filter(|_| post.plan.is_none());
     let grant = grant.map(|grant| grant_out(grant));
     let params = params_of(&post.body).cloned();
@@ -51,7 +49,6 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
     }
 }
 
-/// A body and whose session it goes to.
 pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malformed> {
     let mut members = said.members.into_iter().map(member_in);
     let body = if said.batch {
@@ -82,7 +79,7 @@ fn grant_out(grant: &Grant) -> wire::Grant {
     }
 }
 
-/// What was granted. When it ends is the edge's concern: a request comes while it lasts.
+/// Decodes a grant. The edge checks its expiry before it sends the request.
 fn grant_in(said: wire::Grant) -> Grant {
     Grant {
         scopes: said.scopes.into_iter().map(Arc::from).collect(),
@@ -92,7 +89,6 @@ fn grant_in(said: wire::Grant) -> Grant {
     }
 }
 
-/// The parameters of a single request.
 fn params_of(body: &Body) -> Option<&RawJson> {
     match body {
         Body::Single(Message::Request(request)) => request.params.as_ref(),
@@ -100,7 +96,7 @@ fn params_of(body: &Body) -> Option<&RawJson> {
     }
 }
 
-/// What was settled of a request with these parameters.
+/// Encodes an edge's plan for a request with these parameters.
 fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     let RequestPlan {
         repeat,
@@ -129,7 +125,7 @@ fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     }
 }
 
-/// What was settled of a request with these parameters.
+/// Decodes an edge's plan for a request with these parameters.
 fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malformed> {
     if let Some(answer) = said.answer {
         return Ok(Err(outcome_in(answer)));
@@ -154,7 +150,7 @@ fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malforme
     }))
 }
 
-/// A session in the hands of a principal.
+/// Decodes a session reference with its principal.
 pub(crate) fn session_in(
     session: String,
     principal: String,
@@ -224,7 +220,6 @@ fn member_in(member: wire::Member) -> Result<Result<Message, InvalidMessage>, Ma
     }))
 }
 
-/// A request.
 pub(crate) fn request_out(request: Request) -> wire::Request {
     wire::Request {
         id: id_out(request.id),
@@ -233,7 +228,6 @@ pub(crate) fn request_out(request: Request) -> wire::Request {
     }
 }
 
-/// A request.
 pub(crate) fn request_in(request: wire::Request) -> Result<Request, Malformed> {
     Ok(Request {
         id: id_in(request.id)?,

@@ -1,4 +1,4 @@
-//! What goes out as a message comes back as it was.
+//! Values survive the round trip through messages.
 
 mod strategies;
 
@@ -33,12 +33,11 @@ use super::post::{deliver_in, deliver_out, session_in};
 use super::trace::trace_out;
 use crate::proto::{node::v1 as node, types::v1 as types, worker::v1 as worker};
 
-/// Through the encoding, as between processes.
 fn through<M: prost::Message + Default>(message: &M) -> M {
     M::decode(&message.encode_to_vec()[..]).unwrap()
 }
 
-/// Equality of types that have none of their own.
+/// Compares types that lack equality.
 fn same(left: &impl Debug, right: &impl Debug) {
     assert_eq!(format!("{left:?}"), format!("{right:?}"));
 }
@@ -46,7 +45,7 @@ fn same(left: &impl Debug, right: &impl Debug) {
 proptest! {
     #[test]
     fn calls(call in call(Instant::now())) {
-        // The clock of the property runs on; the time that is left is what travels.
+        // The message carries the remaining time, because the clock advances.
         let now = call.deadline - Duration::from_millis(1234);
         let back = call_in(through(&call_out(&call, now)), now).unwrap();
         same(&back, &call);
@@ -123,7 +122,7 @@ proptest! {
     ) {
         let mut to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         to.headers = headers;
-        // Where there is a plan, nobody asks for it.
+        // With a plan, the grant is not sent.
         to.grant = grant.filter(|_| plan.is_none());
         let post = Post {
             plan: plan_for(&body, plan),
@@ -173,7 +172,7 @@ proptest! {
             (StreamItem::Event { id, .. } | StreamItem::Prime { id, .. }, _) => {
                 assert_eq!(cursor, *id);
             }
-            // What an older release makes of it: an event that leaves its client where it is.
+            // An older release sees an event that leaves the client's position unchanged.
             (StreamItem::Passing { data }, Some(node::item::Kind::Event(event))) => {
                 assert_eq!((event.id, &event.data), (Some(event_id_out(id)), data));
                 assert_eq!(cursor, id);
@@ -214,7 +213,7 @@ fn times_beyond_all_clocks_are_bounded() {
     };
     let call = call_in(forever, now).unwrap();
     assert!(call.deadline > now);
-    // What nobody declared safe to repeat is not repeated.
+    // A call is repeated only if it was declared safe to repeat.
     assert_eq!(call.repeat, Repeat::Never);
     let over = Call {
         deadline: now,

@@ -1,10 +1,7 @@
-//! The place in a trace.
-
 use shoal_protocol::TraceContext;
 
 use crate::proto::types::v1 as wire;
 
-/// A span as the parent of others.
 pub(crate) fn trace_out(trace: Option<&TraceContext>) -> Option<wire::Trace> {
     trace.map(|trace| wire::Trace {
         parent: trace.to_traceparent(),
@@ -12,7 +9,7 @@ pub(crate) fn trace_out(trace: Option<&TraceContext>) -> Option<wire::Trace> {
     })
 }
 
-/// A span as the parent of others; one that cannot be read is none.
+/// Decodes a trace parent; `None` if it is invalid.
 pub(crate) fn trace_in(trace: Option<wire::Trace>) -> Option<TraceContext> {
     let trace = trace?;
     TraceContext::parse_trusted(&trace.parent, trace.state.as_deref())

@@ -1,5 +1,3 @@
-//! How a link to a session node begins.
-
 use std::sync::Arc;
 
 use shoal_ports::NodeId;
@@ -15,10 +13,10 @@ use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_client::NodeLinkClient;
 use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
 
-/// Dials a node, says hello, and drives the link from then on.
+/// Dials a node, says hello, and starts to drive the link.
 ///
 /// # Errors
-/// Why there is no link.
+/// Why the link could not be made.
 pub(super) async fn connect(
     from: &NodeId,
     node: Option<&NodeId>,
@@ -32,10 +30,10 @@ pub(super) async fn connect(
     Ok(link)
 }
 
-/// Dials a node and says hello; whoever is there answers if no node is named.
+/// Dials a node and says hello. Accepts any node if none is named.
 ///
 /// # Errors
-/// Why there is no welcome.
+/// Why the node did not welcome this one.
 pub(super) async fn greet(
     from: &NodeId,
     node: Option<&NodeId>,

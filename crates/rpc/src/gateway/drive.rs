@@ -1,4 +1,4 @@
-//! What arrives on a link from a session node.
+//! Frames that arrive on a link from a session node.
 
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
 type SessionInbox = Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>;
 
-/// Reads the link until it ends.
 pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: String) {
     let up = Up::new(LinkKind::Gateway);
     let closing = stream::once(link.closing.clone().cancelled_owned());
@@ -25,7 +24,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
         .or(inbox.pulse(&link.config))
         .or(closing.map(|()| Err(LinkError::Left("it is not needed any more"))));
     let ended = loop {
-        // What arrives is not counted against the task's budget by itself.
+        // Arriving frames do not consume Tokio's task budget by themselves.
         tokio::task::consume_budget().await;
         let goes_on = tokio::select! {
             biased;
@@ -63,7 +62,7 @@ fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
         Frame::Item(item) => link.pass(item.flight, Passed::Item(item)),
         Frame::End(said) => link.pass(said.flight, Passed::End),
         Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-        // The link has seen to its own before.
+        // The inbox has handled the link's own frames.
         Frame::Batch(_)
         | Frame::Fragment(_)
         | Frame::Ping(_)

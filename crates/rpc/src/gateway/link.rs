@@ -1,4 +1,4 @@
-//! One link to a session node, and what waits for its answers.
+//! One link to a session node, and the requests that await answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,37 +18,31 @@ use crate::link::outbox::Outbox;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{Detach, EdgeFrame, Item};
 
-/// When to come back to a link that has too much to send.
+/// Retry time for callers when the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A link.
 pub(super) struct Link {
     pub(super) outbox: Arc<Outbox<EdgeFrame>>,
     pub(super) config: LinkConfig,
-    /// The version that it speaks.
     pub(super) version: u32,
-    /// Ends the link from this side.
     pub(super) closing: CancellationToken,
     next: AtomicU64,
-    /// `None` once the link is over.
+    /// `None` once the link has ended.
     flights: Mutex<Option<ByFlight<PendingRequest>>>,
 }
 
-/// What waits for something to arrive.
 enum PendingRequest {
-    /// The first answer.
+    /// Waits for the first answer.
     Asked(oneshot::Sender<Reply>),
-    /// Items. Their number is bounded by the credit that the peer has.
+    /// Receives items. The peer's credit bounds their number.
     Streaming(LazySender<Passed>),
 }
 
-/// Something of a stream.
 pub(super) enum Passed {
     Item(Item),
     End,
 }
 
-/// The first answer to a request.
 pub(super) enum Reply {
     Opened(Opened),
     Accepted,
@@ -59,7 +53,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// An answer that does not belong to the question.
+    /// The error for an answer that does not match the request.
     pub(super) fn unexpected(self) -> GatewayError {
         match self {
             Self::Failed(error) => error,
@@ -88,7 +82,6 @@ impl Link {
         self.flights.lock().is_some()
     }
 
-    /// Sends a request and waits for the first answer.
     pub(super) async fn ask(
         self: &Arc<Self>,
         frame: impl FnOnce(u64) -> Frame,
@@ -115,7 +108,7 @@ impl Link {
             number: Some(number),
         };
         if let Err(too_long) = self.outbox.push(number, frame(number)) {
-            // The node has not heard of it.
+            // The node has not received the request.
             guard.number = None;
             self.forget(number);
             return Err(GatewayError::Internal(format!(
@@ -131,19 +124,18 @@ impl Link {
         }
     }
 
-    /// Hands the first answer to whoever waits; a stream goes on from there.
+    /// Passes on the first answer; a stream continues from there.
     pub(super) fn reply(&self, number: u64, reply: Reply) {
         let asked = match &mut *self.flights.lock() {
             Some(flights) => flights.remove(&number),
             None => None,
         };
         if let Some(PendingRequest::Asked(asked)) = asked {
-            // Whoever has left has said so.
+            // If the caller has left, its guard has detached the flight.
             let _ = asked.send(reply);
         }
     }
 
-    /// A stream has begun in answer to a request.
     pub(super) fn began(self: &Arc<Self>, number: u64, cursor: EventId) {
         let (sender, items) = lazy_channel(usize::MAX);
         let asked = match &mut *self.flights.lock() {
@@ -163,7 +155,6 @@ impl Link {
         let _ = asked.send(Reply::Stream(stream));
     }
 
-    /// Passes on something of a stream.
     pub(super) fn pass(&self, number: u64, passed: Passed) {
         let mut flights = self.flights.lock();
         let Some(flights) = flights.as_mut() else {
@@ -171,7 +162,7 @@ impl Link {
         };
         let ended = matches!(passed, Passed::End);
         if let Some(PendingRequest::Streaming(items)) = flights.get(&number) {
-            // A reader that has left has said so.
+            // A reader that has left has already detached.
             let _ = items.try_send(passed);
         }
         if ended {
@@ -179,10 +170,11 @@ impl Link {
         }
     }
 
-    /// Nobody waits for a flight any more.
+    /// Tells the node that the caller of a flight has left.
     pub(super) fn detach(&self, number: u64) {
         self.forget(number);
-        // Behind what was asked, which may still be on its way in fragments. Never too long.
+        // Queued behind the request, which may still be on its way in fragments. The frame is
+        // short, so the push succeeds.
         let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
     }
 
@@ -192,20 +184,19 @@ impl Link {
         }
     }
 
-    /// The link is over: whoever waits learns it.
+    /// Fails all pending requests after the link has ended.
     pub(super) fn over(&self, reason: &str) {
         let flights = self.flights.lock().take();
         drop(flights);
         self.outbox.close(Some(reason));
     }
 
-    /// Ends the link.
     pub(super) fn close(&self) {
         self.closing.cancel();
     }
 }
 
-/// Tells the node when whoever asked does not wait for the answer.
+/// Detaches the flight if the caller drops its future.
 struct DetachGuard<'a> {
     link: &'a Link,
     number: Option<u64>,

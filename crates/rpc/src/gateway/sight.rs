@@ -1,4 +1,4 @@
-//! Whether the process of a node is there, by what a dial says.
+//! Probes whether the process of a node is alive.
 
 use std::time::Duration;
 
@@ -9,26 +9,29 @@ use super::connect::greet;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// How often an address is dialled whose connections break: a process that is just going has some made for it still.
+/// Attempts when connections break: an exiting process may still get some.
 const DIALS: u32 = 3;
-/// The pause between two of them.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a dial says of a node.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// Its process is gone: its machine says that nobody listens at its address, or another node answers there.
+    /// The process is gone: its machine refuses connections, or another node answers there.
     Gone,
-    /// It answers.
+    /// The node answers.
     There,
-    /// Nothing: what is slow, cut off or resets connections may be there.
+    /// Inconclusive: a node that is slow, partitioned or resets connections may be alive.
     Unknown,
 }
 
-/// Dials a node to see whether its process is there.
+/// Dials a node to find out whether its process is alive. `from` names this node in the other's
+/// logs.
 ///
-/// `from` names this node in the other's logs. Cancellation safe; takes as long as the handshake's time-out at most, or
-/// somewhat longer where connections are reset.
+/// Takes at most the handshake timeout, or slightly longer if connections are reset.
+///
+/// # Cancel safety
+/// Cancellation safe.
 pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &LinkConfig) -> Sight {
     for dialled in 0..DIALS {
         if dialled > 0 {
@@ -36,11 +39,11 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
         }
         match greet(from, None, address, config).await {
             Ok(there) => {
-                // The other side would wait for more, and take the link for broken.
+                // Without a goodbye, the other side would treat the link as broken.
                 there.outbox.close(Some("it was only looked for"));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
-                    // A name that is not said is no other's.
+                    // An empty name proves nothing.
                     "" => Sight::Unknown,
                     _ => Sight::Gone,
                 };

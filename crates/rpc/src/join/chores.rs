@@ -1,4 +1,4 @@
-//! What a worker does for a node beside running calls.
+//! A worker's tasks for a node apart from calls.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::Joining;
 use crate::convert::outcome::error_out;
 use crate::proto::worker::v1::Subscribed;
 
-/// Everything that takes its time, and the resources that the node wants to hear of. It outlives links.
+/// Pending subscriptions and ends of sessions. Outlives links.
 pub(super) struct Chores {
     joining: Arc<Joining>,
     running: FuturesUnordered<BoxFuture<'static, Outcome>>,
     subscribed: BTreeSet<String>,
-    /// Changes of subscriptions, one after the other.
+    /// Changes of subscriptions, in order.
     wishes: VecDeque<Wish>,
     is_wishing: bool,
-    /// How often all subscriptions were ended.
+    /// Number of times that all subscriptions were ended.
     endings: u64,
-    /// Whether the node was ever told who sees other lists.
+    /// Whether the node was told of owners with lists of their own.
     pub(super) has_told_own_lists: bool,
 }
 
@@ -51,12 +51,10 @@ impl Chores {
         }
     }
 
-    /// The resources that the node wants to hear of.
     pub(super) fn subscribed(&self) -> &BTreeSet<String> {
         &self.subscribed
     }
 
-    /// Tells the backend that a session is over.
     pub(super) fn end_session(&mut self, session: SessionId) {
         let worker = Arc::clone(&self.joining.worker);
         self.running.push(Box::pin(async move {
@@ -65,19 +63,16 @@ impl Chores {
         }));
     }
 
-    /// The node wants to hear of a resource.
     pub(super) fn subscribe(&mut self, request: u64, uri: String) {
         self.wishes.push_back(Wish::Subscribe(request, uri));
         self.wish();
     }
 
-    /// The node does not want to hear of a resource any more.
     pub(super) fn unsubscribe(&mut self, uri: String) {
         self.wishes.push_back(Wish::Unsubscribe(uri));
         self.wish();
     }
 
-    /// The node is gone.
     pub(super) fn unsubscribe_all(&mut self) {
         self.endings += 1;
         self.wishes = (self.subscribed.iter().cloned())
@@ -111,8 +106,8 @@ impl Chores {
         }
     }
 
-    /// Waits for the next chore that is done; never returns while there is none. A subscription that was answered is
-    /// to be told. Cancellation safe.
+    /// Waits for the next finished chore, and pends while there is none. Returns an answered
+    /// subscription. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;
@@ -130,7 +125,7 @@ impl Chores {
         if outcome.is_ok() {
             self.subscribed.insert(uri.clone());
             if endings != self.endings {
-                // The node went meanwhile.
+                // The node has left meanwhile.
                 self.wishes.push_front(Wish::Unsubscribe(uri));
             }
         }
@@ -141,14 +136,14 @@ impl Chores {
         })
     }
 
-    /// Goes on without a link. Never returns. Cancellation safe.
+    /// Keeps working without a link, forever. Cancellation safe.
     pub(super) async fn run(&mut self) {
         loop {
             self.next().await;
         }
     }
 
-    /// Waits until everything is done. Cancellation safe.
+    /// Waits until all chores are done. Cancellation safe.
     pub(super) async fn finish(&mut self) {
         while !self.running.is_empty() {
             self.next().await;

@@ -1,5 +1,3 @@
-//! How a link to a node begins.
-
 use tonic::Streaming;
 
 use super::Joining;
@@ -16,13 +14,12 @@ use crate::proto::worker::v1::{Hello, NodeFrame, Welcome, WorkerFrame};
 
 pub(super) type NodeInbox = Inbox<Streaming<NodeFrame>, NodeFrame, WorkerFrame>;
 
-/// A link that a node has welcomed.
 pub(super) type WelcomedWorker = Welcomed<NodeFrame, WorkerFrame, Welcome>;
 
 /// Dials a node and says hello.
 ///
 /// # Errors
-/// Why there is no link.
+/// Why the link could not be made.
 pub(super) async fn connect(
     joining: &Joining,
     address: &str,

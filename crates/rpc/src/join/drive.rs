@@ -1,4 +1,4 @@
-//! One link of a worker to a node, as the worker drives it.
+//! Drives one link of a worker to a node.
 
 mod telling;
 
@@ -29,7 +29,6 @@ use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
-/// What drives a link.
 pub(super) struct Drive<'a> {
     pub(super) flights: ServedCalls,
     pub(super) chores: &'a mut Chores,
@@ -44,33 +43,24 @@ pub(super) struct Drive<'a> {
     told_own_lists: Option<OwnLists>,
     events: LinkEvents<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
-    /// Due when the next silent flight is to be accepted. Kept, because a timer costs more than a call may.
+    /// Fires when the next silent flight must be accepted. Reused, because a timer may cost more
+    /// than a call.
     accept: Pin<Box<Sleep>>,
     accepting: bool,
 }
 
-/// What happens beside what the node says, and calls.
 enum Happened {
-    /// The worker is to stop.
     Stop,
-    /// What was announced has changed.
     Announce,
-    /// How busy the worker is may be said again.
     Report,
-    /// Somebody sees other lists.
     OwnLists,
     ResourceUpdated(Result<ResourceUpdated, BroadcastStreamRecvError>),
-    /// Whether the node is there.
     Pulse(Result<(), LinkError>),
 }
 
-/// How a link ended.
 pub(super) enum End {
-    /// It broke.
     Broke(LinkError),
-    /// It was to stop.
     Stopped,
-    /// It said goodbye; whether all calls had ended.
     Left(bool),
 }
 
@@ -116,14 +106,14 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Drives the link until it ends.
     pub(super) async fn run(mut self) -> End {
-        // The load goes first: a node takes a worker in when it announces, and refuses calls for a worker that has not reported a capacity.
+        // The load goes first: a node adds the worker on its announcement, and refuses calls while
+        // its capacity is unknown.
         self.report();
         self.announce();
         self.tell_own_lists();
         loop {
-            // Seen only where it is announced.
+            // Checked here as well, because a missed announcement would go unnoticed.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
                 && (self.flights.is_done() || Instant::now() >= deadline)
@@ -136,11 +126,10 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Does the next thing that is to be done.
     async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
-        // What arrives is not counted against the task's budget by itself.
+        // Arriving frames do not consume Tokio's task budget by themselves.
         tokio::task::consume_budget().await;
-        // However much arrives.
+        // Checked first, however many frames arrive.
         if self.stop.is_cancelled() {
             self.outbox.close(Some("the worker stops"));
             return Err(End::Stopped);
@@ -177,7 +166,7 @@ impl<'a> Drive<'a> {
 
     fn happened(&mut self, happened: Happened) -> Result<(), End> {
         match happened {
-            // The next step sees to it.
+            // The next step handles it.
             Happened::Stop => {}
             Happened::Announce => self.announce(),
             Happened::Report => self.report(),
@@ -238,7 +227,7 @@ impl<'a> Drive<'a> {
                 }
             }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-            // The link has seen to its own before.
+            // The inbox has handled the link's own frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -256,19 +245,19 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Says goodbye, and refuses what was still on its way.
+    /// Says goodbye, and refuses calls that were still on their way.
     async fn part(mut self) -> End {
         let idle = self.flights.is_idle();
         self.flights.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
-        // In vain is fine: the node gives up what it was not told of.
+        // A failure is harmless: the node gives up calls without an answer.
         let _ = timeout(self.config.handshake_timeout, self.last_words()).await;
         self.outbox.close(None);
         End::Left(idle)
     }
 
-    /// Goes on until the node has heard the goodbye, and has read everything that was said to it: the process may exit
-    /// after that.
+    /// Continues until the node has heard the goodbye and read everything, because the process may
+    /// exit afterwards.
     async fn last_words(&mut self) {
         let end = loop {
             if let Err(end) = self.step(None).await {

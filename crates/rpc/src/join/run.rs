@@ -1,4 +1,4 @@
-//! The life of a worker's link to one address: dialled, driven, and dialled again.
+//! Keeps a worker's link to one address: dials, drives, and dials again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use crate::convert::node::node_in;
 use crate::error::LinkError;
 use crate::link::meter::Up;
 
-/// How often a worker that leaves looks whether it still has calls.
+/// Interval at which a leaving worker checks for remaining calls.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the backend may take to end subscriptions when a link stops.
+/// Time that the backend has to end subscriptions when a link stops.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// A link that ended sooner was no success: its peer may refuse this worker each time, after the welcome.
+/// A link that ended sooner counts as a failure, because its peer may refuse this worker after each
+/// welcome.
 const LASTED: Duration = Duration::from_secs(1);
 
-/// What keeps a link.
 pub(super) struct Runner {
     pub(super) joining: Arc<Joining>,
     pub(super) address: String,
@@ -38,11 +38,10 @@ pub(super) struct Runner {
     pub(super) leave: watch::Receiver<Option<Instant>>,
 }
 
-/// What a node remembers of this worker.
 type Memory = (String, u64);
 
 impl Runner {
-    /// Keeps the link until it is stopped or has left; whether all calls had ended.
+    /// Keeps the link until it is stopped or has left. Returns whether all calls had ended.
     pub(super) async fn run(mut self) -> bool {
         let mut chores = Chores::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
@@ -74,7 +73,7 @@ impl Runner {
                 Err(error) => error,
             };
             self.failed(&error);
-            // By now the node has given up too, whenever it saw the link break.
+            // By now the node has given up too, whenever it noticed the broken link.
             if alone_since.elapsed() > 2 * self.config.rejoin {
                 chores.unsubscribe_all();
             }
@@ -94,7 +93,8 @@ impl Runner {
         self.leave.borrow().is_some_and(is_done)
     }
 
-    /// Waits until the worker leaves and has nothing left that anybody could come for, or must go. Cancellation safe.
+    /// Waits until the worker is leaving and its calls have ended, or the deadline has passed.
+    /// Cancellation safe.
     async fn left(&self) {
         let mut leave = self.leave.clone();
         if leave.wait_for(Option::is_some).await.is_err() {
@@ -153,7 +153,7 @@ impl Runner {
         self.state.send_modify(|state| {
             let first = state.connected || state.last_error.is_none();
             if first {
-                // Once, and not for each attempt.
+                // Logged once instead of for each attempt.
                 tracing::warn!(worker = %self.joining.id(), address = self.address, %error, "no link to a node");
             }
             state.connected = false;
@@ -161,7 +161,7 @@ impl Runner {
         });
     }
 
-    /// Waits before the next attempt; `false` when it is to stop.
+    /// Pauses before the next attempt. Returns `false` when the link is to stop.
     async fn wait(&mut self, chores: &mut Chores, wait: Duration) -> bool {
         tokio::select! {
             () = sleep(wait) => true,

@@ -1,4 +1,4 @@
-//! One reader of one call, as the worker serves it for as long as the link holds.
+//! One reader of one call, for as long as the link lasts.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,47 +12,42 @@ use shoal_telemetry::metrics::{LinkKind, metrics};
 
 use crate::link::ready::Bell;
 
-/// One reader of one call.
 pub(super) struct ServedCall {
     stage: ReadStage,
     control: Option<Arc<dyn CallControl>>,
-    /// Answers of which the node has not been told whether they arrived.
+    /// Answers whose delivery the node does not know yet.
     answers: Vec<(AskId, Answered)>,
-    /// Whether somebody reads the events.
+    /// Whether a reader wants the events.
     reading: bool,
-    /// What may be sent.
     credit: i64,
-    /// Whether the node has been told anything.
+    /// Whether anything was sent for this flight.
     spoken: bool,
-    /// Whether it should have been by now.
+    /// Whether the call must be reported as accepted even without an event.
     late: bool,
     bell: Arc<Bell>,
     waker: Waker,
 }
 
-/// How a call comes to its reader.
 pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 
 enum ReadStage {
     Starting(Opening),
-    /// It was refused, and nobody has been told.
+    /// Refused, but the node does not know yet.
     Refused(CallFailure),
     Reading(CallEvents),
-    /// Nobody reads the events, but the call can be steered.
+    /// The call is steered, but its events are not read.
     Steering,
 }
 
-/// What came of looking at a flight.
 pub(super) enum Step {
-    /// Nothing; it rings when there is more.
+    /// The flight rings when there is more.
     Wait,
-    /// An answer has arrived, and its request was open or not.
+    /// The answer has arrived; whether its request was open.
     Answered(AskId, bool),
     /// An event.
     Event(CallEvent),
-    /// The call does not run.
     Refused(CallFailure),
-    /// The events have ended, whether by the call's end or otherwise.
+    /// The events have ended, with or without the call.
     Ended,
 }
 
@@ -71,12 +66,11 @@ impl ServedCall {
         }
     }
 
-    /// Has the flight looked at soon.
     pub(super) fn ring(&self) {
         self.bell.ring();
     }
 
-    /// Goes on with its start.
+    /// Continues the start of the call.
     pub(super) fn begin(&mut self) {
         let ReadStage::Starting(opening) = &mut self.stage else {
             return;
@@ -94,7 +88,6 @@ impl ServedCall {
         }
     }
 
-    /// Looks for something to say.
     pub(super) fn poll(&mut self) -> Step {
         self.begin();
         let waker = self.waker.clone();
@@ -116,24 +109,24 @@ impl ServedCall {
         }
     }
 
-    /// Whether another reader has the call now.
+    /// Whether another reader has taken over the call.
     pub(super) fn is_replaced(&self) -> bool {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
-    /// Waits until nothing of the call runs any more; `None` if nothing runs.
+    /// Waits until all work of the call has ended; `None` if it has.
     pub(super) fn over(&self) -> Option<BoxFuture<'static, ()>> {
         self.control.as_ref()?.over()
     }
 
-    /// Whether the node is to be told now that the call runs: nothing else was said for so long that it `is
-    /// late`. One whose start has not returned yet may still be refused.
+    /// Whether to report now that the call runs, because nothing else was sent in time. A call
+    /// whose start has not returned may still be refused.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken
     }
 
-    /// The name of the reader, which is said with the first word; 0 after that, and where it has none.
+    /// The reader's name for its first frame; 0 afterwards, and for a reader without a name.
     pub(super) fn introduce(&mut self) -> u64 {
         match (std::mem::replace(&mut self.spoken, true), &self.control) {
             (false, Some(control)) => control.reader().unwrap_or(0),
@@ -141,7 +134,6 @@ impl ServedCall {
         }
     }
 
-    /// Counts what was sent.
     pub(super) fn sent(&mut self, cost: u64) {
         let had = self.credit;
         self.credit = had.saturating_sub_unsigned(cost);
@@ -150,7 +142,6 @@ impl ServedCall {
         }
     }
 
-    /// The reader has read something.
     pub(super) fn grant(&mut self, bytes: u64) {
         let dry = self.credit <= 0;
         self.credit = self.credit.saturating_add_unsigned(bytes);
@@ -159,7 +150,7 @@ impl ServedCall {
         }
     }
 
-    /// Passes an answer on; its fate is the next thing to say.
+    /// Passes on an answer; its delivery is reported next.
     pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) {
         if let Some(control) = &self.control {
             self.answers.push((ask, control.answer(ask, outcome)));
@@ -180,7 +171,7 @@ impl ServedCall {
         }
     }
 
-    /// Lets go of the events.
+    /// Stops reading the events.
     pub(super) fn stop_reading(&mut self) {
         self.reading = false;
         if matches!(self.stage, ReadStage::Reading(_)) {
@@ -188,7 +179,6 @@ impl ServedCall {
         }
     }
 
-    /// Whether somebody waits for its events.
     pub(super) fn is_read(&self) -> bool {
         self.reading
     }

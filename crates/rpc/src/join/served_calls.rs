@@ -1,4 +1,4 @@
-//! The flights on a link to a node, which end with it; their calls go on.
+//! The flights of a link to a node. They end with the link; their calls continue.
 
 mod events;
 
@@ -19,19 +19,17 @@ use crate::link::versions::Peer;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, WorkerFrame};
 
-/// The flights on a link.
 pub(super) struct ServedCalls {
     pub(super) joining: Arc<Joining>,
     pub(super) ready: ReadySet,
     pub(super) stopping: Stopping,
     pub(super) outbox: Arc<Outbox<WorkerFrame>>,
     credit: i64,
-    /// The version that the link speaks.
     version: u32,
     flights: ByFlight<ServedCall>,
-    /// Flights of which nothing was said, and when it should be.
+    /// Silent flights, and when each must be accepted.
     quiet: VecDeque<(Instant, u64)>,
-    /// Set when nothing may be started any more.
+    /// Set when no more calls may start.
     pub(super) parted: bool,
 }
 
@@ -54,19 +52,16 @@ impl ServedCalls {
         }
     }
 
-    /// Whether nobody waits for anything.
     pub(super) fn is_idle(&self) -> bool {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
-    /// session that it belongs to may be handed over to this one, and so is one that waits for its client, which may
-    /// answer here.
+    /// Whether no call is left that this node could ask for. That includes calls that other nodes
+    /// began, because their sessions may move to this one.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
 
-    /// Runs a call.
     pub(super) fn start(&mut self, number: u64, call: Call, accept: Instant) {
         if self.parted {
             let reason = "the worker has left".to_owned();
@@ -78,7 +73,6 @@ impl ServedCalls {
         self.open(number, opening, accept);
     }
 
-    /// Attaches to a call.
     pub(super) fn attach(&mut self, number: u64, attach: Attach, accept: Instant) {
         let worker = Arc::clone(&self.joining.worker);
         let opening = Box::pin(async move { worker.attach(attach).await });
@@ -92,28 +86,25 @@ impl ServedCalls {
         self.quiet.push_back((accept, number));
     }
 
-    /// A flight that is open.
     pub(super) fn flight(&mut self, number: u64) -> Option<&mut ServedCall> {
         self.flights.get_mut(&number)
     }
 
-    /// Drops a flight; its call goes on.
+    /// Drops a flight; its call continues.
     pub(super) fn drop_flight(&mut self, number: u64) {
         self.flights.remove(&number);
     }
 
-    /// Says that the tool of a call that was stopped has stopped.
     pub(super) fn stopped(&self, flight: u64) {
         let replaced = false;
         self.say(Frame::Lost(wire::Lost { flight, replaced }));
     }
 
-    /// When the next flight of which nothing was said should be accepted.
     pub(super) fn accept_due(&self) -> Option<Instant> {
         self.quiet.front().map(|(due, _)| *due)
     }
 
-    /// Accepts the flights of which nothing was said for long enough.
+    /// Accepts flights that have been silent for too long.
     pub(super) fn accept(&mut self, now: Instant) {
         while self.accept_due().is_some_and(|due| due <= now) {
             let Some((_, number)) = self.quiet.pop_front() else {
@@ -123,14 +114,15 @@ impl ServedCalls {
         }
     }
 
-    /// A flight that is to be steered. A node of an earlier release steers a call right after it has attached again.
+    /// The flight to steer. A node of an earlier release steers a call right after it has attached
+    /// again.
     pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();
         Some(flight)
     }
 
-    /// Says something short that belongs to the order of its flight.
+    /// Sends a short frame in the order of its flight.
     pub(super) fn say(&self, frame: Frame) {
         let flight = match &frame {
             Frame::Refused(said) => said.flight,

@@ -1,4 +1,4 @@
-//! Which resources of a worker its nodes want to hear of.
+//! Subscriptions of nodes to a worker's resources.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +7,20 @@ use shoal_ports::Worker;
 use shoal_protocol::RpcError;
 use tokio::sync::Mutex;
 
-/// Counts subscriptions over all links of a worker, which itself knows only whether there is one.
+/// Counts the subscriptions of all links, because the worker itself has at most one for each
+/// resource.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    // Held while the worker is asked, so that an end and a new beginning do not overtake one another.
+    // Locked while the worker is asked, so that an unsubscription and a new subscription keep their
+    // order.
     counts: Mutex<HashMap<String, usize>>,
 }
 
 impl Subscriptions {
-    /// One more link wants to hear of a resource.
+    /// Adds a link's subscription.
     ///
     /// # Errors
-    /// The worker's refusal; then nothing is counted.
+    /// The worker's refusal; the subscription is then not counted.
     pub(super) async fn add(&self, worker: &Arc<dyn Worker>, uri: &str) -> Result<(), RpcError> {
         let mut counts = self.counts.lock().await;
         worker.subscribe(uri).await?;
@@ -26,7 +28,6 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// A link that wanted to hear of a resource does not any more.
     pub(super) async fn remove(&self, worker: &Arc<dyn Worker>, uri: &str) {
         let mut counts = self.counts.lock().await;
         if let Some(count) = counts.get_mut(uri) {

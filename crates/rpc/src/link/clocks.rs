@@ -1,7 +1,8 @@
-//! How far the clocks of peers are from this process's, measured by the pings of links.
+//! Measures the difference between this process's clock and those of its peers, by the pings of
+//! links.
 //!
-//! A ping carries the time at which it was asked, which the pong repeats beside the peer's own. The peer answered
-//! somewhere between, so half of the round trip is what is not known. For operators only: nothing decides by it.
+//! A pong repeats the time of its ping and adds the peer's time. The difference is uncertain by
+//! half of the round trip. It is for operators only and does not influence decisions.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,14 +11,14 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-/// A round trip that takes longer says nothing of clocks: one of the two processes stood still.
+/// Ignores longer round trips, because one of the processes was suspended.
 const LONGEST_US: u64 = 10_000_000;
 
-/// What each link that is up has measured last: by how much the clocks differ at least, in microseconds.
+/// The last measurement of each link: the minimum difference in microseconds.
 static LINKS: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The measure of one link; forgotten with it.
+/// The measurement of one link, removed on drop.
 pub(crate) struct Skew(u64);
 
 impl Skew {
@@ -25,8 +26,8 @@ impl Skew {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Notes an answer that came at `now` to what was asked at `asked`, both by this process's clock, when the peer's
-    /// showed `peer`; 0 for a peer that does not say.
+    /// Records an answer that came at `now` to a ping sent at `asked`, both by this process's
+    /// clock. `peer` is the peer's time, or 0 if it sends none.
     pub(crate) fn note(&self, asked: u64, now: u64, peer: u64) {
         if let Some(skew) = skew(asked, now, peer) {
             LINKS.lock().insert(self.0, skew);
@@ -40,8 +41,8 @@ impl Drop for Skew {
     }
 }
 
-/// By how much this process's clock differs at least from that of the peer that is furthest from it, of those that are
-/// linked now; `None` while none has told. Measured when a link falls silent.
+/// The minimum difference between this process's clock and that of the linked peer that is furthest
+/// off; `None` without a measurement. Links measure when they fall silent.
 #[must_use]
 pub fn clock_skew() -> Option<Duration> {
     LINKS
@@ -58,7 +59,8 @@ pub(crate) fn now_us() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// By how much two clocks differ, whenever the peer looked at its own between asking and hearing.
+/// The minimum difference between two clocks, wherever between request and answer the peer read its
+/// clock.
 fn skew(asked: u64, now: u64, peer: u64) -> Option<u64> {
     let trip = now.checked_sub(asked)?;
     (peer > 0 && trip <= LONGEST_US)
@@ -80,7 +82,7 @@ mod tests {
             (100, 200, 201, Some(1)),
             (100, 200, 90, Some(10)),
             (100, 200, 5_000_200, Some(5_000_000)),
-            // The peer does not say; the own clock was set back; a process stood still.
+            // The peer sends no time; this clock was set back; a process was suspended.
             (100, 200, 0, None),
             (200, 100, 150, None),
             (0, LONGEST_US + 1, 1, None),
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_furthest_of_the_peers_that_are_there_counts() {
-        // Far beyond what the links of other tests measure.
+        // Far beyond the measurements of other tests' links.
         let (near, far) = (Skew::new(), Skew::new());
         let hours = |hours: u64| hours * 3_600_000_000;
         near.note(hours(10), hours(10), hours(11));

@@ -1,19 +1,17 @@
-//! How much of a flight may be sent, and how much of it was read.
-
-/// What a frame costs beside its payload.
+/// Cost of a frame besides its payload.
 const FRAME_COST: u64 = 256;
 
-/// What a frame with so many payload bytes costs.
+/// Cost of a frame with this number of payload bytes.
 pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
-/// What the reader of a flight has read and not yet granted again.
+/// The cost that the reader has read but not granted again.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(u64);
 
 impl Taken {
-    /// Counts what was read; what is to be granted now, if it is worth a frame.
+    /// Adds what was read. Returns the credit to grant now, if it is worth a frame.
     pub(crate) fn add(&mut self, cost: u64, credit: u64) -> Option<u64> {
         self.0 += cost;
         (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))
@@ -34,7 +32,7 @@ mod tests {
 
     #[test]
     fn a_small_credit_never_starves_the_sender() {
-        // What the sender may have spent is at least its credit, so reading all of it grants some.
+        // The sender may spend at least its credit, so reading all of it grants some.
         for credit in [0, 1, 256, 257, 1000] {
             let mut taken = Taken::default();
             assert!((0..credit.max(1)).any(|_| taken.add(cost(0), credit).is_some()));

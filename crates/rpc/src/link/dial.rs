@@ -1,5 +1,3 @@
-//! Connections to other processes.
-
 use std::error::Error;
 use std::io;
 
@@ -12,7 +10,8 @@ use crate::{LinkConfig, Tls};
 /// Connects to `address` (`host:port`).
 ///
 /// # Errors
-/// When nobody is there within [`LinkConfig::handshake_timeout`], or the address is none.
+/// When the connection takes longer than [`LinkConfig::handshake_timeout`], or the address is
+/// invalid.
 pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channel, LinkError> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))
         .map_err(|_| LinkError::Transport(format!("{address:?} is not an address")))?
@@ -50,7 +49,7 @@ async fn secured(
     endpoint.connect_with_connector(connector).await
 }
 
-/// What of this kind an error was caused by.
+/// The first cause of this type in the chain of an error.
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,25 +1,22 @@
-//! What a link waits for beside frames.
+//! Events that a link awaits besides frames.
 
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, SelectAll, Stream};
 
-/// Everything that happens seldom, in one place: whoever waits for frames as well looks only at what has happened, and
-/// not with each frame at all that might have.
+/// Combines all rare events, so that a loop over frames does not poll each source for every frame.
 pub(crate) struct LinkEvents<T>(SelectAll<BoxStream<'static, T>>);
 
 impl<T: 'static> LinkEvents<T> {
-    /// What never happens.
     pub(crate) fn new() -> Self {
         Self(SelectAll::new())
     }
 
-    /// Besides, what comes of `source`, until that ends.
     pub(crate) fn or(mut self, source: impl Stream<Item = T> + Send + 'static) -> Self {
         self.0.push(Box::pin(source));
         self
     }
 
-    /// Waits for the next that happens. Cancellation safe.
+    /// Waits for the next event. Cancellation safe.
     pub(crate) async fn next(&mut self) -> T {
         match self.0.next().await {
             Some(happened) => happened,
@@ -48,7 +45,7 @@ mod tests {
         assert_eq!(events.next().await, 1);
         drop(number);
         assert_eq!(events.next().now_or_never(), None);
-        // Nothing is left that could happen.
+        // All sources have ended.
         assert_eq!(events.next().now_or_never(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What the link itself must know of a contract's frames.
+//! The parts of a contract's frames that the link must know.
 
 use shoal_telemetry::metrics::LinkKind;
 
@@ -8,17 +8,16 @@ use crate::proto::worker::v1::{NodeFrame, WorkerFrame, node_frame, worker_frame}
 
 /// A frame of one direction of one contract.
 pub(crate) trait Frame: prost::Message + Default + 'static {
-    /// Whom the contract's links join.
     const LINK: LinkKind;
 
-    /// Wraps what the link itself has to say.
+    /// Wraps a frame of the link itself.
     fn of_link(own: LinkFrame<Self>) -> Self;
 
-    /// Tells what is the link's own from what is the contract's.
+    /// Separates the link's own frames from the contract's.
     fn sort(self) -> Sorted<Self>;
 }
 
-/// What the link itself says.
+/// A frame of the link itself.
 pub(crate) enum LinkFrame<F> {
     Batch(Vec<F>),
     Fragment(Fragment),
@@ -27,11 +26,11 @@ pub(crate) enum LinkFrame<F> {
     Close(String),
 }
 
-/// Whose a frame is.
+/// The result of [`Frame::sort`].
 pub(crate) enum Sorted<F> {
     Link(LinkFrame<F>),
     Contract(F),
-    /// Of a kind that this release does not know.
+    /// A kind that this release does not know.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! How a link begins on either side: the hello, the welcome, and what the two agree on.
+//! The hello, the welcome, and their agreement, on both sides of a link.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::proto::types::v1::{Limits, Versions};
 
-/// A link whose hello the other side has answered with a welcome.
+/// A link whose hello was answered with a welcome.
 pub(crate) struct Welcomed<F, O, W> {
     pub(crate) welcome: W,
     pub(crate) peer: Peer,
@@ -25,11 +25,11 @@ pub(crate) struct Welcomed<F, O, W> {
     pub(crate) outbox: Arc<Outbox<O>>,
 }
 
-/// Dials, calls `link` and says hello. `read` finds the welcome in the first frame, with the version and the limits that it
-/// states.
+/// Dials, calls `link` and says hello. `read` extracts the welcome, version and limits from the
+/// first frame.
 ///
 /// # Errors
-/// Why there is no welcome.
+/// Why the peer did not welcome this side.
 pub(crate) async fn dial<F, O, W, L>(
     address: &str,
     config: &LinkConfig,
@@ -68,10 +68,10 @@ where
         .unwrap_or(Err(LinkError::Silent))
 }
 
-/// Waits for the hello of whoever has dialled.
+/// Waits for the dialer's hello.
 ///
 /// # Errors
-/// What it is told: nothing or something else came, or this node is leaving.
+/// The status for the dialer: the hello was missing or invalid, or this node is leaving.
 pub(crate) async fn hello<H>(
     hello: impl Future<Output = Result<H, LinkError>>,
     config: &LinkConfig,
@@ -87,10 +87,10 @@ pub(crate) async fn hello<H>(
     Ok(hello)
 }
 
-/// Agrees on what a hello offers.
+/// Agrees on a version and limits with a hello.
 ///
 /// # Errors
-/// No version that both speak, in words for whoever has dialled.
+/// No common version; the text is for the dialer.
 pub(crate) fn accept<S, F, O>(
     config: &LinkConfig,
     offered: Option<Versions>,
@@ -107,7 +107,7 @@ where
     Ok(open(version, limits, inbox, outbox))
 }
 
-/// From now on both sides of the link keep to what was agreed.
+/// Applies the agreed version and limits to both directions.
 fn open<S, F, O>(
     version: u32,
     limits: Option<Limits>,

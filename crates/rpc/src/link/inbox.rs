@@ -1,4 +1,4 @@
-//! What arrives on a link: batches opened, fragments put together, pings answered.
+//! Frames that arrive on a link: opens batches, joins fragments, answers pings.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::proto::types::v1::{Fragment, Pong};
 
-/// The receiving side of a link, with the outbox that answers pings.
+/// The receiving side of a link. Answers pings through the outbox.
 pub(crate) struct Inbox<S, F, O> {
     stream: S,
     outbox: Arc<Outbox<O>>,
@@ -50,12 +50,12 @@ where
         }
     }
 
-    /// Says which version is spoken; before, nothing but the first frames.
+    /// Sets the agreed version. Before that, only first frames are accepted.
     pub(crate) fn open(&mut self, version: u32) {
         self.batches = version >= BATCHES;
     }
 
-    /// Asks the peer whether it is there when nothing arrives. Says whenever something did, and when to give up.
+    /// Pings a silent peer. The stream reports signs of life, and when to give up.
     pub(crate) fn pulse(
         &self,
         config: &LinkConfig,
@@ -66,12 +66,12 @@ where
     /// The next frame of the contract. Cancellation safe.
     ///
     /// # Errors
-    /// When the link has ended, or the peer broke the protocol; then nothing more can be read.
+    /// When the link has ended, or the peer broke the protocol. No frames follow.
     pub(crate) async fn next(&mut self) -> Result<F, LinkError> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// Returns once the peer has ended its half of the link, which is read to the end. Cancellation safe.
+    /// Returns once the peer has ended its half, reading it to the end. Cancellation safe.
     pub(crate) async fn ended(&mut self) {
         while let Some(Ok(_)) = self.stream.next().await {}
     }
@@ -90,7 +90,7 @@ where
                 None => return Poll::Ready(Err(LinkError::Ended)),
             };
             self.heard.note();
-            // The length takes time to find out.
+            // Computing the length takes time.
             if metrics::enabled() {
                 let bytes = frame.encoded_len() as u64;
                 metrics().rpc.frame(F::LINK, Direction::In, bytes);
@@ -101,7 +101,7 @@ where
         }
     }
 
-    /// Does what the link itself has to do; a frame of the contract comes back.
+    /// Handles the link's own frames; returns a frame of the contract.
     fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
         let own = match frame.sort() {
             Sorted::Contract(frame) => return Ok(Some(frame)),
@@ -143,7 +143,7 @@ where
     }
 }
 
-/// The frames that are being put together.
+/// Frames that are being joined from fragments.
 struct Parts {
     open: HashMap<u64, BytesMut>,
     max_frame: usize,

@@ -1,4 +1,4 @@
-//! Long frames on their way, in fragments that take turns.
+//! Long frames, sent in fragments that take turns.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,9 +10,9 @@ use crate::proto::types::v1::Fragment;
 
 /// A frame that waits to be sent.
 pub(super) enum QueuedFrame<F> {
-    /// One that is sent whole, and its length.
+    /// Sent whole; with its length.
     Whole(F, usize),
-    /// The encoding of one that is sent in fragments.
+    /// Sent in fragments; the encoded frame.
     Long(Bytes),
 }
 
@@ -25,26 +25,24 @@ impl<F> QueuedFrame<F> {
     }
 }
 
-/// A fragment that is due.
 pub(super) struct DueFragment<F> {
     pub(super) fragment: F,
     pub(super) bytes: usize,
-    /// Short frames that need not wait any longer, and their lengths.
+    /// Short frames, with their lengths, that waited behind the long frame of this last fragment.
     pub(super) freed: Vec<(F, usize)>,
 }
 
-/// The long frames of an outbox, and the frames that must not overtake them.
+/// The long frames of an outbox, with the frames that must stay behind them.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
-    /// The flights that have a lane.
     flights: HashSet<u64>,
 }
 
 struct Lane<F> {
     flight: u64,
     rest: Bytes,
-    /// How many short frames must have been sent before the first fragment, since some of those may be
-    /// of the same flight.
+    /// Number of short frames that must be sent before the first fragment, because some may belong
+    /// to the same flight.
     after: u64,
     behind: VecDeque<QueuedFrame<F>>,
 }
@@ -57,7 +55,6 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// Everything, leaving nothing.
     pub(super) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::new())
     }
@@ -66,13 +63,13 @@ impl<F: Frame> Lanes<F> {
         self.lanes.is_empty()
     }
 
-    /// Whether a frame of this flight must wait its turn behind a longer one.
+    /// Whether a frame of this flight must wait behind a longer one.
     pub(super) fn hold(&self, flight: u64) -> bool {
         !self.flights.is_empty() && self.flights.contains(&flight)
     }
 
-    /// Takes in a long frame, or any frame of a flight that has one here. `pushed` short frames stand
-    /// before it.
+    /// Adds a long frame, or any frame of a flight that has a lane. `pushed` short frames precede
+    /// it.
     pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>, pushed: u64) {
         if self.hold(flight) {
             let lane = self.lanes.iter_mut().find(|lane| lane.flight == flight);
@@ -92,8 +89,8 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// The next fragment, if one is due after `sent` short frames. Only the first
-    /// [`LANES`] take turns: the receiver puts no more together at a time.
+    /// The next fragment, if one is due after `sent` short frames. Only the first [`LANES`] lanes
+    /// take turns, because the receiver joins no more at a time.
     pub(super) fn next(&mut self, sent: u64) -> Option<DueFragment<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
@@ -120,8 +117,7 @@ impl<F: Frame> Lanes<F> {
         })
     }
 
-    /// Ends a lane whose frame is sent: the short frames behind it need wait no longer, up to the next
-    /// long one.
+    /// Ends the lane of a sent frame. Returns the short frames behind it, up to the next long one.
     fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
         let mut freed = Vec::new();
         self.flights.remove(&lane.flight);
@@ -130,7 +126,7 @@ impl<F: Frame> Lanes<F> {
                 QueuedFrame::Whole(frame, bytes) => freed.push((frame, bytes)),
                 QueuedFrame::Long(rest) => {
                     lane.rest = rest;
-                    // Whoever takes the freed frames over knows better: see `resume_after`.
+                    // `resume_after` sets the final value.
                     lane.after = u64::MAX;
                     self.flights.insert(lane.flight);
                     self.lanes.push_back(lane);
@@ -141,7 +137,7 @@ impl<F: Frame> Lanes<F> {
         freed
     }
 
-    /// Says how many short frames stand before a lane that was just put behind freed ones.
+    /// Sets how many short frames precede a lane that was just put behind freed ones.
     pub(super) fn resume_after(&mut self, pushed: u64) {
         if let Some(lane) = self.lanes.back_mut().filter(|lane| lane.after == u64::MAX) {
             lane.after = pushed;

@@ -1,4 +1,4 @@
-//! Which links are up, and what metrics are told when one comes or goes.
+//! Counts links in metrics.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,9 +15,9 @@ static OBSERVED: Once = Once::new();
 pub(crate) struct Up(LinkKind);
 
 impl Up {
-    /// A link was agreed upon.
     pub(crate) fn new(kind: LinkKind) -> Self {
-        // Those of the whole process, so that there is a zero when the last one has gone.
+        // Observes links of the whole process, so that the gauge shows zero after the last one has
+        // ended.
         OBSERVED.call_once(|| {
             let links = metrics().rpc.observe_links(|report| {
                 for kind in [LinkKind::Worker, LinkKind::Gateway] {
@@ -31,7 +31,7 @@ impl Up {
         Self(kind)
     }
 
-    /// The link has ended for this reason; it broke, unless one of the two left.
+    /// Records why the link ended. It counts as broken unless one side left.
     pub(crate) fn ended(self, why: &LinkError) {
         if !matches!(why, LinkError::Left(_) | LinkError::Closed(_)) {
             metrics().rpc.disconnected(self.0);

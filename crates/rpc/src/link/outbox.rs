@@ -1,4 +1,4 @@
-//! What waits to be sent on a link: fair among flights, batched, bounded.
+//! Frames to send on a link: fair among flights, batched, bounded.
 
 mod queue;
 
@@ -19,21 +19,21 @@ use super::lanes::QueuedFrame;
 use super::versions::{BATCHES, Peer};
 use crate::error::TooLong;
 
-/// The fate of a frame that was pushed.
+/// The fate of a pushed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    /// It will be sent, if the connection holds.
+    /// The frame will be sent if the connection holds.
     Queued,
-    /// The outbox is full: the frame was not sent.
+    /// The outbox is full and dropped the frame.
     Full,
-    /// The outbox takes no more frames: the frame was not sent.
+    /// The outbox is finished and dropped the frame.
     Dropped,
 }
 
-/// The sending side of a link. Whoever has something to say pushes it; the connection pulls.
+/// The sending side of a link. Callers push frames, and the connection pulls them.
 ///
-/// Frames of one flight keep their order. A long frame goes in fragments, which take turns with those of
-/// other flights and with all short frames, so that it holds up nobody.
+/// Frames of one flight keep their order. Fragments of a long frame take turns with those of other
+/// flights and with short frames, so a long frame does not delay others.
 pub(crate) struct Outbox<F> {
     queue: Mutex<Queue<F>>,
     room: Notify,
@@ -41,8 +41,8 @@ pub(crate) struct Outbox<F> {
 }
 
 impl<F: Frame> Outbox<F> {
-    /// An empty outbox that holds `max_queued` bytes, and the stream that empties it. Before
-    /// [`Outbox::open`] nothing long or batched may be sent.
+    /// Creates an outbox of `max_queued` bytes and the stream that empties it. Before
+    /// [`Outbox::open`], only short frames may be sent, one by one.
     pub(crate) fn new(max_queued: usize) -> (Arc<Self>, OutStream<F>) {
         let outbox = Arc::new(Self {
             queue: Mutex::new(Queue::new()),
@@ -52,31 +52,32 @@ impl<F: Frame> Outbox<F> {
         (Arc::clone(&outbox), OutStream(outbox))
     }
 
-    /// Says what the peer takes.
+    /// Applies the peer's version and limits.
     pub(crate) fn open(&self, peer: &Peer) {
         let mut queue = self.queue.lock();
         queue.batches = peer.version >= BATCHES;
         queue.max_frame = peer.max_frame;
     }
 
-    /// Sends a frame of a flight (0: of none). Never waits. An outbox that is finished or closed drops the frame.
+    /// Queues a frame of a flight (0: of none) without waiting. A finished or closed outbox drops
+    /// the frame.
     ///
     /// # Errors
-    /// When the frame is longer than the peer accepts; nothing was sent.
+    /// When the frame exceeds the peer's limit; it was not sent.
     pub(crate) fn push(&self, flight: u64, frame: impl Into<F>) -> Result<Pushed, TooLong> {
         self.push_if(flight, frame, |_| true)
     }
 
-    /// As [`push`](Self::push), unless the outbox [is full](Self::is_full).
+    /// Like [`push`](Self::push), unless the outbox [is full](Self::is_full).
     ///
     /// # Errors
-    /// As [`push`](Self::push).
+    /// Like [`push`](Self::push).
     pub(crate) fn push_with_room(
         &self,
         flight: u64,
         frame: impl Into<F>,
     ) -> Result<Pushed, TooLong> {
-        // Asked first, so that what will not be sent is not encoded, and again when it is.
+        // Checked before encoding, to save the work, and again when queuing.
         if self.is_full() {
             return Ok(Pushed::Full);
         }
@@ -115,7 +116,7 @@ impl<F: Frame> Outbox<F> {
         Ok(Pushed::Queued)
     }
 
-    /// Sends a short frame that need not keep its place among those of its flight.
+    /// Sends a short frame ahead of the order of its flight.
     pub(crate) fn push_now(&self, frame: impl Into<F>) {
         let frame = frame.into();
         let bytes = frame.encoded_len();
@@ -129,12 +130,12 @@ impl<F: Frame> Outbox<F> {
         wake(waker);
     }
 
-    /// Whether so much waits that nothing avoidable should be added.
+    /// Whether avoidable frames should be held back.
     pub(crate) fn is_full(&self) -> bool {
         self.queue.lock().bytes > self.max_queued
     }
 
-    /// Returns once the outbox is no longer full, or takes no more frames. Cancellation safe.
+    /// Returns once the outbox has room, or accepts no more frames. Cancellation safe.
     pub(crate) async fn room(&self) {
         loop {
             let room = self.room.notified();
@@ -152,19 +153,19 @@ impl<F: Frame> Outbox<F> {
         queue.stage != Stage::Open || queue.bytes <= self.max_queued
     }
 
-    /// Takes no more frames. The peer is told why behind everything that waits, and the stream stays open until
-    /// [`close`](Self::close).
+    /// Accepts no more frames. Tells the peer the reason after all queued frames; the stream stays
+    /// open until [`close`](Self::close).
     pub(crate) fn finish(&self, reason: &str) {
         self.end(Stage::Finished, Some(reason));
     }
 
-    /// Ends the stream once everything is sent, and says why if the peer should know.
+    /// Ends the stream once everything is sent, with a reason for the peer if there is one.
     pub(crate) fn close(&self, reason: Option<&str>) {
         self.end(Stage::Closed, reason);
     }
 
     fn end(&self, stage: Stage, reason: Option<&str>) {
-        // A peer that has heard it reads no further.
+        // A peer stops reading at the reason, so it comes last.
         let last = reason.map(|reason| F::of_link(LinkFrame::Close(reason.to_owned())));
         let mut queue = self.queue.lock();
         queue.finish(last);
@@ -201,7 +202,7 @@ impl<F: Frame> Outbox<F> {
     }
 }
 
-/// Pulls what was pushed into an outbox; ends when that is closed and empty.
+/// Pulls frames from an outbox; ends when that is closed and empty.
 pub(crate) struct OutStream<F: Frame>(Arc<Outbox<F>>);
 
 impl<F: Frame> Stream for OutStream<F> {
@@ -212,7 +213,7 @@ impl<F: Frame> Stream for OutStream<F> {
     }
 }
 
-/// An [`OutStream`] as a gRPC server sends it.
+/// An [`OutStream`] in the form that a gRPC server sends.
 pub(crate) struct ServerStream<F: Frame>(OutStream<F>);
 
 impl<F: Frame> From<OutStream<F>> for ServerStream<F> {
@@ -230,7 +231,7 @@ impl<F: Frame> Stream for ServerStream<F> {
 }
 
 impl<F: Frame> Drop for OutStream<F> {
-    /// The connection is gone: nothing more can be sent.
+    /// The connection is gone, so no frame can be sent any more.
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
         queue.stage = Stage::Closed;

@@ -1,4 +1,4 @@
-//! Whether the peer of a link is alive.
+//! Detects whether the peer of a link is alive.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use super::outbox::Outbox;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// A timer that fires much later than it should was stopped with its process, and says nothing of the peer.
+/// A timer that fires this late was suspended with its process, so it proves nothing about the
+/// peer.
 const OWN_PAUSE: Duration = Duration::from_millis(500);
 
-/// Whether anything has arrived since this was last asked.
+/// Whether anything has arrived since the last check.
 #[derive(Clone, Default)]
 pub(crate) struct Heard(Arc<AtomicBool>);
 
-/// Times the questions to a peer that says nothing, and its answers.
+/// Times the pings of a silent peer.
 struct Pulse {
     due: Pin<Box<Sleep>>,
     after: Duration,
@@ -29,14 +30,10 @@ struct Pulse {
     asked: bool,
 }
 
-/// What to do when the pulse is due.
 #[derive(Debug, PartialEq, Eq)]
 enum Beat {
-    /// Nothing.
     Alive,
-    /// Ask.
     Ask,
-    /// Give up.
     Dead,
 }
 
@@ -50,7 +47,7 @@ impl Heard {
     }
 }
 
-/// Asks a peer that says nothing whether it is there. Says whenever something was `heard`, and when to give up.
+/// Pings a silent peer. The stream reports signs of life, and when to give up.
 pub(crate) fn pulse<F: Frame>(
     config: &LinkConfig,
     heard: Heard,
@@ -81,12 +78,11 @@ impl Pulse {
         }
     }
 
-    /// Returns when [`Pulse::beat`] should be called.
     async fn due(&mut self) {
         self.due.as_mut().await;
     }
 
-    /// Decides; `heard` tells whether anything has arrived since the last time.
+    /// Decides what to do; `heard` says whether anything has arrived since the last call.
     fn beat(&mut self, heard: bool) -> Beat {
         let now = Instant::now();
         let paused = now.duration_since(self.due.deadline()) > OWN_PAUSE;

@@ -1,4 +1,4 @@
-//! Many small state machines polled by one task, each only when something happened to it.
+//! Lets one task poll many small state machines, each only when it was woken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;
 
-/// The numbers of those that something happened to.
+/// The numbers that were rung.
 #[derive(Default)]
 pub(crate) struct ReadySet {
     shared: Arc<Shared>,
@@ -20,7 +20,7 @@ struct Shared {
     task: AtomicWaker,
 }
 
-/// The waker of one of them.
+/// The waker of one number.
 pub(crate) struct Bell {
     number: u64,
     rung: AtomicBool,
@@ -28,7 +28,6 @@ pub(crate) struct Bell {
 }
 
 impl ReadySet {
-    /// A bell for number `number`.
     pub(crate) fn bell(&self, number: u64) -> Arc<Bell> {
         Arc::new(Bell {
             number,
@@ -47,20 +46,19 @@ impl ReadySet {
             return Poll::Ready(number);
         }
         self.shared.task.register(cx.waker());
-        // One may have rung between the look and the registration.
+        // A bell may have rung between the check and the registration.
         self.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
     fn pop(&self) -> Option<u64> {
         let bell = self.shared.ready.lock().pop_front()?;
-        // Before it is looked at, so that what happens from now on rings again.
+        // Cleared before the poll, so that later events ring again.
         bell.rung.store(false, Ordering::Release);
         Some(bell.number)
     }
 }
 
 impl Bell {
-    /// Has number looked at soon.
     pub(crate) fn ring(self: &Arc<Self>) {
         if !self.rung.swap(true, Ordering::AcqRel) {
             self.shared.ready.lock().push_back(Arc::clone(self));
@@ -68,7 +66,6 @@ impl Bell {
         }
     }
 
-    /// The bell as a waker.
     pub(crate) fn waker(self: &Arc<Self>) -> Waker {
         Waker::from(Arc::clone(self))
     }

@@ -1,4 +1,4 @@
-//! What goes into an outbox comes out of an inbox, whatever it was cut and packed into on the way.
+//! Frames survive batching and fragmentation between an outbox and an inbox.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn fragment(flight: u64, bytes: usize, last: bool) -> WorkerFrame {
     }))
 }
 
-/// Everything that arrives, and why it ended.
+/// All frames that arrive, and why the link ended.
 fn arrivals(messages: Vec<WorkerFrame>) -> (Vec<WorkerFrame>, LinkError) {
     let mut inbox = inbox(stream::iter(messages.into_iter().map(Ok)));
     let mut frames = Vec::new();
@@ -79,7 +79,7 @@ fn arrivals(messages: Vec<WorkerFrame>) -> (Vec<WorkerFrame>, LinkError) {
     }
 }
 
-/// Everything that an outbox sends until nothing is left.
+/// Everything that an outbox sends until it is empty.
 fn sent(stream: &mut OutStream<WorkerFrame>) -> Vec<WorkerFrame> {
     std::iter::from_fn(|| stream.next().now_or_never().flatten()).collect()
 }
@@ -105,7 +105,7 @@ proptest! {
             let frame = event(flight, sequence, bytes);
             outbox.push(flight, frame.clone()).unwrap();
             expected.entry(flight).or_default().push(frame);
-            // Some leave while others still come.
+            // Some frames leave while others are still pushed.
             if pull {
                 messages.extend(stream.next().now_or_never().flatten());
             }
@@ -197,7 +197,7 @@ fn a_closed_outbox_sends_what_it_has_and_takes_no_more() {
     assert!(stream.next().now_or_never().unwrap().is_none());
 }
 
-/// A peer that has heard why reads no further.
+/// A peer stops reading once it has the reason.
 #[test]
 fn why_an_outbox_ends_is_said_after_everything_else() {
     let (outbox, mut stream) = outbox(2);
@@ -228,7 +228,7 @@ async fn whoever_waits_for_room_is_told() {
     tokio::task::yield_now().await;
     stream.next().await.unwrap();
     waiting.await.unwrap();
-    // Nobody waits for a connection that is gone.
+    // Waiting for room ends with the connection.
     outbox.push(1, event(1, 3, 2000)).unwrap();
     drop(stream);
     outbox.room().await;

@@ -1,22 +1,21 @@
-//! Which version of the frame protocol a link speaks.
+//! Versions of the frame protocol.
 
 use crate::LinkConfig;
 use crate::proto::types::v1::{Limits, Versions};
 
-/// The lowest version that this release speaks.
+/// The lowest version of this release.
 pub(crate) const LOWEST: u32 = 1;
-/// The highest version that this release speaks.
+/// The highest version of this release.
 pub(crate) const HIGHEST: u32 = 5;
-/// The first version that has batches.
+/// The first version with batches.
 pub(crate) const BATCHES: u32 = 2;
-/// The first version in which calls may ask for what their session keeps.
+/// The first version in which calls may ask for session state.
 pub(crate) const STATE: u32 = 3;
-/// The first version in which an edge says what it has planned.
+/// The first version in which an edge sends its plan.
 pub(crate) const PLANS: u32 = 4;
-/// The first version in which a worker tells when the tool of a call that was stopped has stopped.
+/// The first version in which a worker reports that the tool of a stopped call has stopped.
 pub(crate) const STOPS: u32 = 5;
 
-/// What this side speaks.
 pub(crate) fn own(config: &LinkConfig) -> Versions {
     Versions {
         lowest: LOWEST,
@@ -24,7 +23,7 @@ pub(crate) fn own(config: &LinkConfig) -> Versions {
     }
 }
 
-/// The highest version that both sides speak.
+/// Chooses the highest common version.
 ///
 /// # Errors
 /// A text for the peer that names both ranges.
@@ -41,13 +40,13 @@ pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result
     Ok(highest)
 }
 
-/// Whether the version that the accepting side chose is one that was offered.
+/// Whether the version chosen by the accepting side was offered.
 pub(crate) fn is_offered(config: &LinkConfig, version: u32) -> bool {
     let ours = own(config);
     (ours.lowest..=ours.highest).contains(&version)
 }
 
-/// What this side is ready to receive.
+/// The limits that this side announces.
 pub(crate) fn limits(config: &LinkConfig) -> Limits {
     Limits {
         frame_bytes: config.max_frame as u64,
@@ -55,19 +54,15 @@ pub(crate) fn limits(config: &LinkConfig) -> Limits {
     }
 }
 
-/// What the peer is ready to receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
-    /// The version that is spoken with it.
     pub(crate) version: u32,
-    /// The longest frame.
     pub(crate) max_frame: usize,
-    /// Credit of a new flight.
     pub(crate) credit: i64,
 }
 
 impl Peer {
-    /// Reads what a hello or welcome states.
+    /// Reads the limits of a hello or welcome.
     pub(crate) fn new(version: u32, limits: Option<Limits>) -> Self {
         let limits = limits.unwrap_or_default();
         let or = |said: u64, default: u64| if said == 0 { default } else { said };

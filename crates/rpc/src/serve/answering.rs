@@ -1,4 +1,4 @@
-//! The answer to one request of an edge, up to the end of its stream.
+//! Answers one request of an edge, up to the end of its stream.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::link::outbox::{Outbox, Pushed};
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, StreamBegan};
 
-/// When to come back to a link that has too much to send.
+/// Retry time for callers when the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Answers a request; the request is over when this is dropped.
+/// Answers a request; dropping this ends the request.
 pub(super) struct Answering {
     number: u64,
     flight: Arc<ServedRequest>,
     outbox: Arc<Outbox<SessionFrame>>,
     flights: Arc<ServedRequests>,
-    /// Whether the edge waits for nothing any more.
+    /// Whether the edge has its complete answer.
     done: AtomicBool,
 }
 
@@ -46,8 +46,8 @@ impl Answering {
         }
     }
 
-    /// What the gateway says; `None` when the edge has left first. Then the gateway's future is dropped, as
-    /// it is in one process when a connection breaks.
+    /// The gateway's answer; `None` if the edge leaves first. The gateway's future is then dropped,
+    /// like that of a broken connection in one process.
     pub(super) async fn wait<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -59,7 +59,8 @@ impl Answering {
         }
     }
 
-    /// Refuses what the edge asks while it does not read what it was told; whether it did. Nothing has been done then.
+    /// Refuses the request if the edge does not read its earlier answers. Returns whether it did;
+    /// the request was then not carried out.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {
@@ -68,7 +69,7 @@ impl Answering {
         full
     }
 
-    /// What became of a post; `once` says that it must not be carried out again.
+    /// Sends the result of a post. `once` says that the post must not be repeated.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,
@@ -87,7 +88,7 @@ impl Answering {
 
     pub(super) fn listening(self, listening: Option<Result<EventStream, GatewayError>>) {
         match listening {
-            // In a task of its own, half as large: the one that asked has room for the question as long as it lasts.
+            // In a smaller task of its own, because the current one keeps room for the request.
             Some(Ok(stream)) => drop(tokio::spawn(async move { self.stream(stream).await })),
             Some(Err(error)) => self.failed(error),
             None => {}
@@ -111,9 +112,9 @@ impl Answering {
         }
     }
 
-    /// An answer takes no credit, since it is one frame. What keeps many of them from piling up here, while the edge does not
-    /// read, is the room for all that waits on the link. What is refused so is safe to repeat: the answers to the rest are
-    /// short, and as many at most as requests wait for them.
+    /// Sends an answer, which takes no credit because it is one frame. The limit of the link's
+    /// queue keeps answers from piling up if the edge does not read. Refused requests may be
+    /// repeated. The refusals are short, and at most one for each waiting request.
     fn json(&self, text: Bytes) {
         let flight = self.number;
         match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
@@ -130,7 +131,7 @@ impl Answering {
         }));
     }
 
-    /// Says the last of it. What does not fit becomes a refusal that says so.
+    /// Sends the last frame, or a refusal if it is too long.
     fn end(&self, frame: Frame) {
         self.done.store(true, Ordering::Relaxed);
         if let Err(too_long) = self.say(frame) {
@@ -152,7 +153,7 @@ impl Answering {
         self.outbox.push(self.number, frame).map(drop)
     }
 
-    /// Sends what the stream brings until it ends or the edge leaves.
+    /// Sends the items of a stream until it ends or the edge leaves.
     async fn stream(&self, mut stream: EventStream) {
         let flight = self.number;
         self.done.store(true, Ordering::Relaxed);
@@ -173,7 +174,8 @@ impl Answering {
         }
     }
 
-    /// Sends an item; `false` when it does not fit. Then the stream must end: what follows would leave a gap.
+    /// Sends an item. Returns `false` if it is too long; the stream must then end, because later
+    /// items would leave a gap.
     fn item(&self, item: StreamItem, cursor: &mut EventId) -> bool {
         let item = item_out(self.number, item, cursor);
         self.flight.sent(item_cost(&item));
@@ -198,7 +200,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.flights.remove(self.number);
         if !self.done.load(Ordering::Relaxed) {
-            // The gateway panicked: nobody else will tell whoever waits.
+            // The gateway panicked, so the caller must be told here.
             self.failed(GatewayError::Internal(
                 "the session's node failed".to_owned(),
             ));

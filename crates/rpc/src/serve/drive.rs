@@ -1,4 +1,4 @@
-//! One link of an edge, as the session node reads it.
+//! Reads one link of an edge.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
 pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>;
 
-/// The requests of one link that have not been answered whole.
+/// The requests of one link without a complete answer.
 #[derive(Default)]
 pub(super) struct ServedRequests(Mutex<ByFlight<Arc<ServedRequest>>>);
 
@@ -40,7 +40,6 @@ impl ServedRequests {
     }
 }
 
-/// A link of an edge.
 pub(super) struct Drive {
     shared: Arc<GatewayLinksInner>,
     from: String,
@@ -66,7 +65,7 @@ impl Drive {
         }
     }
 
-    /// Reads the link until it ends. Then nobody reads its streams any more; what was posted goes on.
+    /// Reads the link until it ends. Its streams then end too; posted messages continue.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
         let closing = stream::once(self.shared.closing.clone().cancelled_owned());
@@ -74,7 +73,7 @@ impl Drive {
             .or(inbox.pulse(&self.shared.config))
             .or(closing.map(|()| Err(LinkError::Left("the node is leaving"))));
         let ended = loop {
-            // What arrives is not counted against the task's budget by itself.
+            // Arriving frames do not consume Tokio's task budget by themselves.
             tokio::task::consume_budget().await;
             let goes_on = tokio::select! {
                 biased;
@@ -103,7 +102,7 @@ impl Drive {
                 };
                 let gateway = self.shared.gateways.of(relayed);
                 let once = post.is_bound();
-                // Boxed, since a task's future is moved several times before it runs.
+                // Boxed, because a task's future is moved several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, once).await;
@@ -154,7 +153,7 @@ impl Drive {
                 }
             }
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The link has seen to its own before.
+            // The inbox has handled the link's own frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -164,11 +163,11 @@ impl Drive {
         Ok(())
     }
 
-    /// Begins an answer, unless so much waits to be read that it is to ask again later.
+    /// Starts an answer, unless the edge must retry later because too much waits to be sent.
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {
-            // The one that has the number stays known, so that it is detached with the link.
+            // The flight that has the number stays, so that it is detached with the link.
             Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),
             Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
         };

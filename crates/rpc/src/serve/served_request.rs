@@ -1,11 +1,10 @@
-//! What the link knows of one request of an edge: how much may be sent, and whether anybody waits.
+//! The link's state of one request of an edge.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use shoal_telemetry::metrics::{LinkKind, metrics};
 use tokio::sync::Notify;
 
-/// What the link knows of a request.
 pub(super) struct ServedRequest {
     credit: AtomicI64,
     detached: AtomicBool,
@@ -21,20 +20,17 @@ impl ServedRequest {
         }
     }
 
-    /// The edge does not wait for it any more.
     pub(super) fn detach(&self) {
         self.detached.store(true, Ordering::Release);
         self.changed.notify_one();
     }
 
-    /// The edge has read so many bytes.
     pub(super) fn grant(&self, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 4);
         self.credit.fetch_add(bytes, Ordering::AcqRel);
         self.changed.notify_one();
     }
 
-    /// Counts what was sent.
     pub(super) fn sent(&self, cost: u64) {
         let cost = i64::try_from(cost).unwrap_or(i64::MAX / 4);
         let had = self.credit.fetch_sub(cost, Ordering::AcqRel);
@@ -47,8 +43,8 @@ impl ServedRequest {
         self.detached.load(Ordering::Acquire)
     }
 
-    /// Returns when something may be sent (`true`), or the edge has left. Cancellation safe. Only one may
-    /// wait at a time.
+    /// Returns `true` when credit is available, `false` when the edge has left. Cancellation safe;
+    /// only one task may wait at a time.
     pub(super) async fn may_send(&self) -> bool {
         loop {
             if self.is_detached() {
@@ -61,7 +57,7 @@ impl ServedRequest {
         }
     }
 
-    /// Returns when the edge has left. Cancellation safe. Only one may wait at a time.
+    /// Returns when the edge has left. Cancellation safe; only one task may wait at a time.
     pub(super) async fn left(&self) {
         while !self.is_detached() {
             self.changed.notified().await;

@@ -1,4 +1,4 @@
-//! The gRPC service behind which node links begin.
+//! The gRPC service of node links.
 
 use std::sync::Arc;
 
@@ -20,7 +20,6 @@ use crate::tls::Standing;
 pub(crate) struct NodeService(Arc<GatewayLinksInner>);
 
 impl GatewayLinks {
-    /// The service that a server hosts.
     pub(crate) fn service(&self) -> NodeLinkServer<NodeService> {
         NodeLinkServer::new(NodeService(Arc::clone(&self.shared)))
             .max_decoding_message_size(LONGEST_MESSAGE)

@@ -1,4 +1,4 @@
-//! The listener's side: handshakes beside one another, so that a slow peer holds up nobody.
+//! The listener's side. Handshakes run concurrently, so a slow peer does not delay others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,19 +18,19 @@ use super::error::refusal;
 use super::stream::Accepted;
 use super::{Standing, Tls};
 
-/// Handshakes at once; more wait in the operating system's queue.
+/// Maximum number of concurrent handshakes; further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 1024;
-/// Connections that may wait to be served.
+/// Maximum number of connections that wait to be served.
 const READY: usize = 64;
-/// The wait after a connection could not be accepted, such as for want of file descriptors.
+/// Pause after a connection could not be accepted, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a refused peer may take to read why.
+/// Time that a refused peer has to read the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// The connections of peers whose certificates are good. A handshake takes no longer than `within`. Ends, and the
-/// listener with it, when the stream is dropped.
+/// The connections of peers with valid certificates. Limits a handshake to `within`. Dropping the
+/// stream closes the listener.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Tls,
@@ -86,7 +86,7 @@ async fn accept(
 }
 
 async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepted> {
-    // Small frames wait for nobody; without it links are slower, and work.
+    // Small frames should leave at once; links also work without the option.
     let _ = stream.set_nodelay(true);
     if tls.files().allow_plaintext && !begins_tls(&stream).await? {
         count(HandshakeOutcome::Plaintext);
@@ -115,7 +115,7 @@ fn count(outcome: HandshakeOutcome) {
 }
 
 fn refuse(error: &io::Error, peer: SocketAddr) {
-    // Probes open connections and end them.
+    // Probes open and close connections, so this is not an error.
     if super::error::cause(error).is_none() {
         tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
         return;
@@ -125,7 +125,7 @@ fn refuse(error: &io::Error, peer: SocketAddr) {
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }
 
-/// Whether the peer begins with TLS; `None` if it says nothing.
+/// Whether the peer begins with TLS; `None` if it sends nothing.
 async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     let mut first = [0];
     match stream.peek(&mut first).await {
@@ -134,7 +134,7 @@ async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     }
 }
 
-/// Lets the peer read the alert: a socket that is closed with something unread takes it along.
+/// Lets the peer read the alert: closing a socket with unread data would discard the alert.
 async fn linger(mut stream: TcpStream) {
     let mut unread = [0; 1024];
     let gone = async {

@@ -1,5 +1,3 @@
-//! The dialer's side.
-
 use std::io;
 use std::sync::Arc;
 
@@ -12,24 +10,24 @@ use super::Tls;
 use super::error::{cause, refusal};
 use super::proving::Proving;
 
-/// A connection to a peer, without TLS only where that is allowed.
+/// A connection to a peer, in plaintext only where that is allowed.
 pub(crate) type Dialled = TokioIo<Either<Box<Proving>, TcpStream>>;
 
 /// Why a peer could not be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreached {
-    /// Nobody is there.
+    /// The connection failed.
     #[error("{0}")]
     Connection(#[from] io::Error),
-    /// Not whom it should be.
+    /// Another peer answered, or its certificate was refused.
     #[error("{0}")]
     Peer(String),
 }
 
-/// Connects to `address` (`host:port`) and agrees on TLS with whoever is there.
+/// Connects to `address` (`host:port`) and agrees on TLS with the peer.
 ///
 /// # Errors
-/// In words: nobody is there, or not whom it should be.
+/// Why the peer could not be reached or was refused, in words.
 pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
     let connector = TlsConnector::from(Arc::clone(&tls.material().client));
     let trust = tls.trust();
@@ -67,7 +65,7 @@ async fn reach(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether a failed handshake was one with somebody who speaks TLS.
+/// Whether the peer of a failed handshake supports TLS.
 fn knows_tls(error: &io::Error) -> bool {
     !matches!(cause(error), None | Some(rustls::Error::InvalidMessage(_)))
 }

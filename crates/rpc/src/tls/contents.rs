@@ -1,5 +1,3 @@
-//! What the files hold.
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,23 +10,22 @@ use shoal_ports::read_file;
 
 use super::error::{CERTIFICATE, KEY, TlsError};
 
-/// The longest file, in bytes: an authority's bundle has a few hundred thousand.
+/// Maximum bytes of a file; an authority's bundle has a few hundred thousand.
 const LONGEST: u64 = 4 << 20;
 
-/// The bytes of the files.
 #[derive(PartialEq, Eq)]
 pub(super) struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
-    /// `None` where nobody is asked for a certificate.
+    /// `None` if clients are not asked for a certificate.
     pub(super) authority: Option<Vec<u8>>,
 }
 
 impl Contents {
-    /// Reads the files. The authority's comes with what it is called in the settings.
+    /// Reads the files. The authority comes with the name of its setting.
     ///
     /// # Errors
-    /// Which one cannot be read.
+    /// The file that cannot be read.
     pub(super) fn read(
         certificate: &Path,
         key: &Path,
@@ -48,10 +45,10 @@ fn read(which: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
         .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
 }
 
-/// The certificate, followed by those between it and its authority, and its key.
+/// The certificate, its intermediates, and its key.
 ///
 /// # Errors
-/// Which file cannot be used, or that they do not belong together.
+/// The file that cannot be used, or a key that does not match.
 pub(super) fn pair(
     contents: &Contents,
     certificate: &Path,
@@ -95,14 +92,13 @@ fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
                 "holds no private key: a block -----BEGIN PRIVATE KEY----- is expected, and not an encrypted one"
                     .to_owned()
             }
-            // Not the error's own words: they may quote the key.
+            // The error's own text is omitted, because it may quote the key.
             _ => "is no PEM, or only a part of it".to_owned(),
         };
         TlsError::file(KEY, path, problem)
     })
 }
 
-/// The authorities that a file holds.
 pub(super) fn roots(
     text: &[u8],
     which: &'static str,

@@ -1,11 +1,11 @@
-//! What is wrong with files and peers, in words.
+//! Errors of files and peers, in words.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustls::{AlertDescription, CertificateError};
 
-/// The files, by the settings that name them.
+/// The settings that name the files.
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const KEY: &str = "key";
 pub(super) const AUTHORITY: &str = "authority";
@@ -14,7 +14,7 @@ pub(super) const CLIENT_AUTHORITY: &str = "client_authority";
 /// Why a process cannot use its certificate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// The name is none that a certificate can carry.
+    /// Certificates cannot carry the name.
     #[error("name = {0:?} is no name of a certificate, such as \"shoal\" or \"shoal.example.com\"")]
     Name(String),
     /// A file cannot be used.
@@ -22,9 +22,9 @@ pub enum TlsError {
     File {
         /// `certificate`, `key`, `authority` or `client_authority`.
         which: &'static str,
-        /// Where it was looked for.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         problem: String,
     },
 }
@@ -39,7 +39,7 @@ impl TlsError {
     }
 }
 
-/// What is wrong with a certificate: goes on after "it".
+/// Describes a fault of a certificate; follows the word "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {
@@ -71,7 +71,7 @@ pub(super) fn fault(error: &CertificateError) -> String {
     }
 }
 
-/// Why a handshake failed, of the peer.
+/// Describes why a handshake failed.
 pub(super) fn refusal(error: &io::Error) -> String {
     match cause(error) {
         Some(rustls::Error::InvalidCertificate(error)) => {
@@ -92,7 +92,7 @@ pub(super) fn refusal(error: &io::Error) -> String {
     }
 }
 
-/// What rustls says of it.
+/// The error of rustls in the chain.
 pub(super) fn cause(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }

@@ -1,4 +1,4 @@
-//! TLS of a port for clients or operators: they are shown a certificate, and may be asked for one.
+//! TLS of a port for clients or operators, optionally with client certificates.
 
 use std::fmt;
 use std::io;
@@ -21,27 +21,29 @@ use super::error::{CERTIFICATE, CLIENT_AUTHORITY, TlsError, refusal};
 use super::renewal::{self, Renewed, Source};
 use super::validity::Validity;
 
-/// What clients may speak, the one that they had better take first.
+/// Protocols for clients, preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Where a listener finds what it shows and asks for.
+/// The certificate files of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerFiles {
-    /// Whose files they are, as the settings call it.
+    /// The setting that names the files, for messages.
     pub setting: &'static str,
-    /// The certificate in PEM, followed by those between it and its authority, if there are any.
+    /// The certificate in PEM, followed by its intermediates, if any.
     pub certificate: PathBuf,
-    /// Its private key in PEM.
+    /// The private key in PEM.
     pub key: PathBuf,
-    /// The certificates of the authorities that clients' certificates may be from, in PEM. Without it clients are asked for none.
+    /// The certificates of the clients' authorities, in PEM. Without it, clients are not asked for
+    /// a certificate.
     pub client_authority: Option<PathBuf>,
-    /// Serves clients without a certificate as well. One that is shown must be good all the same.
+    /// Also serves clients without a certificate. A certificate that a client shows must still be
+    /// valid.
     pub client_certificate_optional: bool,
 }
 
-/// The TLS of a listener: what its files held when they were last good; a cheap handle.
+/// The TLS of a listener, from the last valid contents of its files; a cheap handle.
 ///
-/// What is open stays open, whatever is read later.
+/// A reload does not affect open connections.
 #[derive(Clone)]
 pub struct ListenerTls {
     shared: Arc<Renewed<ListenerFiles>>,
@@ -88,7 +90,8 @@ impl Source for ListenerFiles {
             .map_err(in_words)?;
         server.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         if asks {
-            // A client's certificate is looked at each time: it must not outlive its end, or its authority.
+            // Each connection checks the client's certificate, which must not outlive its validity
+            // or authority through resumption.
             server.session_storage = Arc::new(NoServerSessionStorage {});
             server.send_tls13_tickets = 0;
         }
@@ -121,8 +124,8 @@ impl ListenerFiles {
     }
 }
 
-/// When a certificate is valid, of whichever authority it is: clients know that one, and this process need not. It must be
-/// valid now.
+/// The validity of a certificate of any authority, because only clients need to trust that
+/// authority. The certificate must be valid now.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,
@@ -130,7 +133,7 @@ fn validity(
     use super::error::fault;
 
     let own = chain.first().ok_or("holds no certificate")?;
-    // Trusted by itself, its times are all that can be wrong with it, besides names and usages.
+    // As its own authority, the certificate can only fail by its times, names and usages.
     let mut alone = RootCertStore::empty();
     (alone.add(own.clone())).map_err(|error| format!("cannot be used: {error}"))?;
     let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(
@@ -154,17 +157,17 @@ fn validity(
 }
 
 impl ListenerTls {
-    /// Reads the files and checks that they belong together and are valid now. Blocks while it reads.
+    /// Reads the files and checks that they belong together and are valid now. Blocks.
     ///
     /// # Errors
-    /// What is wrong with which file.
+    /// The file that cannot be used, and why.
     pub fn open(files: ListenerFiles) -> Result<Self, TlsError> {
         let shared = Renewed::open(files)?;
         Ok(Self { shared })
     }
 
-    /// Reads the files again `every` so often, for connections that are made from then on, until the last
-    /// handle is dropped. What cannot be used is logged, and the former certificate stays.
+    /// Reloads the files `every` so often for new connections, until the last handle is dropped.
+    /// Files that cannot be used are logged, and the former certificate stays.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -172,15 +175,15 @@ impl ListenerTls {
         tokio::spawn(renewal::renew(Arc::downgrade(&self.shared), every));
     }
 
-    /// When the certificate in use is valid.
+    /// The validity of the certificate in use.
     pub fn validity(&self) -> Validity {
         self.shared.current().validity
     }
 
-    /// Agrees on TLS with whoever has connected.
+    /// Agrees on TLS with a client.
     ///
     /// # Errors
-    /// Why there is none, in words for the log.
+    /// Why the handshake failed, in words for the log.
     pub async fn accept<S>(&self, stream: S) -> Result<TlsStream<S>, String>
     where
         S: AsyncRead + AsyncWrite + Unpin,

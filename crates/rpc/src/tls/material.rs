@@ -1,4 +1,4 @@
-//! What a process of a cluster shows and asks for, checked, as rustls wants it.
+//! The checked TLS configuration of a process of a cluster.
 
 use std::sync::Arc;
 
@@ -17,10 +17,9 @@ use super::named::Named;
 use super::standing::{Nodes, Standing};
 use super::validity::Validity;
 
-/// What gRPC is called in TLS.
+/// The ALPN name of gRPC.
 const H2: &[u8] = b"h2";
 
-/// What connections are made with.
 pub(super) struct Material {
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
@@ -28,8 +27,8 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Checks the contents of the files: that they belong together, and that the certificate would be
-    /// accepted by peers that have the same authority and name.
+    /// Checks that the files belong together, and that peers with the same authority and name would
+    /// accept the certificate.
     pub(super) fn of(
         contents: &Contents,
         files: &TlsFiles,
@@ -70,8 +69,8 @@ impl Material {
     }
 }
 
-/// TLS 1.3 alone: nothing in a cluster is too old for it. Nothing is resumed either: links last, and what
-/// was proved to an earlier certificate must not outlive it.
+/// Requires TLS 1.3, which all processes support. Disables resumption, because proof of an earlier
+/// certificate must not outlive it.
 fn server(
     provider: &Arc<CryptoProvider>,
     clients: Arc<dyn ClientCertVerifier>,
@@ -104,7 +103,7 @@ fn client(
     Ok(Arc::new(config))
 }
 
-/// Looks at the own certificate as a peer would; when it is valid.
+/// Checks the own certificate as a peer would; returns its validity.
 fn check(
     chain: &[CertificateDer<'static>],
     name: &ServerName<'static>,

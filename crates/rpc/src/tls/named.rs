@@ -1,4 +1,4 @@
-//! Clients' certificates must carry the cluster's name too.
+//! Requires the cluster's name in clients' certificates.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-/// Takes whom the inner verifier takes, if its certificate carries the name: the authority may issue
-/// certificates to others than this cluster.
+/// Requires the name in addition to the inner verifier's checks, because the authority may issue
+/// certificates to others.
 #[derive(Debug)]
 pub(super) struct Named {
     inner: Arc<dyn ClientCertVerifier>,

@@ -1,7 +1,7 @@
-//! A dialled connection, until its peer has shown that it accepts this process's certificate.
+//! A dialled connection, until its peer has accepted this process's certificate.
 //!
-//! In TLS 1.3 the dialer's handshake is over before the listener has judged the dialer. The listener's first bytes are the verdict:
-//! an alert, or anything else.
+//! In TLS 1.3 the dialer's handshake ends before the listener has verified the dialer. The
+//! listener's first bytes show the verdict: an alert means refusal, anything else acceptance.
 
 use std::io;
 use std::pin::Pin;

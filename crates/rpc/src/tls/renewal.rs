@@ -1,7 +1,7 @@
-//! The files are read again while the process runs.
+//! Reloads certificate files while the process runs.
 //!
-//! They are read whole and compared: Kubernetes swaps the directory that they are links into, other tools write
-//! in place, and the bytes tell of both.
+//! Files are read whole and compared. This works for Kubernetes, which swaps the directory behind
+//! symbolic links, and for tools that write in place.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,27 +14,26 @@ use super::contents::Contents;
 use super::error::TlsError;
 use super::validity::Validity;
 
-/// What files are read for.
+/// The consumer of a set of files.
 pub(super) trait Source: Send + Sync + 'static {
     type Made: Send + Sync + 'static;
 
-    /// Whose certificate it is, for the log: goes on after "a new certificate of".
+    /// Whose certificate it is, for the log: follows "a new certificate of".
     fn whose(&self) -> &str;
     /// Reads the files.
     ///
     /// # Errors
-    /// Which one cannot be read.
+    /// The file that cannot be read.
     fn read(&self) -> Result<Contents, TlsError>;
-    /// Makes something of them.
+    /// Builds the configuration.
     ///
     /// # Errors
-    /// Which one cannot be used, and why.
+    /// The file that cannot be used, and why.
     fn make(&self, contents: &Contents) -> Result<Self::Made, TlsError>;
-    /// When the certificate is valid.
     fn validity(made: &Self::Made) -> Validity;
 }
 
-/// What was made of files when they were last good.
+/// The configuration from the last valid contents.
 pub(super) struct Renewed<S: Source> {
     pub(super) source: S,
     current: RwLock<Current<S::Made>>,
@@ -49,7 +48,7 @@ impl<S: Source> Renewed<S> {
     /// Reads the files for the first time.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The file that cannot be used, and why.
     pub(super) fn open(source: S) -> Result<Arc<Self>, TlsError> {
         let contents = source.read()?;
         let made = Arc::new(source.make(&contents)?);
@@ -63,7 +62,7 @@ impl<S: Source> Renewed<S> {
         Arc::clone(&self.current.read().made)
     }
 
-    /// Takes what is new and good.
+    /// Reloads the files; keeps new contents that are valid.
     fn look(&self) -> Result<Option<Arc<S::Made>>, TlsError> {
         let contents = self.source.read()?;
         if contents == self.current.read().contents {
@@ -78,7 +77,7 @@ impl<S: Source> Renewed<S> {
     }
 }
 
-/// Looks at the files `every` so often, until nobody holds what they are for.
+/// Reloads the files `every` so often, while their consumer exists.
 pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) {
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -90,7 +89,7 @@ pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) 
         };
         let looking = Arc::clone(&shared);
         let looked = spawn_blocking(move || looking.look());
-        // A panic there says nothing of the next look.
+        // A panic does not prevent the next reload.
         let Ok(looked) = looked.await else {
             continue;
         };
@@ -107,7 +106,7 @@ pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) 
     }
 }
 
-/// Once for each trouble, and not with every look.
+/// Logs each problem once instead of at every reload.
 fn tell(of: &str, error: TlsError, said: &mut Option<TlsError>) {
     if said.as_ref() == Some(&error) {
         return;

@@ -1,4 +1,4 @@
-//! What a peer's certificate lets it do: all that a process does, or the work of the pools that it names.
+//! The permissions of a peer's certificate: everything, or work for the pools that it names.
 
 use std::sync::Arc;
 
@@ -10,23 +10,22 @@ use webpki::EndEntityCert;
 
 use super::stream::ConnectInfo;
 
-/// Between a pool's name and the cluster's, in a certificate: `search.pool.shoal`.
+/// Separates a pool's name from the cluster's in a certificate: `search.pool.shoal`.
 const POOL: &str = ".pool.";
-/// In place of a name: any pool.
+/// Stands for any pool.
 const ANY: &str = "*";
 
-/// What a peer may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Everything: it shows a certificate that names no pool, or there is no TLS.
+    /// Everything: the certificate names no pool, or the connection has no TLS.
     #[default]
     Full,
-    /// To work for these pools, and nothing else.
+    /// Only work for these pools.
     Worker(Arc<[String]>),
 }
 
 impl Standing {
-    /// That of a peer with this certificate, in the cluster `name`.
+    /// The permissions of a certificate in the cluster `name`.
     pub(super) fn of(
         certificate: &CertificateDer<'_>,
         name: &ServerName<'_>,
@@ -51,7 +50,6 @@ impl Standing {
         })
     }
 
-    /// That of whoever sent a request.
     pub(crate) fn of_request<T>(request: &Request<T>) -> Self {
         let info = request.extensions().get::<ConnectInfo>();
         info.map(|info| info.standing.clone()).unwrap_or_default()
@@ -69,7 +67,7 @@ impl Standing {
         })
     }
 
-    /// Why a node may not have it: goes on after "the certificate".
+    /// Why a node may not use the certificate: follows "the certificate".
     pub(super) fn no_node(&self) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -80,7 +78,7 @@ impl Standing {
         ))
     }
 
-    /// Refuses whoever may only work, and says so in the log; `what` is asked for.
+    /// Refuses and logs a peer that may only work; `what` is the requested service.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
         let Some(why) = self.no_node() else {
             return Ok(());
@@ -95,7 +93,8 @@ impl Standing {
     }
 }
 
-/// Takes the servers that the inner verifier takes, if they are no workers: those serve nobody.
+/// Rejects workers' certificates in addition to the inner verifier's checks, because workers do not
+/// serve.
 #[derive(Debug)]
 pub(super) struct Nodes {
     inner: Arc<dyn ServerCertVerifier>,

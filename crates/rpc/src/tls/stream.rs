@@ -21,14 +21,13 @@ pub(crate) struct Accepted {
     _open: Option<OpenConnection>,
 }
 
-/// What the requests of a connection can look up.
+/// Connection data that requests can look up.
 #[derive(Clone)]
 pub(crate) struct ConnectInfo {
     pub(super) standing: Standing,
     address: SocketAddr,
 }
 
-/// Where a request comes from.
 pub(crate) fn peer_address<T>(request: &Request<T>) -> Option<SocketAddr> {
     let accepted = request.extensions().get::<ConnectInfo>();
     accepted.map_or_else(|| request.remote_addr(), |info| Some(info.address))

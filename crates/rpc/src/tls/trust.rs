@@ -1,6 +1,6 @@
-//! With whom this process could agree on TLS lately.
+//! Records with which peers TLS was agreed lately.
 //!
-//! A listener learns nothing here of those whom it refuses: anybody who reaches the port could be one.
+//! Refusals by a listener do not count, because anyone who reaches the port could cause them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,38 +9,36 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Addresses that are remembered. The one that was dialled longest ago is forgotten for another.
+/// Maximum number of remembered addresses; the one dialled longest ago is replaced.
 const MOST: usize = 1024;
-/// Characters of what TLS said that are kept.
+/// Maximum characters of a reason.
 const LONGEST_REASON: usize = 256;
 
-/// The outcomes of dials, by address, and the number of open connections with certificates.
+/// The outcomes of dials by address, and the number of open connections with certificates.
 #[derive(Default)]
 pub(super) struct Trust {
     open: AtomicUsize,
     peers: Mutex<HashMap<String, Dialled>>,
 }
 
-/// The outcomes of the dials of one address.
 struct Dialled {
     at: Instant,
-    /// Whether TLS was agreed on at any time.
+    /// Whether TLS was ever agreed.
     trusted: bool,
     last: Last,
 }
 
-/// The outcome of the last dial of an address.
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
-    /// The peer was not reached, or neither side has judged the other's certificate.
+    /// The peer was not reached, or the certificates were not judged.
     Unknown,
     /// Both sides have accepted the other's certificate.
     Agreed,
-    /// TLS failed, and why.
+    /// TLS failed, with the reason.
     Refused(String),
 }
 
-/// Counts a connection on which both sides have accepted the other's certificate.
+/// Counts an open connection with accepted certificates.
 pub(crate) struct OpenConnection(Arc<Trust>);
 
 impl Drop for OpenConnection {
@@ -49,28 +47,28 @@ impl Drop for OpenConnection {
     }
 }
 
-/// A peer with which TLS cannot be agreed on.
+/// A peer with which TLS cannot be agreed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distrusted {
-    /// The address that was dialled.
+    /// The dialled address.
     pub address: String,
     /// Why TLS failed, in words.
     pub why: String,
-    /// Whether it was agreed on before.
+    /// Whether TLS was agreed with the peer before.
     pub lost: bool,
 }
 
-/// How this process stands with its peers.
+/// The state of trust between this process and its peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerTrust {
-    /// The peers with which TLS cannot be agreed on.
+    /// The peers with which TLS cannot be agreed.
     pub distrusted: Vec<Distrusted>,
     /// Whether the last dial of a peer succeeded, or a connection with certificates is open.
     pub trusted: bool,
 }
 
 impl PeerTrust {
-    /// Whether there are peers, and TLS keeps this process from each that could be asked.
+    /// Whether TLS keeps this process from every peer that could be asked, and there is one.
     pub fn is_cut_off(&self) -> bool {
         !self.trusted && !self.distrusted.is_empty()
     }
@@ -82,12 +80,11 @@ impl Trust {
         OpenConnection(Arc::clone(self))
     }
 
-    /// Whether a connection with certificates is open.
     pub(super) fn has_open(&self) -> bool {
         self.open.load(Ordering::Relaxed) > 0
     }
 
-    /// Both sides have accepted the other's certificate.
+    /// Records that both sides have accepted the other's certificate.
     pub(super) fn agreed(&self, address: &str) {
         self.note(address, |dialled| {
             dialled.trusted = true;
@@ -95,14 +92,14 @@ impl Trust {
         });
     }
 
-    /// One side has refused the other's certificate.
+    /// Records that one side has refused the other's certificate.
     pub(super) fn refused(&self, address: &str, why: &str) {
-        // A certificate may carry any number of names.
+        // A certificate may carry any number of names, so the reason may be long.
         let why: String = why.chars().take(LONGEST_REASON).collect();
         self.note(address, |dialled| dialled.last = Last::Refused(why));
     }
 
-    /// Nobody was there to ask.
+    /// Records that the peer was not reached.
     pub(super) fn unknown(&self, address: &str) {
         if let Some(dialled) = self.peers.lock().get_mut(address) {
             dialled.last = Last::Unknown;
@@ -126,7 +123,6 @@ impl Trust {
         change(dialled);
     }
 
-    /// How this process stands with the peers at `addresses`.
     pub(super) fn with_peers<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
         let peers = self.peers.lock();
         let mut found = PeerTrust {

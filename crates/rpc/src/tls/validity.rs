@@ -1,28 +1,28 @@
-//! When a certificate is valid, as those who verify it see it.
+//! The validity of a certificate, as a verifier sees it.
 
 use std::time::Duration;
 
 use rustls::CertificateError;
 use rustls::pki_types::UnixTime;
 
-/// When a certificate is valid, in seconds since the epoch.
+/// The validity of a certificate, in seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// From when on.
+    /// Beginning.
     pub not_before: u64,
-    /// Until when.
+    /// End.
     pub not_after: u64,
 }
 
 impl Validity {
-    /// Asks a verifier, which takes or refuses the certificate `at` a time.
+    /// Finds the validity with a verifier, which accepts or refuses the certificate `at` a time.
     ///
     /// # Errors
-    /// The certificate does not say.
+    /// The verifier does not name a time.
     pub(super) fn found<T>(
         at: impl Fn(UnixTime) -> Result<T, rustls::Error>,
     ) -> Result<Self, String> {
-        // At the ends of time the verifier says when it would not have been refused.
+        // At the ends of time, the verifier's error states the limit.
         let begin = at(UnixTime::since_unix_epoch(Duration::ZERO)).err();
         let end = at(UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX))).err();
         let not_before = match begin {

@@ -1,4 +1,4 @@
-//! Calls whose ends are safe, until their worker is told.
+//! Calls whose results are safe, until their worker is told.
 
 use parking_lot::Mutex;
 use shoal_ports::CallId;
@@ -7,23 +7,22 @@ use crate::convert::call::id_out;
 use crate::proto::worker::v1::Acknowledge;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// As many are told at once, at the latest.
+/// Number of calls after which the worker is told at once.
 const MOST: usize = 64;
 
-/// Calls whose ends are safe and whose worker does not know that yet. It is told when it reports its load, which it does often
-/// while calls end: so no call costs a frame of its own.
+/// Calls whose results are safe without the worker knowing it. The worker is told together with its
+/// load reports, which are frequent while calls end, so a call does not need a frame of its own.
 #[derive(Default)]
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 
 impl Acknowledged {
-    /// One more; what to tell the worker, where that is due.
+    /// Adds a call; returns the frame for the worker, if it is due.
     pub(super) fn add(&self, call: CallId) -> Option<Frame> {
         let mut calls = self.0.lock();
         calls.push(call);
         (calls.len() >= MOST).then(|| frame(&mut calls))
     }
 
-    /// What to tell the worker now, if anything.
     pub(super) fn take(&self) -> Option<Frame> {
         let mut calls = self.0.lock();
         (!calls.is_empty()).then(|| frame(&mut calls))

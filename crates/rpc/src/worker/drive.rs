@@ -1,4 +1,4 @@
-//! One link of a worker, as its node reads it.
+//! Reads one link of a worker.
 
 use std::sync::Arc;
 
@@ -25,7 +25,6 @@ use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
 pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFrame>;
 
-/// A link of a worker.
 pub(super) struct Drive {
     pub(super) peer: Arc<WorkerPeer>,
     pub(super) link: Arc<Link>,
@@ -33,22 +32,19 @@ pub(super) struct Drive {
     events: LinkEvents<Happened>,
 }
 
-/// What happens beside what the worker says.
 enum Happened {
-    /// Whether the link goes on.
     GoesOn(Result<(), LinkError>),
-    /// Other nodes are there.
     Nodes(Vec<NodeInfo>),
 }
 
-/// What a worker says that concerns more than its peer.
+/// A message that concerns more than the worker's peer.
 pub(super) enum Said {
     Announce(Box<wire::Announce>),
     Goodbye,
 }
 
 impl Drive {
-    /// Drives `link`, which tells of `nodes`, and ends with all others when `closing` says so.
+    /// Drives `link`. Sends `nodes` to the worker, and ends on `closing`.
     pub(super) fn new(
         peer: Arc<WorkerPeer>,
         link: Arc<Link>,
@@ -76,13 +72,13 @@ impl Drive {
         }
     }
 
-    /// Reads until the worker says something of consequence.
+    /// Reads until the worker sends such a message.
     ///
     /// # Errors
     /// Why the link ended.
     pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
-            // What arrives is not counted against the task's budget by itself.
+            // Arriving frames do not consume Tokio's task budget by themselves.
             tokio::task::consume_budget().await;
             tokio::select! {
                 biased;
@@ -156,7 +152,7 @@ impl Drive {
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The link has seen to its own before.
+            // The inbox has handled the link's own frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -194,7 +190,7 @@ impl Drive {
     fn resource_updated(&self, said: wire::ResourceUpdated) -> Result<(), LinkError> {
         let params = RawJson::parse_text(said.params)
             .map_err(|_| LinkError::protocol("a resource update whose parameters are not JSON"))?;
-        // Nobody listens before the worker is taken in.
+        // Before the worker is added, there may be no receiver.
         let _ = self.peer.updates.send(ResourceUpdated {
             uri: said.uri,
             params,

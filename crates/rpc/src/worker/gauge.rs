@@ -1,10 +1,10 @@
-//! How busy a worker is, between two reports of its own.
+//! Estimates a worker's load between its reports.
 
 use parking_lot::Mutex;
 use shoal_ports::WorkerLoad;
 
-/// The last report, and what this node has started and seen end since. So a node does not send all its
-/// calls to the worker that was idle a moment ago.
+/// The last report, adjusted by the calls that this node started and saw end since. Otherwise a
+/// node would send all calls to the worker that was just idle.
 #[derive(Default)]
 pub(super) struct Gauge(Mutex<Reading>);
 
@@ -15,7 +15,7 @@ struct Reading {
 }
 
 impl Gauge {
-    /// The worker reports; whether it can run calls now, and could not by its last report.
+    /// Records a report. Returns whether the worker can run calls now and could not before.
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
         let now = Reading {
             reported: load,
@@ -25,17 +25,14 @@ impl Gauge {
         before.reported.capacity == 0 && load.capacity > 0
     }
 
-    /// A call was started.
     pub(super) fn started(&self) {
         self.0.lock().since += 1;
     }
 
-    /// A call has ended.
     pub(super) fn ended(&self) {
         self.0.lock().since -= 1;
     }
 
-    /// The best guess.
     pub(super) fn read(&self) -> WorkerLoad {
         let reading = self.0.lock();
         let WorkerLoad {
@@ -43,7 +40,8 @@ impl Gauge {
             queued,
             capacity,
         } = reading.reported;
-        // What was started runs while there is room, and what ended had run; then the line moves up.
+        // Started calls fill free capacity, then queue. Ended calls free capacity, which queued
+        // calls fill.
         let more = usize::try_from(reading.since).unwrap_or(0);
         let fewer = usize::try_from(-reading.since).unwrap_or(0);
         let runs = more.min(capacity.saturating_sub(running));

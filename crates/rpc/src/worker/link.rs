@@ -1,4 +1,4 @@
-//! One link to a worker, and the flights on it, which end with it.
+//! One link to a worker, and its flights, which end with it.
 
 use std::sync::Arc;
 
@@ -18,32 +18,30 @@ use crate::link::versions;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
 
-/// A link.
 pub(super) struct Link {
     pub(super) worker: WorkerId,
     /// Counts the links of the worker.
     pub(super) number: u64,
     pub(super) outbox: Arc<Outbox<NodeFrame>>,
-    /// Ends the link from this side: a newer one has taken its place.
+    /// Cancelled when a newer link replaces this one.
     pub(super) replaced: CancellationToken,
-    /// The version that it speaks.
     version: u32,
-    /// What the worker may send of a flight before more is granted.
+    /// Credit of a flight.
     pub(super) credit: u64,
-    /// What the reader of a flight may be behind: the credit, and the frame that went beyond it.
+    /// Maximum cost of unread events of a flight: the credit, and the frame that exceeded it.
     most_unread: u64,
     gauge: Arc<Gauge>,
-    /// `None` once the link is over.
+    /// `None` once the link has ended.
     flights: Mutex<Option<ByFlight<Arc<LinkedCall>>>>,
 }
 
 /// Why the first frame of a flight was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsent {
-    /// The link is over, or the worker has said goodbye.
+    /// The link has ended, or the worker has said goodbye.
     #[error("its link has ended")]
     Over,
-    /// No link of this worker carries the frame.
+    /// The frame exceeds the worker's limit.
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
@@ -73,7 +71,7 @@ impl Link {
     /// Opens a flight.
     ///
     /// # Errors
-    /// Why nothing was sent.
+    /// Why the frame was not sent.
     pub(super) fn open(
         &self,
         number: u64,
@@ -100,22 +98,18 @@ impl Link {
         Err(unsent)
     }
 
-    /// A flight that is open.
     pub(super) fn flight(&self, number: u64) -> Option<Arc<LinkedCall>> {
         self.flights.lock().as_ref()?.get(&number).map(Arc::clone)
     }
 
-    /// Whether the worker tells when the tool of a call that was stopped has stopped.
     pub(super) fn tells_stops(&self) -> bool {
         self.version >= versions::STOPS
     }
 
-    /// What the reader of a flight may be behind.
     pub(super) fn most_unread(&self) -> u64 {
         self.most_unread
     }
 
-    /// Drops a flight that is over.
     pub(super) fn forget(&self, flight: &LinkedCall) {
         let mut flights = self.flights.lock();
         let known = (flights.as_mut()).and_then(|flights| flights.remove(&flight.number));
@@ -125,7 +119,7 @@ impl Link {
         }
     }
 
-    /// Somebody lets go of a flight.
+    /// Releases a holder's share of a flight.
     pub(super) fn leave(&self, flight: &LinkedCall, holder: Holder) {
         let steering = match flight.leave(holder) {
             Left::Held => return,
@@ -139,7 +133,6 @@ impl Link {
         self.send(flight, Frame::Detach(Detach { flight, steering }));
     }
 
-    /// The link is over, and all flights with it.
     pub(super) fn over(&self) {
         self.replaced.cancel();
         let flights = self.flights.lock().take();
@@ -151,8 +144,8 @@ impl Link {
         }
     }
 
-    /// Sends a frame of a flight (0: of none). An answer that is too long becomes an error, since the tool waits for
-    /// something, and a cancel loses its reason.
+    /// Sends a frame of a flight (0: of none). Replaces an answer that is too long by an error,
+    /// because the tool is waiting; drops the reason of a cancel.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
         let needed = match &frame {
             Frame::Answer(answer) => Some(Frame::Answer(Answer {

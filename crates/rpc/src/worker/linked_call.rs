@@ -1,4 +1,4 @@
-//! One reader of one call, as its node keeps it for as long as its link holds.
+//! One reader of one call on the node, for as long as its link lasts.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -11,64 +11,59 @@ use crate::convert::event::{event_cost, is_end, is_stop};
 use crate::link::credit::Taken;
 use crate::proto::worker::v1::Event;
 
-/// One reader of one call.
 pub(super) struct LinkedCall {
     pub(super) number: u64,
-    /// Whether it counts as one more call on the worker.
+    /// Whether the flight counts as an additional call on the worker.
     pub(super) is_start: bool,
     state: Mutex<State>,
 }
 
 struct State {
     stage: CallStage,
-    /// What the worker calls this reader.
+    /// The worker's name for this reader.
     name: Option<u64>,
-    /// Events that have not been read. One alone needs no queue.
+    /// Unread events. A single one needs no queue.
     first: Option<Event>,
     more: VecDeque<Event>,
-    /// What the unread events cost.
     unread: u64,
     taken: Taken,
     waker: Option<Waker>,
     /// Answers that the worker has not acknowledged.
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
-    /// Whether another reader has the call now.
+    /// Whether another reader has taken over the call.
     replaced: bool,
-    /// Whether the call has ended, and the worker has yet to say that its tool has stopped.
+    /// Whether the call has ended but its tool may still be running.
     stopping: bool,
-    /// Dropped when nothing of the call runs any more, or the link breaks.
+    /// Dropped when the tool has stopped, or the link breaks.
     until_over: Vec<oneshot::Sender<()>>,
-    /// Who still holds the flight: the reader of its events, and whoever steers it.
+    /// Whether the reader and the steering side still hold the flight.
     reader: bool,
     steer: bool,
 }
 
-/// How far a flight is.
+/// The state of a flight.
 enum CallStage {
-    /// The worker has said nothing yet.
+    /// The worker has not answered yet.
     Opening,
     /// The call runs.
     Running,
-    /// It does not run there.
+    /// The worker does not run the call.
     Refused(CallFailure),
     /// The call has ended.
     Ended,
-    /// Nothing more comes, and whoever wants to know goes on by another flight.
+    /// The flight is over; readers continue by another flight.
     Broken,
 }
 
-/// What an event was to its flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
-    /// One of many.
     More,
-    /// The last.
     Last,
-    /// More than the worker was allowed to send.
+    /// The worker exceeded its credit.
     TooMuch,
 }
 
-/// Who lets go of a flight.
+/// A holder of a flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     Reader,
@@ -76,14 +71,14 @@ pub(super) enum Holder {
     Both,
 }
 
-/// What the worker has to know when somebody has let go of a flight.
+/// What the worker must be told after a holder has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Nothing.
+    /// Nothing needs to be told.
     Held,
-    /// That events are not read any more.
+    /// The events are no longer read.
     Steered,
-    /// That the flight is over.
+    /// The flight is over.
     Empty,
 }
 
@@ -110,13 +105,13 @@ impl LinkedCall {
         }
     }
 
-    /// The worker runs the call, which this reader reads under this name; 0 if it names none.
+    /// The worker runs the call under this reader's name, or 0 without a name.
     pub(super) fn accepted(&self, name: u64) {
         self.change(|state| state.run(name));
     }
 
-    /// Takes an event in. The reader may be `most` behind. The flight of a call that was stopped goes on after the call's end if
-    /// the worker `tells_stops`.
+    /// Adds an event, unless more than `most` would be unread. If the worker `tells_stops`, the
+    /// flight of a stopped call outlives the call's end.
     pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
@@ -131,7 +126,7 @@ impl LinkedCall {
             }
             if end {
                 state.stage = CallStage::Ended;
-                // What has not arrived by now met no open request.
+                // Answers that are not acknowledged by now missed their request.
                 for (_, taken) in state.answers.drain(..) {
                     let _ = taken.send(false);
                 }
@@ -144,22 +139,22 @@ impl LinkedCall {
         arrived
     }
 
-    /// The worker does not run the call.
     pub(super) fn refused(&self, failure: CallFailure) {
         self.over(CallStage::Refused(failure), false);
     }
 
-    /// Its events end without the call's end: the link broke, this reader was too slow, or another one has the call.
+    /// Ends the events without the call's end: the link broke, the reader was too slow, or another
+    /// reader took over.
     pub(super) fn broken(&self, replaced: bool) {
         self.over(CallStage::Broken, replaced);
     }
 
-    /// Whether the call has ended, and its tool may run on.
+    /// Whether the call has ended and its tool may still be running.
     pub(super) fn is_stopping(&self) -> bool {
         self.state.lock().stopping
     }
 
-    /// Waits until nothing of the call runs any more; `None` if nothing runs, or the worker does not tell.
+    /// Waits until the tool has stopped; `None` if it has, or the worker does not report it.
     pub(super) fn until_over(&self) -> Option<oneshot::Receiver<()>> {
         let mut state = self.state.lock();
         if state.is_over() && !state.stopping {
@@ -179,23 +174,23 @@ impl LinkedCall {
         self.change(|state| {
             state.stage = stage;
             state.replaced = replaced;
-            // Whether they have arrived, nobody knows here.
+            // This node does not know whether they arrived.
             state.answers.clear();
         });
     }
 
-    /// Whether another reader has the call now.
+    /// Whether another reader has taken over the call.
     pub(super) fn is_replaced(&self) -> bool {
         self.state.lock().replaced
     }
 
-    /// What the worker calls this reader.
+    /// The worker's name for this reader.
     pub(super) fn name(&self) -> Option<u64> {
         self.state.lock().name
     }
 
-    /// Notes that an answer is sent, whose fate is told if the worker tells it. `None` when the call has ended, or another
-    /// reader has it.
+    /// Records a sent answer. The receiver gets its fate if the worker reports it. `None` if the
+    /// call has ended or another reader took over.
     pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
@@ -208,17 +203,16 @@ impl LinkedCall {
         Some(fate)
     }
 
-    /// An answer has arrived.
+    /// Records the worker's acknowledgement of an answer.
     pub(super) fn answer_taken(&self, ask: AskId, open: bool) {
         let mut state = self.state.lock();
         let at = state.answers.iter().position(|(known, _)| *known == ask);
         if let Some(at) = at {
-            // Whoever does not wait does not want to know.
+            // The caller may have stopped waiting.
             let _ = state.answers.swap_remove(at).1.send(open);
         }
     }
 
-    /// Lets go of the flight.
     pub(super) fn leave(&self, holder: Holder) -> Left {
         let mut state = self.state.lock();
         let was_read = state.reader;
@@ -237,17 +231,17 @@ impl LinkedCall {
         }
     }
 
-    /// Returns when the worker has said something: an event, if one came.
+    /// Returns when the worker has reacted, with the event if one came.
     ///
     /// # Errors
-    /// What the worker says when the call does not run there.
+    /// The worker's reason for not running the call.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Event>, CallFailure>> {
         let mut state = self.state.lock();
         if let Some(event) = &state.first {
-            // An end that comes alone is all that there is to read.
+            // A final event that comes alone is returned at once.
             let alone = event.sequence == 1 && is_end(event);
             return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }
@@ -261,7 +255,7 @@ impl LinkedCall {
         }
     }
 
-    /// The next event for the reader, and the credit to grant for what was read.
+    /// The next event, and the credit to grant for what was read.
     pub(super) fn poll_event(
         &self,
         credit: u64,
@@ -285,7 +279,6 @@ impl LinkedCall {
         Poll::Ready(Some((event, grant)))
     }
 
-    /// Changes a flight that is not over, and wakes whoever waits for a change.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
         if state.is_over() {
@@ -307,7 +300,7 @@ impl State {
 
     fn run(&mut self, name: u64) {
         self.stage = CallStage::Running;
-        // Said once, with the first word.
+        // The name comes only with the first frame.
         if name > 0 {
             self.name = Some(name);
         }

@@ -1,4 +1,4 @@
-//! The workers that are linked to a node, from their first hello until they are given up.
+//! The workers that are linked to a node, from their first hello until the node gives them up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::presence::PresenceProbe;
 use crate::proto::worker::v1 as wire;
 use crate::tls::Standing;
 
-/// Accepts the links of workers and keeps `set` up to date: a worker is added when it announces itself,
-/// and removed when it says goodbye, when its process is gone, or when it stays away for [`LinkConfig::rejoin`]. Workers are told of `nodes`.
-///
-/// The links come in through a [`ClusterServer`](crate::ClusterServer).
+/// Accepts the links of workers, through a [`ClusterServer`](crate::ClusterServer), and keeps `set`
+/// up to date. A worker is added when it announces itself. It is removed when it says goodbye, when
+/// its process is gone, or when it stays away for [`LinkConfig::rejoin`]. Workers are told of
+/// `nodes`.
 pub fn serve_workers(
     node: NodeId,
     set: Arc<dyn WorkerSet>,
@@ -60,12 +60,12 @@ pub(super) struct WorkerLinksInner {
 
 struct LinkedWorker {
     peer: Arc<WorkerPeer>,
-    /// Whether the dispatcher knows it.
+    /// Whether the dispatcher knows the worker.
     added: bool,
 }
 
 impl WorkerLinks {
-    /// The workers that are linked now, in order.
+    /// The linked workers, sorted.
     pub fn connected(&self) -> Vec<WorkerId> {
         let peers = self.shared.peers.lock();
         let up = peers.values().filter(|entry| entry.peer.link().is_some());
@@ -74,7 +74,7 @@ impl WorkerLinks {
         workers
     }
 
-    /// Ends every link and accepts no more; running calls go on at their workers.
+    /// Ends every link and accepts no more; running calls continue at their workers.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }
@@ -89,8 +89,8 @@ impl WorkerLinksInner {
         Some(pool)
     }
 
-    /// The memory of the worker that says hello. One that has started anew has forgotten its calls: what
-    /// was known of it is given up.
+    /// The peer for a worker that says hello. A restarted worker has forgotten its calls, so its
+    /// former peer is given up.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
         let mut peers = self.peers.lock();
         if let Some(entry) = peers.get(id)
@@ -114,8 +114,8 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends, and gives the worker up if no other link takes its place in time, or as soon as its
-    /// process is gone.
+    /// Reads a link until it ends. Gives the worker up if no other link replaces it in time, or as
+    /// soon as its process is gone.
     pub(super) async fn run(
         self: Arc<Self>,
         mut drive: Drive,
@@ -172,19 +172,19 @@ impl WorkerLinksInner {
             && Arc::ptr_eq(&entry.peer, peer)
             && !std::mem::replace(&mut entry.added, true)
         {
-            // Under the lock, so that it is never removed before it is added.
+            // Under the lock, so that the worker is added before it can be removed.
             self.set.add(Arc::new(RemoteWorker::new(Arc::clone(peer))));
         }
         Ok(())
     }
 
-    /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way. The worker waits for
-    /// the end of this half before its process exits, so this half ends after the worker's.
+    /// Removes a worker that has said goodbye, and reads its refusals of calls that were on their
+    /// way. The worker's process exits after this half ends, so this half ends last.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);
         drive.link.outbox.finish("goodbye");
-        // In vain is fine: giving up says the same of calls that got no answer.
+        // A failure is harmless: giving up fails the calls without an answer too.
         let _ = timeout(self.config.handshake_timeout, drive.hear_out()).await;
         drive.link.outbox.close(None);
         drive.peer.give_up(None);

@@ -1,4 +1,4 @@
-//! What a node keeps of one worker, whatever becomes of the links to it.
+//! The node's state of one worker, which outlives its links.
 
 mod subscriptions;
 
@@ -21,10 +21,10 @@ use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{NodeFrame, Welcome};
 
-/// Updates that may wait for the dispatcher.
+/// Maximum number of updates that wait for the dispatcher.
 const BACKLOG: usize = 1024;
 
-/// What a node keeps of one worker. Calls are not among it: those on a link end with it.
+/// The node's state of one worker, without calls: those end with their link.
 pub(super) struct WorkerPeer {
     pub(super) id: WorkerId,
     pub(super) incarnation: u64,
@@ -34,9 +34,9 @@ pub(super) struct WorkerPeer {
     pub(super) own_lists: watch::Sender<OwnLists>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
-    /// How far its ledger is, as it has said; `None` where it keeps no numbers.
+    /// The last reported ledger number; `None` without a ledger.
     ledger: Mutex<Option<u64>>,
-    /// Names this memory to the worker.
+    /// Identifies this state to the worker.
     memory: u64,
     /// The last number given to a flight or a request.
     last: AtomicU64,
@@ -45,22 +45,21 @@ pub(super) struct WorkerPeer {
 
 struct PeerState {
     link_state: LinkState,
-    /// How many links there have been.
     links: u64,
     requests: HashMap<u64, Request>,
     subscribed: BTreeSet<String>,
-    /// What the worker has to be told when it is back.
+    /// Resources to unsubscribe when the worker returns.
     unsubscribed: BTreeSet<String>,
     ended_sessions: Vec<SessionId>,
 }
 
-/// The way to the worker.
+/// The state of the link to the worker.
 enum LinkState {
     Up(Arc<Link>),
     Down,
-    /// It has said goodbye, and takes nothing new.
+    /// The worker has said goodbye and accepts no more calls.
     Parting(Arc<Link>),
-    /// It will not come back.
+    /// The worker will not return.
     Gone,
 }
 
@@ -95,7 +94,7 @@ impl WorkerPeer {
         })
     }
 
-    /// How busy the worker is; nothing can be run on one that is away.
+    /// The worker's load; a worker that is away has no capacity.
     pub(super) fn load(&self) -> WorkerLoad {
         match self.state.lock().link_state {
             LinkState::Up(_) => self.gauge.read(),
@@ -103,19 +102,18 @@ impl WorkerPeer {
         }
     }
 
-    /// It says how busy it is.
     pub(super) fn reports(&self, load: WorkerLoad) {
         if self.gauge.report(load) {
             self.reachable();
         }
     }
 
-    /// Has whoever waits for the worker look again.
+    /// Makes waiting tasks check the worker again.
     fn reachable(&self) {
         self.announcement.send_modify(|_| ());
     }
 
-    /// How far its ledger is, as far as this node has heard.
+    /// The last ledger number that this node has heard.
     pub(super) fn ledger(&self) -> Option<LedgerNumber> {
         let number = (*self.ledger.lock())?;
         Some(LedgerNumber {
@@ -124,24 +122,23 @@ impl WorkerPeer {
         })
     }
 
-    /// It says how far its ledger is.
     pub(super) fn counts(&self, number: Option<u64>) {
         *self.ledger.lock() = number;
     }
 
-    /// A number for a flight or a request, which no other one of this memory has.
+    /// A number for a flight or a request, unique for this peer.
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The end of a call is safe: the worker is told in time.
+    /// Notes that the result of a call is safe; the worker is told later.
     pub(super) fn acknowledge(&self, call: CallId) {
         if let Some(frame) = self.acknowledged.add(call) {
             self.tell(frame);
         }
     }
 
-    /// Tells the worker whose ends are safe.
+    /// Tells the worker whose results are safe.
     pub(super) fn tell_acknowledged(&self) {
         if let Some(frame) = self.acknowledged.take() {
             self.tell(frame);
@@ -154,12 +151,10 @@ impl WorkerPeer {
         }
     }
 
-    /// Whether it may still come back.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.state.lock().link_state, LinkState::Gone)
     }
 
-    /// The link, while there is one.
     pub(super) fn link(&self) -> Option<Arc<Link>> {
         match &self.state.lock().link_state {
             LinkState::Up(link) => Some(Arc::clone(link)),
@@ -167,8 +162,8 @@ impl WorkerPeer {
         }
     }
 
-    /// Takes in a new link, and welcomes the worker; replaces one that is still there. `None` when the worker was
-    /// given up meanwhile.
+    /// Adds a new link, which replaces an existing one, and welcomes the worker. `None` if the
+    /// worker was given up meanwhile.
     pub(super) fn join(
         &self,
         outbox: Arc<Outbox<NodeFrame>>,
@@ -192,7 +187,8 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// The link with this number (none: whichever) broke, and what it carried ends. Whether it was the present one.
+    /// Ends the link with this number (none: any) with its flights. Returns whether it was the
+    /// current one.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let link = match &state.link_state {
@@ -206,7 +202,8 @@ impl WorkerPeer {
         true
     }
 
-    /// Gives the worker up, if it has not come back since the link with this number (none: in any case).
+    /// Gives the worker up, unless it has returned since the link with this number (none: in any
+    /// case).
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let goes = match &state.link_state {
@@ -226,7 +223,7 @@ impl WorkerPeer {
         true
     }
 
-    /// The worker has said goodbye: nothing new is started on it.
+    /// Records the goodbye: no new calls start on the worker.
     pub(super) fn part(&self) {
         let mut state = self.state.lock();
         state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {

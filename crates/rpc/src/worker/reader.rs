@@ -1,4 +1,4 @@
-//! A running call in the hands of whoever asked for it: its events and its control.
+//! A running call in the hands of its caller: its events and its control.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::proto::types::v1::Credit;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel};
 
-/// Waits until the worker has said something of a flight, or the link is over.
+/// Waits until the worker has reacted to a flight, or the link has ended.
 ///
 /// # Errors
 /// Why the call does not run.
@@ -55,7 +55,7 @@ pub(super) async fn opened(
     })
 }
 
-/// A share in a flight; dropping it lets go.
+/// A share of a flight, released on drop.
 struct CallShare {
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -63,7 +63,7 @@ struct CallShare {
 }
 
 impl CallShare {
-    /// The share of whoever steers; what is left must be made the [`CallShare::only`] reader's.
+    /// The share for steering; the rest must become the [`CallShare::only`] reader's.
     fn split(&self) -> Self {
         Self {
             link: Arc::clone(&self.link),
@@ -84,7 +84,7 @@ impl Drop for CallShare {
     }
 }
 
-/// Reads a flight's events straight out of it.
+/// Reads events from a flight.
 struct Reader(CallShare);
 
 impl Stream for Reader {
@@ -101,7 +101,7 @@ impl Stream for Reader {
                 link.outbox
                     .push_now(Frame::Credit(Credit { flight, bytes }));
             }
-            // Here and not where it arrived, so that reading a long text holds up nobody else.
+            // Decoded by the reader, so that long texts do not delay the link.
             if let Some(event) = event_in(event) {
                 return Poll::Ready(Some(event));
             }
@@ -127,7 +127,7 @@ impl CallControl for Steer {
         Box::pin(async {
             match fate.await {
                 Ok(open) => open,
-                // Only whoever attaches again can know.
+                // Only the next attached reader can know.
                 Err(_) => std::future::pending().await,
             }
         })
@@ -144,7 +144,7 @@ impl CallControl for Steer {
 
     fn over(&self) -> Option<BoxFuture<'static, ()>> {
         let over = self.0.flight.until_over()?;
-        // Told, or the link broke.
+        // The worker reported it, or the link broke.
         Some(Box::pin(async { drop(over.await) }))
     }
 

@@ -1,4 +1,4 @@
-//! A worker of another process, behind the trait.
+//! A remote worker behind the trait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,17 @@ use crate::convert::call::{attach_out, call_out};
 use crate::proto::worker::v1::Start;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// When to come back to a link that has too much to send.
+/// Retry time for callers when the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker of another process.
 ///
-/// It outlives its links, and is away for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin) between two of them:
-/// then [`load`](Worker::load) reports a capacity of 0, and nothing can be started. What it runs goes on there; the events of
-/// each call end here with the link, and whoever reads them attaches again.
+/// The worker outlives its links, and may be away for up to
+/// [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Meanwhile [`load`](Worker::load) reports a
+/// capacity of 0 and no call can start. Running calls continue at the worker; their events end here
+/// with the link, and their readers attach again.
 ///
+/// # Cancel safety
 /// Dropping the future of [`start`](Worker::start) detaches from the call, which may run.
 pub struct RemoteWorker {
     peer: Arc<WorkerPeer>,
@@ -38,7 +40,8 @@ impl RemoteWorker {
         Self { peer }
     }
 
-    /// Opens a flight of a call that the worker may run already. If nothing can be sent, the call is lost for now.
+    /// Opens a flight for a call that the worker may be running. If the frame cannot be sent, the
+    /// flight counts as lost.
     async fn open_or_lose(
         &self,
         frame: impl FnOnce(u64) -> Frame,
@@ -145,7 +148,8 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// What whoever starts a call is told that was not sent. Only the worker refuses one that is `bound` to it.
+/// The caller's error for a call that was not sent. Only the worker itself refuses a call that is
+/// `bound` to it.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

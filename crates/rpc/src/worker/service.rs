@@ -1,4 +1,4 @@
-//! The gRPC service behind which worker links begin.
+//! The gRPC service of worker links.
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ use crate::tls::{Standing, peer_address};
 pub(crate) struct WorkerService(Arc<WorkerLinksInner>);
 
 impl WorkerLinks {
-    /// The service that a server hosts.
     pub(crate) fn service(&self) -> WorkerLinkServer<WorkerService> {
         WorkerLinkServer::new(WorkerService(Arc::clone(&self.shared)))
             .max_decoding_message_size(LONGEST_MESSAGE)
@@ -49,7 +48,7 @@ impl WorkerLink for WorkerService {
             return Err(Status::invalid_argument("the hello names no worker"));
         }
         let id = WorkerId::new(hello.worker);
-        // Nobody takes the place, or the calls, of a worker whose pool it may not work for.
+        // A worker cannot replace a worker of a pool that it may not work for.
         if let Some(why) = shared.pool_of(&id).and_then(|pool| standing.refuses(&pool)) {
             tracing::warn!(worker = %id, why, "a worker was refused");
             return Err(Status::failed_precondition(why));

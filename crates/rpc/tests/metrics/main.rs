@@ -1,4 +1,4 @@
-//! What metrics are told of links, in a process of its own: metrics are those of a process.
+//! Metrics of links, in a process of its own because metrics are global.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 #[path = "../rpc/probe.rs"]
@@ -29,7 +29,7 @@ use crate::probe::{journaled, long, rest};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Pair, config, until, within};
 
-/// The value of the only series of `name` about links of workers that has this direction; 0 when there is none.
+/// The value of the only worker-link series of `name` with this direction; 0 if there is none.
 fn of_workers(name: &str, direction: Option<&str>) -> f64 {
     let page = prometheus_text();
     let head = format!("{name}{{");
@@ -67,7 +67,7 @@ async fn links_frames_and_used_up_credit_are_counted() {
         for _ in 0..100 {
             record.notify(long(1000));
         }
-        // Nobody reads: 16 KiB is what there is.
+        // Without a reader, 16 KiB fill the credit.
         until(|| of_workers("shoal_rpc_stalls_total", None) >= 1.0).await;
         record.result(1);
         assert_eq!(rest(&mut running).await.len(), 101);

@@ -1,4 +1,4 @@
-//! Workers that stay away, come back as others, or stop answering.
+//! Workers that stay away, return as others, or stop answering.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn a_worker_that_stays_away_is_given_up() {
         let mut call = journaled();
         for bound in [None, Some(pair.worker.id.clone())] {
             call.worker = bound;
-            // Any worker would do for the one, only this for the other.
+            // One call may run at any worker, the other only at this one.
             let only_this = call.worker.is_some();
             let never_sent = pair.remote.start(call.clone()).await.err();
             match never_sent {
@@ -36,15 +36,15 @@ async fn a_worker_that_stays_away_is_given_up() {
                 other => panic!("{other:?}"),
             }
         }
-        // It may have it, if it was started before.
+        // The worker may know the call from an earlier start.
         let mut perhaps = pair.remote.start_again(call.clone()).await.unwrap();
         assert_eq!(next(&mut perhaps).await, None);
         pair.node.set.gone("w").await;
-        // Nobody has said that it does not know the call.
+        // The worker has not denied that it knows the call.
         let mut gone = pair.remote.attach(Attach::new(call.id, 0)).await.unwrap();
         assert_eq!(next(&mut gone).await, None);
         assert!(!gone.control.is_replaced());
-        // It may come back as a new member all the same.
+        // The worker may still return as a new member.
         pair.proxy.unblock();
         let back = pair.node.set.worker("w").await;
         back.start(journaled()).await.unwrap();
@@ -82,7 +82,7 @@ async fn a_worker_that_has_started_anew_is_another_one() {
             &pair.proxy.address(),
             config(),
         );
-        // It has forgotten the call: waiting for it would be in vain, and starting it again wrong.
+        // The worker has forgotten the call, so the reader must not wait or start it again.
         assert_eq!(next(&mut running).await, None);
         assert!(anew.started.lock().is_empty());
         let call = journaled();

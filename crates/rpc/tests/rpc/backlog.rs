@@ -1,4 +1,4 @@
-//! An edge that does not read what it asked for.
+//! An edge that does not read its answers.
 
 use bytes::Bytes;
 use shoal_ports::Delivered;
@@ -19,7 +19,7 @@ use crate::setting::{Node, config, within};
 
 const ANSWER: usize = 1024 * 1024;
 const ANSWERS: u64 = 64;
-/// Room for a few of them; what the connection holds besides is less than ten.
+/// Room for a few answers; the connection itself holds less than ten.
 const QUEUED: usize = 4 * ANSWER;
 const MOST_PASSED: usize = 24;
 
@@ -41,7 +41,7 @@ fn deliver(flight: u64) -> Ask {
     })
 }
 
-/// An edge that says what the test says, and reads when it is told to.
+/// An edge that sends and reads only as the test says.
 struct Lazy {
     node: Node,
     send: mpsc::Sender<EdgeFrame>,
@@ -82,13 +82,12 @@ impl Lazy {
         self.send.send(frame).await.unwrap();
     }
 
-    /// Waits until the gateway was asked so often.
     async fn asked(&self, times: usize) {
         let mut asked = self.node.routing.asked.subscribe();
         asked.wait_for(|asked| asked.len() == times).await.unwrap();
     }
 
-    /// Reads so many answers: how many passed, and what the others say.
+    /// Reads answers. Returns how many succeeded, and the texts of the others.
     async fn read(&mut self, answers: usize) -> (usize, Vec<String>) {
         let (mut passed, mut refused) = (0, Vec::new());
         while passed + refused.len() < answers {
@@ -118,7 +117,7 @@ async fn answers_that_are_not_read_are_refused_beyond_the_limit() {
         let all = ANSWERS as usize;
         edge.asked(all).await;
         now.send_replace(true);
-        // Each answer has been taken, or not, when nobody else has its text.
+        // A text that is unique again was sent or refused.
         while !text.is_unique() {
             tokio::task::yield_now().await;
         }
@@ -144,7 +143,7 @@ async fn nothing_is_begun_while_too_many_answers_are_not_read() {
             let json = Delivered::Json(text.clone());
             edge.node.routing.will(Answer::Delivered(json));
             edge.say(deliver(ANSWERS + flight)).await;
-            // When this has been seen to, so has that.
+            // When the detach has been handled, so has the request before it.
             edge.say(Ask::Detach(Detach { flight })).await;
             let mut dropped = edge.node.routing.dropped.subscribe();
             let so_many = |dropped: &usize| *dropped == flight as usize;

@@ -1,4 +1,4 @@
-//! Long texts and slow readers: both hold up nobody but themselves.
+//! Long texts and slow readers delay only themselves.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn long_texts_arrive_whole_in_both_directions() {
 async fn small_calls_pass_by_long_ones() {
     within(async {
         let pair = Arc::new(Pair::new(ScriptedWorker::echoing("w")).await);
-        // Nothing moves until all of them wait, so that they meet in the queue.
+        // All calls wait first, so that they meet in the queue.
         let mut long_calls = Vec::new();
         for _ in 0..12 {
             let pair = Arc::clone(&pair);
@@ -74,7 +74,7 @@ async fn a_reader_that_does_not_read_stalls_only_itself() {
             slow_record.notify(long(1000));
         }
         slow_record.result(1);
-        // It was sent what its credit allows, and no more.
+        // The slow reader was sent only what its credit allows.
         until(|| slow_record.last_read() >= 10).await;
         let (mut quick, record) = started(&pair).await;
         for number in 0..500 {
@@ -83,7 +83,7 @@ async fn a_reader_that_does_not_read_stalls_only_itself() {
         record.result(2);
         assert_eq!(rest(&mut quick).await.len(), 501);
         assert!(slow_record.last_read() < 20, "{}", slow_record.last_read());
-        // And once it reads, it gets everything.
+        // Once it reads, it gets everything.
         let events = rest(&mut slow).await;
         let numbers: Vec<u64> = events.iter().map(|(sequence, _)| *sequence).collect();
         assert_eq!(numbers, (1..=201).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Calls over a link: what a caller sees is what the worker said.
+//! Calls over a link deliver what the worker sent.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ async fn a_slow_start_may_still_be_refused() {
         let start = pair.remote.start(call);
         let let_go = async {
             until(|| pair.worker.starts(id) == 1).await;
-            // Well after the moment in which a silent call is accepted.
+            // Longer than the time after which a silent call is accepted.
             tokio::time::sleep(Duration::from_millis(20)).await;
             pair.worker.let_start.send_replace(true);
         };
@@ -158,7 +158,7 @@ async fn a_start_that_is_given_up_lets_go_of_its_call() {
         start.abort();
         assert!(start.await.is_err());
         pair.worker.let_start.send_replace(true);
-        // Nobody reads it; whoever starts it again finds it or begins it, as the worker knows best.
+        // Without a reader, a repeated start finds or begins the call, as the worker decides.
         let mut running = pair.remote.start(call).await.unwrap();
         pair.worker.call(id).await.result(1);
         assert_eq!(rest(&mut running).await.len(), 1);

@@ -1,4 +1,4 @@
-//! A node looked into from another one.
+//! A node inspected by another one.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status};
 
 use crate::setting::{Node, config, within};
 
-/// Says one thing of each kind, with every member set.
+/// Answers with one item of each kind, with every field set.
 #[derive(Default)]
 struct Scripted {
     asked: Mutex<Vec<String>>,
@@ -243,7 +243,7 @@ impl Inspector for Scripted {
     }
 }
 
-/// A node that answers as scripted, and the way to it.
+/// A scripted node and its address.
 async fn scripted() -> (Arc<Scripted>, String, CancellationToken) {
     let inspector = Arc::new(Scripted::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -310,7 +310,7 @@ async fn a_release_without_a_console_cannot_be_inspected() {
     .await;
 }
 
-/// A node of a release that tells its reports in fields of their own.
+/// A node of a release with a different format of reports.
 struct Earlier;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What workers and nodes know of one another: announcements, load, resource updates, nodes, goodbyes.
+//! Announcements, load, resource updates, nodes and goodbyes between workers and nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,8 @@ async fn announcements_and_their_changes_arrive() {
             .announcement
             .send_modify(|said| said.catalog = None);
         said.wait_for(|said| said.catalog.is_none()).await.unwrap();
-        // A long one goes in fragments; one that no link carries leaves the worker without.
+        // A long catalog goes in fragments; one beyond the limit leaves the worker without a
+        // catalog.
         let long = |tools: usize| PoolCatalog {
             tools: (0..tools).map(|_| crate::probe::long(1000)).collect(),
             ..PoolCatalog::default()
@@ -85,7 +86,7 @@ async fn load_is_reported_and_what_happens_between_reports_is_guessed() {
     .await;
 }
 
-/// With its next report, or when there are many: no call costs a frame of its own.
+/// With the next report or in groups, so a call does not need a frame of its own.
 #[tokio::test]
 async fn a_worker_is_told_which_results_it_need_not_keep() {
     within(async {
@@ -144,7 +145,7 @@ async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
         pair.remote.unsubscribe("file:b").await;
         pair.remote.end_session(&SessionId::new("s-2")).await;
         pair.proxy.unblock();
-        // Nobody knows what changed meanwhile, so everything did.
+        // Changes during the absence are unknown, so all resources count as changed.
         let missed = updates.recv().await.unwrap();
         assert_eq!(missed.uri, "file:a");
         pair.worker.logged("unsubscribe file:b").await;
@@ -209,7 +210,7 @@ async fn two_nodes_subscribe_without_ending_one_another() {
         assert_eq!(updates.recv().await.unwrap(), updated("file:a"));
         let log = pair.worker.log.borrow().clone();
         assert!(!log.contains(&"unsubscribe file:a".to_owned()), "{log:?}");
-        // A link that stops takes its subscriptions along.
+        // A link that stops ends its subscriptions.
         drop(join);
         pair.join.stop();
         pair.worker.logged("unsubscribe file:a").await;

@@ -1,4 +1,5 @@
-//! A worker that leaves while calls are on their way to it: each side hears all that the other has said.
+//! A worker that leaves while calls are on their way: each side hears everything that the other has
+//! sent.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use crate::raw_node::RawNode;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, config, within};
 
-/// For what must not happen.
+/// Waiting time for events that must not occur.
 const A_WHILE: Duration = Duration::from_millis(100);
 
-/// Nothing hurries a side that waits for the other.
+/// Long limits, so that a side that waits for the other is not interrupted.
 fn patient() -> LinkConfig {
     LinkConfig {
         handshake_timeout: Duration::from_secs(60),
@@ -106,7 +107,7 @@ async fn a_node_ends_its_half_when_the_worker_has_answered_everything() {
     .await;
 }
 
-/// Though the node itself leaves meanwhile.
+/// The node itself leaves meanwhile.
 #[tokio::test]
 async fn a_node_that_leaves_hears_a_worker_out() {
     within(async {

@@ -1,4 +1,4 @@
-//! Peers that break the protocol: the link ends with a reason, and nobody else notices.
+//! Peers that break the protocol lose their link with a reason, and others are not affected.
 
 use bytes::Bytes;
 use shoal_rpc::proto::types::v1::{Fragment, Versions};
@@ -124,7 +124,7 @@ async fn frames_that_belong_to_nothing_are_ignored() {
             raw.send.send(frame).await.unwrap();
         }
         let remote = node.set.worker("raw").await;
-        // The smallest worker that there can be: it knows `start`, and answers.
+        // The smallest possible worker: it answers `start`.
         let serve = async {
             loop {
                 let frames = match raw.hear().await.unwrap() {
@@ -173,7 +173,7 @@ async fn a_worker_that_sends_more_than_it_may_is_cut_off() {
         raw.send.send(announce()).await.unwrap();
         let remote = node.set.worker("raw").await;
         let flood = async {
-            // The first flight has the number 1; nobody reads it.
+            // The first flight has the number 1 and no reader.
             for sequence in 1..=4 {
                 let note = Notification {
                     method: "notifications/progress".to_owned(),

@@ -1,4 +1,4 @@
-//! Texts that no link carries, and texts that are no JSON.
+//! Texts beyond the limit, and texts that are not JSON.
 
 use shoal_ports::{AskId, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RawJson};

@@ -1,4 +1,4 @@
-//! Calls as the tests make them, and events as they compare them.
+//! Calls and events for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,10 @@ use tokio::time::Instant;
 
 use crate::setting::PATIENCE;
 
-/// A call that must not be repeated.
 pub(crate) fn journaled() -> Call {
     call(Repeat::Never)
 }
 
-/// A call that may be.
 pub(crate) fn repeatable() -> Call {
     call(Repeat::Safe)
 }
@@ -50,7 +48,6 @@ fn call(repeat: Repeat) -> Call {
     }
 }
 
-/// JSON text of so many bytes.
 pub(crate) fn long(bytes: usize) -> RawJson {
     RawJson::of(&"x".repeat(bytes))
 }
@@ -76,7 +73,6 @@ pub(crate) async fn next(running: &mut RunningCall) -> Option<(u64, String)> {
     Some((sequence, text))
 }
 
-/// Every event that is left.
 pub(crate) async fn rest(running: &mut RunningCall) -> Vec<(u64, String)> {
     let mut events = Vec::new();
     while let Some(event) = next(running).await {
@@ -85,7 +81,6 @@ pub(crate) async fn rest(running: &mut RunningCall) -> Vec<(u64, String)> {
     events
 }
 
-/// A call as a node writes it.
 pub(crate) fn wire_call(call: &Call) -> wire::Call {
     wire::Call {
         id: bytes::Bytes::copy_from_slice(call.id.as_bytes()),
@@ -103,15 +98,15 @@ pub(crate) fn wire_call(call: &Call) -> wire::Call {
     }
 }
 
-/// Reads a call to its end, whatever becomes of links: it is attached to again after the last event that was read, as the
-/// dispatcher does. What was given is checked to come without gap and twice.
+/// Reads a call to its end despite broken links. Attaches again after the last read event, like the
+/// dispatcher, and checks for gaps and duplicates.
 pub(crate) struct Following {
     remote: Arc<dyn Worker>,
     call: Call,
     pub(crate) running: RunningCall,
     reader: Option<u64>,
     pub(crate) seen: u64,
-    /// An answer, until the call goes on.
+    /// An answer to repeat until the call continues.
     answer: Option<(AskId, Outcome)>,
 }
 
@@ -128,7 +123,7 @@ impl Following {
         }
     }
 
-    /// Answers a request, again and again until the call goes on.
+    /// Answers a request repeatedly until the call continues.
     pub(crate) fn answer(&mut self, ask: AskId, answer: Outcome) {
         drop(self.running.control.answer(ask, answer.clone()));
         self.answer = Some((ask, answer));
@@ -170,7 +165,6 @@ impl Following {
     }
 }
 
-/// Starts a call, as soon as that can be sent.
 async fn started(remote: &Arc<dyn Worker>, call: &Call) -> RunningCall {
     loop {
         match remote.start(call.clone()).await {

@@ -18,14 +18,13 @@ pub(crate) struct Proxy {
 
 #[derive(Clone, Copy, Default)]
 struct Control {
-    /// Connections of an earlier generation are gone.
+    /// Connections of earlier generations are closed.
     generation: usize,
     blocked: bool,
     frozen: bool,
 }
 
 impl Proxy {
-    /// A way to `target`.
     pub(crate) async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = Self {
@@ -54,7 +53,6 @@ impl Proxy {
         self.address.to_string()
     }
 
-    /// How many connections were let through.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -64,7 +62,7 @@ impl Proxy {
         self.control.send_modify(|control| control.generation += 1);
     }
 
-    /// Breaks every connection and lets no new one through.
+    /// Breaks every connection and refuses new ones.
     pub(crate) fn block(&self) {
         self.control.send_modify(|control| {
             control.blocked = true;
@@ -72,17 +70,15 @@ impl Proxy {
         });
     }
 
-    /// Lets new connections through again.
     pub(crate) fn unblock(&self) {
         self.control.send_modify(|control| control.blocked = false);
     }
 
-    /// Passes nothing on, and keeps every connection.
+    /// Stops forwarding but keeps every connection.
     pub(crate) fn freeze(&self) {
         self.control.send_modify(|control| control.frozen = true);
     }
 
-    /// Passes on again what was kept.
     pub(crate) fn thaw(&self) {
         self.control.send_modify(|control| control.frozen = false);
     }

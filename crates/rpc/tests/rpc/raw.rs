@@ -1,4 +1,4 @@
-//! Peers that send what the test says.
+//! Peers that send arbitrary frames.
 
 use shoal_rpc::proto::types::v1::{Limits, Versions};
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
@@ -34,7 +34,6 @@ pub(crate) fn announce() -> WorkerFrame {
     }))
 }
 
-/// A worker that sends what the test says.
 pub(crate) struct Raw {
     pub(crate) send: mpsc::Sender<WorkerFrame>,
     heard: Streaming<NodeFrame>,
@@ -58,12 +57,12 @@ impl Raw {
         })
     }
 
-    /// The next frame that is not about being alive.
+    /// The next frame that is not a ping or pong.
     pub(crate) async fn hear(&mut self) -> Option<node_frame::Frame> {
         self.heard.message().await.ok()??.frame
     }
 
-    /// Ends this half, and hears what else the node says.
+    /// Ends this half, and returns the node's next frame.
     pub(crate) async fn bye(self) -> Option<node_frame::Frame> {
         let Self { send, mut heard } = self;
         drop(send);
@@ -88,7 +87,6 @@ impl Raw {
     }
 }
 
-/// A node that sends what the test says.
 pub(crate) struct RawNode(pub(crate) Vec<node_frame::Frame>);
 
 #[tonic::async_trait]

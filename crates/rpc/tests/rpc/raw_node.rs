@@ -1,4 +1,4 @@
-//! A node that says to a worker what the test says, and hears what the worker says.
+//! A node that sends arbitrary frames to a worker and reads its answers.
 
 use std::collections::VecDeque;
 
@@ -16,13 +16,11 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::probe::wire_call;
 
-/// Where links of workers arrive.
 pub(crate) struct RawNode {
     pub(crate) address: String,
     links: mpsc::Receiver<RawLink>,
 }
 
-/// One of them.
 pub(crate) struct RawLink {
     say: mpsc::Sender<Result<NodeFrame, Status>>,
     heard: Streaming<WorkerFrame>,
@@ -62,7 +60,7 @@ impl RawNode {
         Self { address, links }
     }
 
-    /// The next link, and the hello that it began with.
+    /// The next link with its hello.
     pub(crate) async fn link(&mut self) -> (RawLink, Hello) {
         let mut link = self.links.recv().await.unwrap();
         match link.hear().await {
@@ -71,7 +69,7 @@ impl RawNode {
         }
     }
 
-    /// The next link, welcomed with this memory.
+    /// The next link, welcomed under this memory number.
     pub(crate) async fn welcomed(&mut self, memory: u64) -> RawLink {
         self.limited(memory, Limits::default()).await
     }
@@ -127,7 +125,7 @@ impl RawLink {
         }
     }
 
-    /// The next frame that is about calls.
+    /// The next frame about calls.
     pub(crate) async fn said(&mut self) -> Option<worker_frame::Frame> {
         use worker_frame::Frame::{Announce, Load, Ping, Pong};
         loop {
@@ -138,7 +136,7 @@ impl RawLink {
         }
     }
 
-    /// Everything about calls that the worker says before it answers a ping.
+    /// All frames about calls that the worker sends before it answers a ping.
     pub(crate) async fn so_far(&mut self) -> Vec<worker_frame::Frame> {
         use worker_frame::Frame::{Announce, Load, Pong};
         self.say(node_frame::Frame::Ping(Ping { nonce: 77 })).await;

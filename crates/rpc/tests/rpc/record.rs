@@ -11,21 +11,20 @@ use shoal_ports::{
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::watch;
 
-/// A call that runs.
 pub(crate) struct Record(pub(crate) watch::Sender<State>);
 
 #[derive(Default)]
 pub(crate) struct State {
     events: Vec<CallEvent>,
     reader: u64,
-    /// What the latest reader is called.
+    /// Name of the latest reader.
     name: u64,
     read: u64,
     open: Vec<AskId>,
     answers: Vec<(AskId, String)>,
     cancelled: Vec<String>,
     let_go: bool,
-    /// Whether its tool works on after its end.
+    /// Whether the tool continues after the call's end.
     works_on: bool,
 }
 
@@ -36,7 +35,7 @@ impl Record {
         self.read_as(name, after, worker)
     }
 
-    /// For a reader that comes back.
+    /// Serves a reader that returns.
     pub(crate) fn read_as(
         self: &Arc<Self>,
         name: u64,
@@ -93,12 +92,10 @@ impl Record {
         });
     }
 
-    /// Sends `notifications/progress` with a number.
     pub(crate) fn progress(&self, number: usize) {
         self.notify(RawJson::of(&number));
     }
 
-    /// Sends `notifications/progress`.
     pub(crate) fn notify(&self, params: RawJson) {
         self.push(CallEventKind::Notification {
             method: Method::Progress,
@@ -112,7 +109,6 @@ impl Record {
         });
     }
 
-    /// Asks the client something.
     pub(crate) fn ask(&self, ask: u64, params: RawJson) {
         let ask = AskId(ask);
         self.0.send_modify(|state| state.open.push(ask));
@@ -123,41 +119,37 @@ impl Record {
         });
     }
 
-    /// Asks for what its session keeps.
     pub(crate) fn state(&self, ask: u64, request: StateRequest) {
         let ask = AskId(ask);
         self.0.send_modify(|state| state.open.push(ask));
         self.push(CallEventKind::State { ask, request });
     }
 
-    /// Ends the call.
     pub(crate) fn finish(&self, outcome: CallOutcome) {
         self.push(CallEventKind::Finished(outcome));
     }
 
-    /// Ends the call with a number.
     pub(crate) fn result(&self, number: usize) {
         self.finish(CallOutcome::Result(RawJson::of(&number)));
     }
 
-    /// Has its tool work on after its end, or stop.
+    /// Makes the tool continue after the call's end, or stop.
     pub(crate) fn works_on(&self, works_on: bool) {
         self.0.send_modify(|state| state.works_on = works_on);
     }
 
-    /// Lets a slow reader go.
+    /// Drops a slow reader.
     pub(crate) fn let_go(&self) {
         self.0.send_modify(|state| state.let_go = true);
     }
 
-    /// The first answer that came, once there is one.
+    /// The first answer, once it has arrived.
     pub(crate) async fn answer(&self) -> (AskId, String) {
         let mut state = self.0.subscribe();
         let state = state.wait_for(|state| !state.answers.is_empty()).await;
         state.unwrap().answers[0].clone()
     }
 
-    /// How many answers were taken.
     pub(crate) fn answers(&self) -> usize {
         self.0.borrow().answers.len()
     }
@@ -169,12 +161,10 @@ impl Record {
         state.unwrap().cancelled[0].clone()
     }
 
-    /// How often it was cancelled.
     pub(crate) fn cancels(&self) -> usize {
         self.0.borrow().cancelled.len()
     }
 
-    /// The number of the last event that was read.
     pub(crate) fn last_read(&self) -> u64 {
         self.0.borrow().read
     }
@@ -192,7 +182,7 @@ impl CallControl for Control {
         self.record.0.send_modify(|state| {
             let reads = state.reader == self.number;
             let waits = reads && state.open.contains(&ask);
-            // A second answer is told as the first.
+            // A repeated answer gets the same result as the first.
             open = waits || reads && state.answers.iter().any(|(known, _)| *known == ask);
             if waits {
                 state.open.retain(|known| *known != ask);

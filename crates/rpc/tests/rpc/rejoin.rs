@@ -1,4 +1,4 @@
-//! Links that break end what they carry, and calls are gone on with by the next one.
+//! Broken links end their flights, and calls continue over the next link.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn a_break_ends_every_call_on_the_link_at_once() {
         until(|| pair.worker.starts(id) == 1).await;
         pair.proxy.block();
         assert_eq!(next(&mut accepted).await, None);
-        // Nothing was heard of it, so it may run.
+        // The worker has not answered, so the call may be running.
         let mut unheard = pending.await.unwrap().unwrap();
         assert_eq!(unheard.control.reader(), None);
         assert_eq!(next(&mut unheard).await, None);
@@ -132,7 +132,7 @@ async fn the_fate_of_an_answer_that_was_lost_with_its_link_is_told_by_the_next()
         assert_eq!((&mut lost).now_or_never(), None, "nobody knows");
         record.progress(1);
         following.next().await.unwrap();
-        // Whether it had arrived or not.
+        // Correct whether the answer had arrived or not.
         assert!(following.running.control.answer(AskId(1), yes()).await);
         assert_eq!(record.answer().await.1, "true");
         assert_eq!(record.answers(), 1);
@@ -151,7 +151,7 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
         record.progress(1);
         following.next().await.unwrap();
         for last in [2, 4] {
-            // The link breaks, and while it is dialled again, another address leads to the same node.
+            // While the broken link is redialled, another address leads to the same node.
             pair.proxy.block();
             pair.seen(false).await;
             let other = WorkerJoin::start(&pair.joining, &pair.node.address.to_string(), config());
@@ -165,7 +165,7 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
             record.progress(last + 1);
             assert!(following.next().await.is_some(), "replaced");
         }
-        // Another node's reader is not disturbed.
+        // The reader of another node is not disturbed.
         pair.proxy.block();
         pair.seen(false).await;
         let _other = pair.worker.attach(Attach::new(id, 5)).await.unwrap();

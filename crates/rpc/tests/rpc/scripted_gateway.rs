@@ -1,4 +1,4 @@
-//! A gateway whose answers the test gives.
+//! A gateway with scripted answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use shoal_ports::{
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::watch;
 
-/// What a gateway was asked.
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
     Open(OpenSession),
@@ -21,13 +20,11 @@ pub(crate) enum Asked {
     Close,
 }
 
-/// What it answers to a post.
 pub(crate) enum Answer {
     Delivered(Delivered),
     Refused(GatewayError),
-    /// What is said once this is true.
+    /// Answers once the value is true.
     Later(watch::Receiver<bool>, Delivered),
-    /// Nothing, ever.
     Never,
     Panic,
 }
@@ -35,10 +32,10 @@ pub(crate) enum Answer {
 pub(crate) struct ScriptedGateway {
     pub(crate) name: &'static str,
     pub(crate) asked: watch::Sender<Vec<Asked>>,
-    /// Answers to come, first one first; then everything is refused as not found.
+    /// Answers in order; afterwards requests fail as not found.
     pub(crate) answers: Mutex<VecDeque<Answer>>,
     pub(crate) opened: Mutex<Option<Result<Opened, GatewayError>>>,
-    /// How many futures were dropped before they had an answer.
+    /// Number of futures dropped before their answer.
     pub(crate) dropped: watch::Sender<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! A worker whose calls do what the test says.
+//! A worker with scripted calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,20 +14,17 @@ use tokio::sync::{broadcast, watch};
 
 use crate::record::Record;
 
-/// What a call's name makes of it.
+/// Chooses a plan for a call.
 type Script = dyn Fn(&Call) -> Plan + Send + Sync;
 
-/// What becomes of a call that is started.
 pub(crate) enum Plan {
-    /// It runs until the test ends it.
+    /// Runs until the test ends it.
     Run,
-    /// It ends at once.
     End(CallOutcome),
-    /// It is refused.
     Refuse(CallFailure),
-    /// `start` returns only when the test lets it.
+    /// `start` returns when the test permits.
     Stall,
-    /// The same, and then it is refused.
+    /// Like `Stall`, then refuses.
     StallAndRefuse,
 }
 
@@ -40,7 +37,7 @@ pub(crate) struct ScriptedWorker {
     calls: watch::Sender<HashMap<CallId, Arc<Record>>>,
     pub(crate) started: Mutex<Vec<Call>>,
     pub(crate) attached: Mutex<Vec<(CallId, u64)>>,
-    /// The epochs that whoever attached has said.
+    /// The epochs of attached readers.
     pub(crate) epochs: Mutex<Vec<Option<Epoch>>>,
     pub(crate) log: watch::Sender<Vec<String>>,
     pub(crate) let_start: watch::Sender<bool>,
@@ -78,12 +75,12 @@ impl ScriptedWorker {
         })
     }
 
-    /// One whose calls run until the test ends them.
+    /// A worker whose calls run until the test ends them.
     pub(crate) fn running(id: &str) -> Arc<Self> {
         Self::new(id, |_| Plan::Run)
     }
 
-    /// One whose calls answer with their parameters.
+    /// A worker whose calls answer with their parameters.
     pub(crate) fn echoing(id: &str) -> Arc<Self> {
         Self::new(id, |call| {
             let params = call.params.clone();
@@ -93,14 +90,13 @@ impl ScriptedWorker {
         })
     }
 
-    /// A call, once it has been started.
+    /// A call, once it has started.
     pub(crate) async fn call(&self, id: CallId) -> Arc<Record> {
         let mut calls = self.calls.subscribe();
         let calls = calls.wait_for(|calls| calls.contains_key(&id)).await;
         Arc::clone(&calls.unwrap()[&id])
     }
 
-    /// How often a call has been started.
     pub(crate) fn starts(&self, id: CallId) -> usize {
         self.started
             .lock()
@@ -109,7 +105,6 @@ impl ScriptedWorker {
             .count()
     }
 
-    /// Waits until the log has a line.
     pub(crate) async fn logged(&self, line: &str) {
         let mut log = self.log.subscribe();
         log.wait_for(|log| log.iter().any(|known| known == line))

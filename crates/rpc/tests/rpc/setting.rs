@@ -1,4 +1,4 @@
-//! A node with a listener, and workers and edges that are linked to it.
+//! A node with a listener, and its linked workers and edges.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,16 +18,15 @@ use crate::proxy::Proxy;
 use crate::scripted_gateway::ScriptedGateway;
 use crate::scripted_worker::ScriptedWorker;
 
-/// The longest that a test may take.
+/// Maximum duration of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a test within bounds.
 pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(PATIENCE, test).await;
     done.expect("the test did not end in time")
 }
 
-/// Times that suit tests: quick to reconnect, slow to give up.
+/// Times for tests: quick to reconnect, slow to give up.
 pub(crate) fn config() -> LinkConfig {
     LinkConfig {
         backoff: Duration::from_millis(5),
@@ -59,7 +58,6 @@ impl WorkerSet for Set {
 }
 
 impl Set {
-    /// A worker, once it is there.
     pub(crate) async fn worker(&self, id: &str) -> Arc<dyn Worker> {
         let id = WorkerId::new(id);
         let mut set = self.0.subscribe();
@@ -67,7 +65,6 @@ impl Set {
         Arc::clone(&set[&id])
     }
 
-    /// Waits until a worker is gone.
     pub(crate) async fn gone(&self, id: &str) {
         let id = WorkerId::new(id);
         let mut set = self.0.subscribe();
@@ -75,7 +72,6 @@ impl Set {
     }
 }
 
-/// A node that serves workers and edges.
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     pub(crate) set: Set,
@@ -137,7 +133,7 @@ impl Drop for Node {
     }
 }
 
-/// A scripted worker linked to a node by way of a proxy.
+/// A scripted worker linked to a node through a proxy.
 pub(crate) struct Pair {
     pub(crate) node: Node,
     pub(crate) proxy: Proxy,
@@ -173,7 +169,7 @@ impl Pair {
         }
     }
 
-    /// Waits until the link is up (or not).
+    /// Waits until the link is up (or down).
     pub(crate) async fn connected(&self, connected: bool) {
         let mut state = self.join.state();
         state
@@ -182,13 +178,13 @@ impl Pair {
             .unwrap();
     }
 
-    /// Waits until the node sees the worker's link as up (or not).
+    /// Waits until the node sees the worker's link as up (or down).
     pub(crate) async fn seen(&self, up: bool) {
         until(|| self.node.workers.connected().is_empty() != up).await;
     }
 }
 
-/// Waits for something that tells nobody when it changes.
+/// Polls a condition that has no notification.
 pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
     while !holds() {
         tokio::time::sleep(Duration::from_millis(2)).await;

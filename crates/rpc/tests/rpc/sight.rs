@@ -1,5 +1,3 @@
-//! Whether the process of a node is gone.
-
 use std::time::Duration;
 
 use shoal_ports::NodeId;
@@ -14,7 +12,7 @@ async fn look(node: &str, address: &str, config: &LinkConfig) -> Sight {
     look_for(&NodeId::new("e"), &NodeId::new(node), address, config).await
 }
 
-/// An address at which nobody listens.
+/// An address that refuses connections.
 pub(crate) async fn deserted() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().to_string()
@@ -62,7 +60,7 @@ async fn connections_that_are_reset_or_held_up_say_nothing() {
             look("node-2", &proxy.address(), &hasty).await,
             Sight::Unknown
         );
-        // Nobody accepts: the kernel does, as for a process that is stopped.
+        // The kernel accepts connections, as for a stopped process.
         let stopped = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = stopped.local_addr().unwrap().to_string();
         assert_eq!(look("node-2", &address, &hasty).await, Sight::Unknown);

@@ -1,4 +1,4 @@
-//! Answers, cancels, and readers that come and go.
+//! Answers, cancels, and changing readers.
 
 use futures::FutureExt as _;
 use shoal_ports::{AskId, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, StateRequest};
@@ -23,11 +23,11 @@ async fn answers_reach_the_tool_and_are_acknowledged() {
         );
         assert!(running.control.answer(AskId(9), answer("true")).await);
         assert_eq!(record.answer().await, (AskId(9), "true".to_owned()));
-        // A second answer is told as the first; one to a question that was never put.
+        // A repeated answer gets the same result; an answer to an unknown question fails.
         assert!(running.control.answer(AskId(9), answer("false")).await);
         assert!(!running.control.answer(AskId(10), answer("false")).await);
         assert_eq!(record.answers(), 1);
-        // Dropping the future takes nothing back.
+        // Dropping the future does not take the answer back.
         record.ask(11, RawJson::from_static("{}"));
         next(&mut running).await.unwrap();
         drop(running.control.answer(AskId(11), answer("2")));
@@ -114,7 +114,7 @@ async fn a_call_can_be_steered_while_nobody_reads_it() {
         running.control.cancel("nobody waits");
         assert_eq!(record.cancelled().await, "nobody waits");
         drop(running.control);
-        // It can be attached to, as if nothing had been.
+        // The call can be attached to as before.
         record.progress(1);
         record.result(2);
         let mut again = pair.remote.attach(Attach::new(id, 1)).await.unwrap();
@@ -134,7 +134,7 @@ async fn starting_a_known_call_attaches_to_it() {
         record.progress(1);
         next(&mut first).await.unwrap();
         let mut second = pair.remote.start(call).await.unwrap();
-        // The first reader is let go, and what it says is not heard any more.
+        // The first reader is dropped, and its commands are ignored.
         assert_eq!(next(&mut first).await, None);
         assert!(first.control.is_replaced() && !second.control.is_replaced());
         first.control.cancel("too late");

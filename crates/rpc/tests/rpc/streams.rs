@@ -70,7 +70,7 @@ async fn a_stream_is_resumed_from_its_cursor() {
         };
         assert_eq!(cursor, Some(event_id(41)));
         drop(stream);
-        // The reader is gone, and the session learns it.
+        // The session learns that the reader has left.
         items.closed().await;
     })
     .await;
@@ -154,7 +154,7 @@ async fn a_listener_that_does_not_read_stalls_only_itself() {
         }
         drop(items);
         assert_eq!(rest(&mut quick).await.len(), 500);
-        // Most of it still waits where it came from.
+        // Most items still wait at their source.
         assert!(slow_items.room() < 9_200, "{}", slow_items.room());
         drop(slow_items);
         assert_eq!(rest(&mut slow).await.len(), 1000);
@@ -171,7 +171,7 @@ async fn an_event_that_no_link_carries_ends_its_stream() {
         let mut stream = edge.listen(&session(), None).await.unwrap();
         items.send(event(1, 20 << 20)).await.unwrap();
         items.send(event(2, 1)).await.unwrap();
-        // What follows would leave a gap.
+        // Later items would leave a gap.
         assert!(rest(&mut stream).await.is_empty());
         until(|| items.is_closed()).await;
     })

@@ -13,7 +13,7 @@ use shoal_rpc::{LinkConfig, RemoteGateway};
 use crate::gateway::{ping, session};
 use crate::setting::Node;
 
-/// What an edge with these settings gets from a node that knows no session: `Ok` if it is reached at all, else why not.
+/// Whether an edge with these settings reaches the node; otherwise the reason.
 async fn reached(node: &Node, config: LinkConfig) -> Result<(), String> {
     let address = node.address.to_string();
     let edge = RemoteGateway::new(NodeId::new("edge-1"), None, &address, config);

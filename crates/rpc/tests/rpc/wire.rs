@@ -1,4 +1,4 @@
-//! What a worker puts on the wire, frame by frame.
+//! The frames that a worker sends.
 
 use bytes::Bytes;
 use shoal_ports::AskId;
@@ -16,7 +16,7 @@ use crate::raw_node::{RawLink, RawNode};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{config, within};
 
-/// A call is named by its flight, its number counts within it.
+/// The flight and sequence of each event.
 fn numbers(frames: &[Frame]) -> Vec<(u64, u64)> {
     let number = |frame: &Frame| match frame {
         Frame::Event(event) => (event.flight, event.sequence),
@@ -40,13 +40,13 @@ async fn a_call_that_ends_at_once_is_one_event() {
             assert_eq!((event.flight, event.sequence), (flight, 1));
             assert!(matches!(event.kind, Some(Kind::Finished(_))));
         }
-        // Nothing else was said of any of them.
+        // There were no other frames about them.
         assert_eq!(link.so_far().await, []);
     })
     .await;
 }
 
-/// Otherwise the node would take the worker in, and refuse its calls until the first report of its load arrives.
+/// Otherwise the node would add the worker and refuse its calls until the first load report.
 #[tokio::test]
 async fn a_worker_says_how_much_it_can_run_before_what_it_offers() {
     within(async {
@@ -133,7 +133,7 @@ async fn no_more_is_sent_than_the_credit_allows() {
         for _ in 0..6 {
             record.notify(long(598));
         }
-        // Each costs 856: the second takes the credit below zero.
+        // Each event costs 856, so the second makes the credit negative.
         assert_eq!(numbers(&link.so_far().await), [(1, 1), (1, 2)]);
         assert_eq!(link.so_far().await, []);
         let grant = |bytes| Say::Credit(Credit { flight: 1, bytes });
@@ -142,10 +142,10 @@ async fn no_more_is_sent_than_the_credit_allows() {
         link.say(grant(1)).await;
         assert_eq!(numbers(&[link.said().await.unwrap()]), [(1, 3)]);
         assert_eq!(link.so_far().await, []);
-        // Another flight has credit of its own, and takes the reader over.
+        // Another flight has its own credit and takes over the reader.
         link.attach(2, &call, 5).await;
         assert_eq!(numbers(&[link.said().await.unwrap()]), [(2, 6)]);
-        // The first learns of it where its next event would have been.
+        // The first flight learns of it in place of its next event.
         assert_eq!(link.so_far().await, []);
         link.say(grant(u64::MAX)).await;
         let lost = Lost {
@@ -197,8 +197,8 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         assert_eq!(link.said().await, Some(taken(6, false)));
         assert_eq!(record.answer().await, (AskId(5), "1".to_owned()));
         assert_eq!(record.answers(), 1);
-        // Whoever attaches answers again, since the acknowledgement may have been lost: at once, and in an earlier
-        // release before it attaches too.
+        // A new reader answers again, because the acknowledgement may be lost: right after
+        // attaching, or before it in an earlier release.
         drop(link);
         let mut again = node.welcomed(1).await;
         again.say(answer(5, b"4")).await;
@@ -208,7 +208,7 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         while said.len() < 2 {
             said.extend(again.said().await);
         }
-        // Which comes first is a matter of time.
+        // Their order depends on timing.
         said.retain(|frame| !matches!(frame, Frame::Accepted(_)));
         assert_eq!(said, [taken(5, true)]);
         assert_eq!(record.answers(), 1);
@@ -243,7 +243,7 @@ async fn what_nobody_reads_is_not_sent_and_still_steered() {
         link.say(Say::Cancel(cancel.clone())).await;
         assert_eq!(record.cancelled().await, "steered");
         link.say(detach(false)).await;
-        // From now on the flight is nobody's.
+        // From now on the flight has no holder.
         link.say(Say::Cancel(cancel)).await;
         assert_eq!(link.so_far().await, []);
         assert_eq!(record.cancels(), 1);

@@ -1,5 +1,3 @@
-//! What several nodes say becomes one picture.
-
 use std::collections::HashMap;
 
 use shoal_ports::{
@@ -165,7 +163,7 @@ fn a_lost_node_is_in_the_plots_if_another_has_heard_of_it() {
     let remembered = heard.lost(|node| node.as_str() == "c");
     assert_eq!((remembered.len(), &*remembered[0].node), (1, "b"));
 
-    // This one has never seen it; of another that is silent nobody knows anything.
+    // Another node has not seen this one; only one node saw the silent one.
     let history = History::default();
     let mut level = report(15, 0);
     level.steps.insert(0, report(10, 0).steps.remove(0));
@@ -264,13 +262,13 @@ fn what_a_lost_node_did_stays_in_the_plots() {
     };
     let both = vec![answer("a", Ok(at(&[5, 10]))), answer("b", Ok(at(&[5, 10])))];
     assert_eq!(seen(both), [(5, 4), (10, 4)]);
-    // It does not answer, and then nobody names it any more.
+    // After the failed answer, the other nodes no longer list it.
     let gone = Err(InspectError::Unreachable("gone".to_owned()));
     let one = vec![answer("a", Ok(at(&[5, 10, 15]))), answer("b", gone)];
     assert_eq!(seen(one), [(5, 4), (10, 4), (15, 2)]);
     let alone = vec![answer("a", Ok(at(&[5, 10, 15, 20])))];
     assert_eq!(seen(alone), [(5, 4), (10, 4), (15, 2), (20, 2)]);
-    // It is back, and tells by itself.
+    // It is back and reports by itself.
     let both = vec![
         answer("a", Ok(at(&[10, 20]))),
         answer("b", Ok(at(&[10, 20]))),

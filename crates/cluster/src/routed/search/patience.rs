@@ -1,4 +1,4 @@
-//! Waiting for an owner, and giving up.
+//! Pauses of a search, and its end.
 
 use shoal_ports::GatewayError;
 
@@ -6,7 +6,7 @@ use super::Search;
 use crate::routed::retry_decision::Operation;
 
 impl Search<'_> {
-    /// Waits until looking again may help.
+    /// Waits until another search may help.
     ///
     /// # Errors
     /// When patience is over.
@@ -21,8 +21,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The answer when patience is over. `Unavailable` tells a client that it is safe to try again, so a
-    /// message that may have been carried out is `Unreachable`. Listening and closing can be repeated.
+    /// The error when patience is over. `Unavailable` tells a client that a retry is safe, so a
+    /// message that may have been carried out gets `Unreachable`. Listening and closing may always
+    /// repeat.
     fn give_up(&mut self) -> GatewayError {
         self.routes.counters.given_up.add();
         let patience = self.routes.config.patience;

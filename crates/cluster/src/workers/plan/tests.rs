@@ -1,5 +1,3 @@
-//! What follows from the nodes that are told of.
-
 use std::time::Duration;
 
 use shoal_ports::{NodeId, NodeInfo};
@@ -48,10 +46,10 @@ fn a_seed_tells_of_the_others_and_stays_the_link_to_its_node() {
     let b = linked("b:7000", "b", &["a", "b"]);
     let plan = roll.revise(now, &[seed.clone(), b.clone()], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![true, true], 0));
-    // The seed's link breaks: its node is dialled by its own address.
+    // The seed's link breaks, so the node is dialled by its own address.
     let plan = roll.revise(now, &[broken(&seed), b.clone()], None);
     assert_eq!(plan.start, ["a:7000"]);
-    // And when the seed leads there again, or to another one, it is too much.
+    // When the seed leads to a known node again, the link is redundant.
     let a = linked("a:7000", "a", &["a", "b"]);
     let plan = roll.revise(now, &[seed, b.clone(), a.clone()], None);
     assert_eq!(plan.keep, [false, true, true]);
@@ -129,13 +127,13 @@ fn a_node_that_is_reached_by_two_addresses_has_one_link() {
     };
     let (mut roll, now) = (Roll::new(config, None), Instant::now());
     assert_eq!(roll.revise(now, &[], None).start, [other, SEED]);
-    // The second has taken the place of the first, which is about to take its place back.
+    // The second link has replaced the first, which would replace it in turn.
     let (first, second) = (linked(SEED, "a", &["a"]), linked(other, "a", &["a"]));
     let plan = roll.revise(now, &[broken(&first), second.clone()], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));
     let plan = roll.revise(now, &[second.clone(), broken(&first)], None);
     assert_eq!(plan.keep, [true, false]);
-    // Nor does the node's own address.
+    // The same holds for the node's own address.
     let own = linked("a:7000", "a", &["a"]);
     let plan = roll.revise(now, &[broken(&own), second], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));

@@ -1,11 +1,10 @@
-//! One stream, kept where every node can read it.
+//! One stream per session, readable by every node.
 
 use bytes::Bytes;
 use shoal_ports::{EventStream, LazySender, StreamItem, lazy_channel};
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::watch;
 
-/// One stream for each session, kept where every node can read it.
 #[derive(Clone)]
 pub(crate) struct Log {
     length: watch::Sender<Length>,
@@ -31,7 +30,7 @@ impl Log {
         self.length.send_modify(|length| length.events += events);
     }
 
-    /// Says something in passing to whoever reads.
+    /// Sends an event that is not logged to current readers.
     pub(crate) fn pass(&self) {
         self.length.send_modify(|length| length.passed += 1);
     }

@@ -1,4 +1,4 @@
-//! A session node that does as it is told, and otherwise owns, claims and reads as a real one.
+//! A scripted session node that otherwise owns, claims and reads like a real one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -16,29 +16,24 @@ use tokio::sync::watch;
 use super::log::Log;
 use super::{DAY, TestNode};
 
-/// What a node does with the next post.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// Never answers.
     Hang,
-    /// Refuses.
     Error(GatewayError),
     /// Answers with the session's stream from its beginning.
     Stream,
 }
 
-/// How a node died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Death {
-    /// Its process did: its machine refuses connections.
+    /// The process died: its machine refuses connections.
     Killed,
-    /// With its machine: nobody answers where it was, not even that it is gone.
+    /// The machine died: connections time out.
     Silent,
-    /// With its address: there is no way there, which says nothing of the node.
+    /// The address disappeared: there is no route, which proves nothing about the node.
     Unrouted,
 }
 
-/// A session node.
 pub(crate) struct ScriptedNode {
     pub(crate) id: NodeId,
     store: Store,
@@ -50,10 +45,10 @@ pub(crate) struct ScriptedNode {
     refuses_to_open: Mutex<Option<GatewayError>>,
     refuses_to_take: Mutex<Option<GatewayError>>,
     epochs: Mutex<HashMap<shoal_ports::SessionId, Epoch>>,
-    /// Listens that end as soon as they begin.
+    /// Number of next listens that end as soon as they begin.
     futile: Mutex<usize>,
     listens: Mutex<usize>,
-    /// Times that it was asked because of a hint.
+    /// Number of requests that came because of a hint.
     hinted: Mutex<usize>,
     dead: watch::Sender<bool>,
     death: Mutex<Option<Death>>,
@@ -93,7 +88,6 @@ impl ScriptedNode {
         self.joined.get().unwrap()
     }
 
-    /// What to do with the next post.
     pub(crate) fn then(&self, reply: Reply) {
         self.script.lock().push_back(reply);
     }
@@ -102,7 +96,7 @@ impl ScriptedNode {
         *self.refuses_to_open.lock() = Some(error);
     }
 
-    /// Claims nothing any more.
+    /// Refuses to claim sessions from now on.
     pub(crate) fn refuse_to_take(&self, error: GatewayError) {
         *self.refuses_to_take.lock() = Some(error);
     }
@@ -111,7 +105,7 @@ impl ScriptedNode {
         *self.refuses_to_take.lock() = None;
     }
 
-    /// What was delivered here: under which ids, and whether as repeated.
+    /// The delivery IDs received here, and whether each was marked as repeated.
     pub(crate) fn posts(&self) -> Vec<(DeliveryId, bool)> {
         self.posts.lock().clone()
     }
@@ -120,7 +114,7 @@ impl ScriptedNode {
         *self.opens.lock()
     }
 
-    /// Says `Moved` at once to so many listeners.
+    /// Answers `Moved` at once to this number of listeners.
     pub(crate) fn let_go(&self, listeners: usize) {
         *self.futile.lock() = listeners;
     }
@@ -129,19 +123,17 @@ impl ScriptedNode {
         *self.listens.lock()
     }
 
-    /// How often it was asked because of nothing but a hint.
     pub(crate) fn hinted(&self) -> usize {
         *self.hinted.lock()
     }
 
-    /// Waits for a post.
     pub(crate) async fn has_post(&self) {
         while self.posts.lock().is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     }
 
-    /// Dies at once, as a process that is killed: nobody ends its lease.
+    /// Dies like a killed process: its lease stays.
     pub(crate) fn die(&self) {
         self.die_by(Death::Killed);
     }
@@ -160,14 +152,14 @@ impl ScriptedNode {
         let _ = self.dead.subscribe().wait_for(|dead| *dead).await;
     }
 
-    /// Gives its sessions up and takes no more.
+    /// Releases its sessions and accepts no more.
     pub(crate) async fn drain(&self) {
         self.joined().members.drain().await;
         *self.draining.lock() = true;
         self.release().await;
     }
 
-    /// Gives its sessions up; takes them again when asked.
+    /// Releases its sessions, but accepts them again.
     pub(crate) async fn release(&self) {
         let epochs: Vec<_> = self.epochs.lock().drain().collect();
         for (session, epoch) in epochs {
@@ -178,7 +170,7 @@ impl ScriptedNode {
         self.moved.send_modify(|count| *count += 1);
     }
 
-    /// Ends what its readers have, as if the transport broke.
+    /// Ends all readers, as if the transport broke.
     pub(crate) fn drop_readers(&self) {
         self.moved.send_modify(|count| *count += 1);
     }
@@ -237,7 +229,7 @@ impl ScriptedNode {
 impl SessionGateway for ScriptedNode {
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         *self.opens.lock() += 1;
-        // As over a wire: others ask before this one is answered.
+        // Other requests arrive before this one is answered, as over a network.
         tokio::task::yield_now().await;
         let refused = self.refuses_to_open.lock().clone();
         if let Some(refusal) = refused {

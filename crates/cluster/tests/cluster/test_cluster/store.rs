@@ -1,4 +1,4 @@
-//! One node's access to the store, which can be taken away.
+//! One node's access to the store, which the test can cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ impl StoreAccess {
         self.away.store(away, Ordering::SeqCst);
     }
 
-    /// Lets whoever asks wait for ever.
+    /// Makes requests to the store hang.
     pub(crate) fn set_hanging(&self, hangs: bool) {
         self.hangs.store(hangs, Ordering::SeqCst);
     }
 
-    /// How many lookups there were at the same time at most.
+    /// Highest number of concurrent lookups.
     pub(crate) fn most_lookups_at_once(&self) -> usize {
         self.most_waiting.load(Ordering::SeqCst)
     }
@@ -62,7 +62,6 @@ impl StoreAccess {
         }
     }
 
-    /// How often an owner was looked up.
     pub(crate) fn lookups(&self) -> usize {
         self.lookups.load(Ordering::SeqCst)
     }
@@ -75,7 +74,6 @@ impl StoreAccess {
     }
 }
 
-/// A lookup under way.
 struct Waiting<'a>(&'a StoreAccess);
 
 impl<'a> Waiting<'a> {

@@ -1,4 +1,4 @@
-//! Values of every kind that travels.
+//! Strategies for every kind of message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -225,7 +225,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
 }
 
 pub(super) fn trace() -> impl Strategy<Value = Option<TraceContext>> {
-    // Neither id may be zero (W3C).
+    // W3C Trace Context forbids zero IDs.
     let ids = (1_u128.., 1_u64.., any::<bool>());
     let state = option::of("[a-z]{1,8}=[a-z0-9]{1,8}");
     option::of((ids, state).prop_map(|((trace, span, kept), state)| {
@@ -268,7 +268,7 @@ pub(super) fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// What an edge settles of a request; the parameters are the request's own where they are none.
+/// A plan; without parameters it uses those of the request.
 pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
     let way = (
         text(),
@@ -309,7 +309,7 @@ pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
     prop_oneof![plan, answers.prop_map(Err)]
 }
 
-/// The same plan with the parameters of this body, where it has none.
+/// The plan with the parameters of this body, where it has none.
 pub(super) fn plan_for(body: &Body, plan: Option<EdgePlan>) -> Option<Arc<EdgePlan>> {
     let own = match body {
         Body::Single(Message::Request(request)) => request.params.clone(),

@@ -1,4 +1,4 @@
-//! What a worker says by itself: what it offers, how busy it is, what has changed.
+//! The worker's own reports: its catalog, its load, and changes.
 
 use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
@@ -10,7 +10,6 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 
 impl Drive<'_> {
-    /// Says what the worker offers.
     pub(super) fn announce(&self) {
         let draining = self.leave.borrow().is_some() || self.flights.parted;
         let said = announcement_out(&self.announcement.borrow(), draining);
@@ -30,7 +29,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Says how busy the worker is and how far its ledger, if that has changed.
+    /// Reports changes of the load and of the ledger.
     pub(super) fn report(&mut self) {
         let worker = &self.flights.joining.worker;
         let (load, ledger) = (worker.load(), worker.ledger());
@@ -40,11 +39,11 @@ impl Drive<'_> {
         }
     }
 
-    /// Says who sees other lists: everything at the beginning, then what has changed.
+    /// Reports owners with lists of their own: all at first, then changes.
     pub(super) fn tell_own_lists(&mut self) {
         let now = self.own_lists.borrow_and_update().clone();
         let told = self.told_own_lists.replace(now.clone());
-        // A node that was told something over an earlier link goes by that until it hears otherwise.
+        // A node keeps what an earlier link reported until it hears otherwise.
         if told.is_none() && now.is_empty() && !self.chores.has_told_own_lists {
             return;
         }
@@ -60,7 +59,7 @@ impl Drive<'_> {
             Ok(ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_update(uri, params);
             }
-            // Some were missed: whatever is watched may have changed.
+            // Some updates were missed, so any watched resource may have changed.
             Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
@@ -72,7 +71,7 @@ impl Drive<'_> {
     }
 
     fn push_update(&self, uri: String, params: RawJson) {
-        // Best effort: the client that reads it late anyway reads the newest.
+        // Best effort: a client that reads the resource later gets the newest version.
         if !self.outbox.is_full() {
             let params = params.into_bytes();
             self.flights

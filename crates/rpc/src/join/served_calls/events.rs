@@ -1,4 +1,4 @@
-//! What the calls of a link say.
+//! Sends the events of calls.
 
 use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
@@ -13,11 +13,11 @@ use crate::link::versions::{STATE, STOPS};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame;
 
-/// Events of one flight that are sent before the others have their turn.
+/// Maximum number of events of one flight in a row, to be fair to others.
 const EVENTS_AT_ONCE: usize = 32;
 
 impl ServedCalls {
-    /// Says what a flight has to say.
+    /// Sends the pending events of a flight.
     pub(in crate::join) fn look(&mut self, number: u64) {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(flight) = self.flights.get_mut(&number) else {
@@ -50,7 +50,7 @@ impl ServedCalls {
         let stops = self.version >= STOPS && is_stop(&event.kind);
         let mut event = event_out(number, event);
         if unknown {
-            // It still counts.
+            // The empty event still advances the sequence.
             event.kind = None;
         }
         let Some(flight) = self.flights.get_mut(&number) else {
@@ -81,7 +81,7 @@ impl ServedCalls {
             return;
         };
         flight.sent(cost);
-        // The tool waits for an answer to a question that nobody will see.
+        // The tool would wait for an answer to a question that the client does not see.
         let unseen = match pushed {
             Err(too_long) => format!("the request was not passed on: {too_long}"),
             Ok(()) if unknown => format!(
@@ -113,7 +113,8 @@ impl ServedCalls {
     }
 }
 
-/// What is sent in place of an event that is too long: an end says so, anything else only counts.
+/// Replaces an event that is too long: the end of a call by a failure, any other event by an empty
+/// one.
 fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
     if !end {
         tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");

@@ -1,4 +1,4 @@
-//! The order in which frames leave.
+//! The order in which frames are sent.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -7,33 +7,30 @@ use super::super::frame::{Frame, LinkFrame};
 use super::super::lanes::{Lanes, QueuedFrame};
 use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 
-/// The state of an outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It takes frames.
     Open,
-    /// It takes no more frames; the stream goes on.
+    /// Accepts no more frames, but the stream stays open.
     Finished,
-    /// It takes no more frames; the stream ends with the last one.
+    /// Accepts no more frames; the stream ends with the last one.
     Closed,
 }
 
-/// What waits on a link.
 pub(super) struct Queue<F> {
     short: VecDeque<(F, usize)>,
-    /// How many short frames were ever pushed.
+    /// Number of short frames ever pushed.
     pushed: u64,
     long: Lanes<F>,
     /// Whether a fragment is due after the next short frames.
     fragment_next: bool,
     pub(super) bytes: usize,
-    /// Whether somebody may wait for room.
+    /// Whether a task may wait for room.
     pub(super) was_full: bool,
     pub(super) stage: Stage,
-    /// The frame that follows all others.
+    /// The final frame.
     last: Option<(F, usize)>,
     pub(super) batches: bool,
-    /// Whether anything was sent: the first frame travels alone, since it is what settles the version.
+    /// Whether anything was sent. The first frame travels alone, because it settles the version.
     begun: bool,
     pub(super) max_frame: usize,
     pub(super) waker: Option<Waker>,
@@ -57,7 +54,6 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// Adds a frame of a flight, behind those that it has already.
     pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>) {
         self.bytes += frame.bytes();
         match frame {
@@ -68,13 +64,12 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// Adds a short frame that need not keep its place.
+    /// Adds a short frame ahead of the order of its flight.
     pub(super) fn push_now(&mut self, frame: F, bytes: usize) {
         self.bytes += bytes;
         self.push_short(frame, bytes);
     }
 
-    /// Takes no more frames, and sends `last` behind those that wait.
     pub(super) fn finish(&mut self, last: Option<F>) {
         if self.stage == Stage::Open {
             self.stage = Stage::Finished;
@@ -86,7 +81,6 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// Drops everything.
     pub(super) fn clear(&mut self) -> (VecDeque<(F, usize)>, Lanes<F>) {
         self.bytes = 0;
         self.last = None;
@@ -98,7 +92,7 @@ impl<F: Frame> Queue<F> {
         self.short.push_back((frame, bytes));
     }
 
-    /// The next message and the bytes that leave with it.
+    /// The next message, and the number of bytes that it removes from the queue.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
         // Short frames and fragments take turns.
         let fragment_due = self.fragment_next || self.short.is_empty();
@@ -124,7 +118,7 @@ impl<F: Frame> Queue<F> {
         Some((F::of_link(LinkFrame::Batch(frames)), bytes))
     }
 
-    /// Whether the next short frame goes into a batch that has some already.
+    /// Whether the next short frame fits into a batch that has some.
     fn fits(&self, frames: usize, bytes: usize) -> bool {
         let next = self.short.front();
         next.is_some_and(|(_, more)| frames < BATCH_FRAMES && bytes + more <= BATCH_BYTES)

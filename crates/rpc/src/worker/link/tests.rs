@@ -1,5 +1,3 @@
-//! Flights on a link that ends.
-
 use std::sync::Arc;
 
 use shoal_ports::WorkerId;

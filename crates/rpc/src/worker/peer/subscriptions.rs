@@ -1,4 +1,4 @@
-//! What a worker reports of resources, and the ends of sessions that it is told of.
+//! Subscriptions to a worker's resources, and ended sessions that it must be told of.
 
 use shoal_ports::{ResourceUpdated, SessionId};
 use shoal_protocol::{RawJson, RpcError};
@@ -9,19 +9,19 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
 
-/// Ends of sessions that are remembered for a worker that is away.
+/// Maximum number of ended sessions remembered for a worker that is away.
 const ENDED_SESSIONS: usize = 4096;
 
-/// A subscription that was not answered yet.
+/// A subscription without an answer.
 pub(super) struct Request {
     uri: String,
-    /// Whether it was ended before it was answered.
+    /// Whether the subscription was ended before the answer.
     withdrawn: bool,
     done: oneshot::Sender<Result<(), RpcError>>,
 }
 
 impl WorkerPeer {
-    /// Asks for updates of a resource; no answer comes when the worker cannot be asked.
+    /// Subscribes to a resource. The answer is dropped if the worker cannot be asked.
     pub(in crate::worker) fn subscribe(
         &self,
         uri: &str,
@@ -48,7 +48,6 @@ impl WorkerPeer {
         answer
     }
 
-    /// A subscription was answered.
     pub(in crate::worker) fn subscribed(&self, request: u64, outcome: Result<(), RpcError>) {
         let mut state = self.state.lock();
         let Some(request) = state.requests.remove(&request) else {
@@ -62,7 +61,6 @@ impl WorkerPeer {
         let _ = request.done.send(outcome);
     }
 
-    /// Ends a subscription.
     pub(in crate::worker) fn unsubscribe(&self, uri: &str) {
         let uri = uri.to_owned();
         let mut state = self.state.lock();
@@ -79,7 +77,6 @@ impl WorkerPeer {
         }
     }
 
-    /// A session is over.
     pub(in crate::worker) fn end_session(&self, session: &SessionId) {
         let mut state = self.state.lock();
         match &state.link_state {
@@ -91,14 +88,14 @@ impl WorkerPeer {
         }
     }
 
-    /// Tells a worker that has come back what it has missed, and the other way round.
+    /// Exchanges what a returning worker and this node have missed.
     pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
         for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
         }
         for uri in &state.subscribed {
             link.send(0, subscribe_frame(self.number(), uri));
-            // What it had to say meanwhile was said to nobody.
+            // Updates during the absence were lost.
             let _ = self.updates.send(ResourceUpdated {
                 uri: uri.clone(),
                 params: RawJson::of(&serde_json::json!({ "uri": uri })),
@@ -111,8 +108,8 @@ impl WorkerPeer {
 }
 
 impl PeerState {
-    /// The link broke: nobody knows what became of the subscriptions that were not answered, and whoever
-    /// asked for them is told so. They are ended when the worker is back.
+    /// Fails unanswered subscriptions after the link broke, because their state is unknown. They
+    /// are ended when the worker returns.
     pub(super) fn end_requests(&mut self) {
         for request in std::mem::take(&mut self.requests).into_values() {
             if !self.subscribed.contains(&request.uri) {

@@ -1,4 +1,4 @@
-//! Authorities and certificates of tests, in files that a test may write over.
+//! Authorities and certificates for tests, in files that a test may overwrite.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,12 +11,10 @@ use shoal_rpc::{LinkConfig, Tls, TlsFiles};
 
 use crate::setting::config;
 
-/// The name that the tests' certificates carry.
 pub(super) const NAME: &str = "shoal";
 
 pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
-/// A certificate and its key, in PEM.
 pub(super) struct Issued {
     pub(super) certificate: String,
     pub(super) key: String,
@@ -59,13 +57,13 @@ impl Authority {
     }
 }
 
-/// The three files of a process, gone when it is dropped.
+/// The three files of a process, deleted on drop.
 pub(super) struct Files {
     directory: PathBuf,
 }
 
 impl Files {
-    /// Of a process with a certificate of `authority` that trusts its own.
+    /// A certificate of `authority`, which is also the trusted authority.
     pub(super) fn of(authority: &Authority) -> Self {
         Self::with(&authority.issue(), &authority.pem())
     }
@@ -117,7 +115,7 @@ impl Files {
         Tls::open(self.settings()).unwrap()
     }
 
-    /// Accepts and dials without TLS too.
+    /// Also accepts and dials plaintext.
     pub(super) fn open_for_both(&self) -> Tls {
         let settings = TlsFiles {
             allow_plaintext: true,

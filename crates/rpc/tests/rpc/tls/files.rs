@@ -1,4 +1,4 @@
-//! What a process says of files that it cannot use.
+//! Errors for files that cannot be used.
 
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, SanType, date_time_ymd};
 use shoal_rpc::{Tls, TlsFiles, Validity};

@@ -1,4 +1,4 @@
-//! Peers without TLS: refused, unless a rollout needs them.
+//! Peers without TLS are refused, unless a rollout needs them.
 
 use super::authority::{Authority, Files, over};
 use super::reached;
@@ -19,7 +19,7 @@ async fn without_leave_nobody_speaks_plaintext() {
     .await;
 }
 
-/// Each process of a rollout reaches those of the step before and after it.
+/// Each process of a rollout reaches those of the adjacent steps.
 #[tokio::test]
 async fn a_rollout_in_two_steps_loses_nobody() {
     within(async {
@@ -38,7 +38,7 @@ async fn a_rollout_in_two_steps_loses_nobody() {
     .await;
 }
 
-/// Whoever speaks TLS is never spoken to without, whatever is allowed.
+/// A peer that supports TLS is always spoken to with TLS.
 #[tokio::test]
 async fn leave_to_speak_plaintext_excuses_no_certificate() {
     within(async {

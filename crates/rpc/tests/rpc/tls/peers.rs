@@ -1,4 +1,4 @@
-//! Who is let in, and who is spoken to.
+//! Which peers a listener accepts and a dialer trusts.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ async fn who_is_gone_is_told_from_who_is_not_spoken_to() {
         assert_eq!(look("node-2", &address).await, Sight::Gone);
         let stranger = Node::start(over(&Files::of(&other).open())).await;
         let address = stranger.address.to_string();
-        // Whoever that is.
+        // An untrusted peer proves nothing.
         assert_eq!(look("node-2", &address).await, Sight::Unknown);
     })
     .await;
@@ -62,7 +62,7 @@ async fn inspectors_speak_tls_too() {
     within(async {
         let authority = Authority::new();
         let (there, here) = (Files::of(&authority), Files::of(&authority));
-        // The node serves no console: only a peer that was let in is told so.
+        // The node serves no console, and only an accepted peer learns that.
         let node = Node::start(over(&there.open())).await;
         let address = node.address.to_string();
         let ask = async |config| {
@@ -96,7 +96,7 @@ async fn a_peer_of_another_authority_is_not_let_in() {
         let (ours, other) = (Authority::new(), Authority::new());
         let there = Files::of(&ours);
         let node = Node::start(over(&there.open())).await;
-        // It would speak to the node, but is not spoken to.
+        // The dialer trusts the node, but the node refuses the dialer.
         let both = format!("{}{}", ours.pem(), other.pem());
         let here = Files::with(&other.issue(), &both);
         let why = reached(&node, over(&here.open())).await.unwrap_err();
@@ -125,7 +125,7 @@ async fn a_node_of_another_name_is_not_spoken_to() {
     .await;
 }
 
-/// The listener's own judgement, told to a client that would take any answer.
+/// Tests the listener's verdict with a client that accepts any certificate.
 #[tokio::test]
 async fn the_listener_wants_a_certificate_of_the_authority_with_the_name() {
     within(async {
@@ -157,7 +157,7 @@ fn named(authority: &Authority, name: &str) -> Issued {
     })
 }
 
-/// How many bytes of the listener's first frame a client gets that shows such a certificate.
+/// The number of bytes that a client with this certificate reads of the listener's first frame.
 async fn told(node: &Node, trusted: &Authority, shown: Option<Issued>) -> std::io::Result<usize> {
     let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();

@@ -1,4 +1,4 @@
-//! Workers whose certificates name pools work for those, and do nothing else.
+//! Certificates that name pools permit only work for those pools.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::setting::{Node, within};
 /// The pool of a scripted worker.
 const POOL: &str = "tools";
 
-/// A process whose certificate names these pools.
+/// The files of a process whose certificate names these pools.
 fn of_pools(authority: &Authority, pools: &[&str]) -> Files {
     let issued = authority.issue_with(|params| {
         for pool in pools {
@@ -24,7 +24,7 @@ fn of_pools(authority: &Authority, pools: &[&str]) -> Files {
     Files::with(&issued, &authority.pem())
 }
 
-/// What keeps a worker with these files from a node.
+/// Why a node refuses a worker with these files.
 async fn refused(node: &Node, files: &Files) -> String {
     let joining = JoiningWorker::new(ScriptedWorker::running("w"));
     let join = WorkerJoin::start(&joining, &node.address.to_string(), over(&files.open()));
@@ -86,7 +86,7 @@ async fn a_worker_that_is_refused_comes_again_less_and_less_often() {
         }
     };
     let _ = tokio::time::timeout(Duration::from_secs(2), counting).await;
-    // Each pause is half of its turn at least: 5 ms, 10, 20 and so on, of which nine fit into the time.
+    // Pauses take at least half of their nominal 5, 10, 20 ms and so on, so nine fit into the time.
     assert!((1..=10).contains(&joined), "{joined} links");
 }
 
@@ -116,7 +116,7 @@ async fn a_worker_is_no_node() {
         let why = reached(&node, over(&worker.open())).await.unwrap_err();
         assert!(why.contains("for no node"), "{why}");
 
-        // And nobody takes it for one.
+        // Peers do not accept it as a node.
         let posing = Node::start(over(&worker.open())).await;
         let why = reached(&posing, over(&full.open())).await.unwrap_err();
         assert!(why.contains("no node's"), "{why}");

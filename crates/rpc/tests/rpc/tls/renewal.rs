@@ -10,7 +10,7 @@ use super::reached;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, until, within};
 
-/// How often the files are looked at.
+/// Reload interval.
 const SOON: Duration = Duration::from_millis(10);
 /// The first second of 2040.
 const OF_2040: u64 = 2_208_988_800;
@@ -63,14 +63,14 @@ async fn a_dialer_shows_its_renewed_certificate_when_it_dials_again() {
     .await;
 }
 
-/// Returns after several looks at the files. The clock does not go on while one is under way, however long it takes.
+/// Returns after several reloads. The paused clock waits for a reload in progress.
 async fn looked_at() {
     tokio::time::pause();
     tokio::time::sleep(SOON * 10).await;
     tokio::time::resume();
 }
 
-/// Every look at the files after a change sees one of these states; none of them is taken.
+/// Every reload sees one of these broken states and rejects it.
 #[tokio::test]
 async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
     within(async {
@@ -82,7 +82,7 @@ async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
         let renewed = authority.issue_with(|params| params.not_after = date_time_ymd(2041, 1, 1));
         let half = &renewed.certificate[..renewed.certificate.len() / 2];
         for text in ["", half, &renewed.certificate] {
-            // The last one waits for its key.
+            // The last certificate waits for its key.
             files.write_one("tls.crt", text);
             looked_at().await;
             assert_eq!(tls.validity().not_after, OF_2040);
@@ -91,7 +91,7 @@ async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
         files.remove("tls.key");
         looked_at().await;
         assert_eq!(tls.validity().not_after, OF_2040);
-        // It would be waited for.
+        // Reading the pipe would block.
         files.put_pipe("tls.key");
         looked_at().await;
         assert_eq!(tls.validity().not_after, OF_2040);
