@@ -1,20 +1,18 @@
-//! Which core the server and which core the generator runs on.
+//! Pins the servers and the generator to cores.
 //!
-//! A thread hands its affinity to the threads and processes that it starts, so nothing has to be
-//! pinned after the fact, while some of its threads already run.
+//! Threads and processes inherit the affinity of their starter, so each is pinned before it starts
+//! others.
 
-/// The cores of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cores {
-    /// Where the servers run.
     pub(crate) server: usize,
-    /// Where this process runs.
     pub(crate) generator: usize,
-    /// Where what the servers talk to runs; the generator's where there are only two.
+    /// The core of the servers' peers, such as the collector; the generator's core if there are
+    /// only two.
     pub(crate) collector: usize,
 }
 
-/// Two cores that this process may use, or `None` where it has only one.
+/// Cores that this process may use, or `None` if it has only one.
 #[cfg(target_os = "linux")]
 pub(crate) fn pair() -> Option<Cores> {
     use nix::sched::{CpuSet, sched_getaffinity};
@@ -30,11 +28,7 @@ pub(crate) fn pair() -> Option<Cores> {
     })
 }
 
-/// Keeps the calling thread, and whatever it starts from now on, on `core`.
-///
-/// # Errors
-///
-/// Where the system refuses.
+/// Pins the calling thread, and everything that it starts afterwards.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin(core: usize) -> std::io::Result<()> {
     use nix::sched::{CpuSet, sched_setaffinity};
@@ -45,17 +39,11 @@ pub(crate) fn pin(core: usize) -> std::io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// Two cores that this process may use: unknown on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pair() -> Option<Cores> {
     None
 }
 
-/// Keeps the calling thread on `core`: not possible on this system.
-///
-/// # Errors
-///
-/// Always.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin(_core: usize) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())

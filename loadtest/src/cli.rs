@@ -272,7 +272,7 @@ pub(crate) struct IdleCrowd {
     pub(crate) keep_alive: Duration,
 }
 
-/// Reads `250ms`, `10s`, `5m` or `1h`.
+/// Parses `250ms`, `10s`, `5m` or `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let unit_at = text
         .find(|character: char| !character.is_ascii_digit())

@@ -1,7 +1,7 @@
 //! One HTTP/1.1 connection, used for one exchange at a time.
 //!
-//! The connection is polled by whoever waits for an answer on it, instead of by a task of its own:
-//! one wake-up per answer, and dropping the value closes the socket there and then.
+//! The waiting caller polls the connection, so an answer costs one wake-up, and dropping the value
+//! closes the socket at once.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -20,43 +20,35 @@ use crate::failure::Failure;
 use crate::mcp::sse::{Event, Parser};
 use crate::target::Target;
 
-/// How much of a refusal's body is kept, in bytes.
+/// Bytes of a refusal's body that are kept.
 const REFUSAL_BYTES: usize = 200;
 
-/// The receive buffer of a client that reads slowly, in bytes.
+/// Receive buffer of a slow reader, in bytes.
 const NARROW_BYTES: u32 = 4096;
 
-/// How the socket says goodbye when the connection is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
-    /// An orderly FIN.
     Finish,
-    /// A RST: what a server sees of a client that vanished. It leaves no `TIME_WAIT` behind either.
+    /// RST, like a client that vanished. Also avoids `TIME_WAIT`.
     Reset,
 }
 
-/// The half of a connection that does its reading and writing when polled.
 type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
 
-/// An open keep-alive connection with nothing in flight.
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` once hyper has reported the end of the connection: it must not be polled again.
+    /// `None` after hyper has reported the end of the connection, which must not be polled again.
     wire: Option<Wire>,
 }
 
 impl Connection {
     /// Connects to `target`.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Transport`] where the connection is refused.
     pub(crate) async fn open(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         Self::open_from(None, target, goodbye).await
     }
 
-    /// Like [`open`](Self::open), with `source` as the client's own address. One address has some 28,000 ports for all
-    /// connections to one server.
+    /// Like [`open`](Self::open), from the client address `source`. One address has only about
+    /// 28,000 ports for connections to one server.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -79,11 +71,8 @@ impl Connection {
         Self::over(socket, goodbye).await
     }
 
-    /// Connects to `target` with the smallest buffer for what arrives, so that a server notices soon who does not read.
-    ///
-    /// # Errors
-    ///
-    /// As [`Connection::open`].
+    /// Connects with the smallest receive buffer, so that a server soon notices a client that does
+    /// not read.
     pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         let socket = if target.address.is_ipv4() {
             TcpSocket::new_v4()
@@ -121,8 +110,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Failure::Transport`] where the connection breaks first, [`Failure::Status`] for any status
-    /// that is no success; the connection is gone in both cases.
+    /// [`Failure::Transport`] if the connection breaks, [`Failure::Status`] for any status that is
+    /// not a success. Both close the connection.
     pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
         drive(&mut self.wire, self.sender.ready())
             .await
@@ -148,9 +137,8 @@ impl Connection {
     }
 }
 
-/// An answer being read: a JSON body counts as one event without an id.
+/// An answer being read. A JSON body counts as one event without an ID.
 pub(crate) struct Reply {
-    /// The headers of the answer.
     pub(crate) headers: HeaderMap,
     connection: Connection,
     body: Incoming,
@@ -161,11 +149,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The next event, or `None` at the end of the body. Cancellation loses nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Transport`] where the connection breaks before the end of the body.
+    /// The next event, or `None` at the end of the body. Cancellation safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
         loop {
             if let Some(event) = self.parser.pop() {
@@ -201,12 +185,8 @@ impl Reply {
         }
     }
 
-    /// The next bytes as they come, comments included, or `None` at the end of the body: for those who wait for signs of
-    /// life rather than for events. Cancellation loses nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Transport`] where the connection breaks before the end of the body.
+    /// The next bytes, including comments, or `None` at the end of the body: for callers that wait
+    /// for signs of life. Cancellation safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             match drive(&mut self.connection.wire, self.body.frame()).await {
@@ -221,12 +201,11 @@ impl Reply {
         }
     }
 
-    /// True where the answer is an event stream.
     pub(crate) fn is_streamed(&self) -> bool {
         self.streamed
     }
 
-    /// The connection, ready for the next exchange; `None` unless the body was read to its end.
+    /// The connection for the next exchange; `None` if the body was not read to its end.
     pub(crate) fn into_connection(self) -> Option<Connection> {
         self.ended.then_some(self.connection)
     }

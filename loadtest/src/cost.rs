@@ -1,5 +1,5 @@
-//! What each role of a cluster spends: CPU time of each process under several loads, fitted to costs for each call,
-//! session and stream. `loadtest model` reads what this writes.
+//! Measures the CPU time of each process of a cluster under several loads, and fits it to costs of
+//! calls, sessions and streams. `loadtest model` reads the result.
 
 mod fit;
 mod load;
@@ -18,9 +18,9 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Member;
 use crate::{drive, table};
 
-/// Sessions (and as many streams) that are opened at once to weigh them.
+/// Sessions (and streams) that are opened for one measurement of their memory.
 const CROWD: usize = 1000;
-/// How often a silent stream gets a comment here: often enough to be measured.
+/// Comment interval of silent streams: short enough to be measured.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
 /// `loadtest cost`.
@@ -37,13 +37,13 @@ pub(crate) struct Cost {
     out: Option<PathBuf>,
 }
 
-/// What happened between two looks at the processes.
+/// The difference between two readings of the processes.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     what: String,
     seconds: f64,
     counts: Vec<(Counted, f64)>,
-    /// Of each role, in [`ROLES`]' order.
+    /// CPU time of each role, in the order of [`ROLES`].
     cpu_us: Vec<f64>,
     rss_kib: Vec<f64>,
     redis_commands: f64,
@@ -95,10 +95,8 @@ impl Look {
     }
 }
 
-/// Measures, and says the costs as TOML.
-///
-/// # Errors
-/// Where the cluster does not start, or a call is answered wrongly: costs of wrong answers are none.
+/// Measures, and returns the costs as TOML. Fails on a wrong answer, because its cost means
+/// nothing.
 pub(crate) async fn run(
     cost: &Cost,
     cores: Option<Cores>,
@@ -165,7 +163,6 @@ pub(crate) async fn run(
     Ok(text)
 }
 
-/// A crowd of sessions that is opened, listens, and does nothing.
 async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, Sample, Sample)> {
     let crowd = CROWD as f64;
     let look = Look::take(cluster)?;
@@ -200,7 +197,7 @@ fn plan(
         authorization: None,
         stateless: false,
         sessions,
-        // All calls count here, the first ones too.
+        // All calls count, including the first ones.
         warmup: Duration::ZERO,
         duration,
         call: drive::Call::echo(tool, 32),
@@ -210,7 +207,6 @@ fn plan(
     }
 }
 
-/// The processes of one of [`ROLES`].
 fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     let members = cluster.members.iter();
     let of_role: Vec<u32> = members
@@ -223,7 +219,7 @@ fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     }
 }
 
-/// Fits what each second and each thing counted takes of each role, and of Redis in commands.
+/// Fits the cost of each second and of each counted item, for each role, and for Redis in commands.
 fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fitted = |of: &dyn Fn(&Sample) -> f64| {
@@ -239,7 +235,7 @@ fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
 }
 
 impl Sample {
-    /// The seconds, and how much there was of each thing counted.
+    /// The seconds, and the number of each counted item.
     fn row(&self) -> Vec<f64> {
         let count = |what: &Counted| {
             let known = self.counts.iter().filter(|(counted, _)| counted == what);

@@ -1,4 +1,4 @@
-//! The closed loop: every session calls again as soon as its last answer is verified.
+//! The closed loop: every session calls again once its last answer is verified.
 
 mod progress;
 mod session;
@@ -23,57 +23,45 @@ pub(crate) use progress::Progress;
 use tally::{Phase, Tally};
 pub(crate) use task::POLL_INTERVAL_MS;
 
-/// How much longer than asked for a slow server is waited for.
+/// Maximum extra time for a slow server.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What to drive, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// The endpoint.
     pub(crate) url: String,
-    /// The era to speak.
     pub(crate) mode: Mode,
-    /// The `Authorization` header of every request, where the server asks for one.
+    /// The `Authorization` header of every request, if any.
     pub(crate) authorization: Option<HeaderValue>,
-    /// Insists that the server keeps no legacy session.
+    /// Requires that the server keeps no legacy session.
     pub(crate) stateless: bool,
-    /// Sessions that call at the same time, each on its own connection.
     pub(crate) sessions: usize,
-    /// Time under load before measuring.
     pub(crate) warmup: Duration,
-    /// Time measured.
     pub(crate) duration: Duration,
-    /// Measures for longer until so many calls are answered, and warms up until each session has had an answer, for
-    /// servers so slow that the time would hold few calls; 0 keeps to the times, and nothing takes more than
-    /// [`LONGEST_WAIT`] longer.
+    /// Extends the measurement until this many calls are answered, and the warm-up until each
+    /// session has an answer, by at most [`LONGEST_WAIT`]. 0 keeps to the times. For servers so
+    /// slow that the time would hold few calls.
     pub(crate) least_calls: u64,
-    /// What each call is.
     pub(crate) call: Call,
     /// The server's processes; their descendants are found.
     pub(crate) pids: Vec<u32>,
-    /// The Redis that is one of them, to be told apart.
+    /// The Redis among the processes, which is reported separately.
     pub(crate) redis: Option<Redis>,
 }
 
-/// The call that is made over and over.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// The tool's name.
     pub(crate) tool: String,
-    /// The argument that carries the text.
     pub(crate) argument: String,
-    /// The length of the text, in bytes.
     pub(crate) text_bytes: usize,
-    /// What the tool puts before the text in its answer.
+    /// Text that the tool puts before its answer.
     pub(crate) answer_prefix: String,
-    /// Reports progress instead of giving a text back.
+    /// If set, the tool reports progress instead of echoing a text.
     pub(crate) progress: Option<Progress>,
-    /// Declares tasks, and takes each call to become one: only in the modern era, and of a tool that lasts long enough.
+    /// Expects each call to become a task: only in the modern era, with a slow tool.
     pub(crate) as_task: bool,
 }
 
 impl Call {
-    /// A call of a tool that gives its `text` back.
     pub(crate) fn echo(tool: &str, text_bytes: usize) -> Self {
         Self {
             tool: tool.to_owned(),
@@ -86,12 +74,8 @@ impl Call {
     }
 }
 
-/// Runs `plan`, calling `progress` with a line each second.
-///
-/// # Errors
-///
-/// Where the first sessions cannot be opened or the server's processes cannot be read. Calls that fail
-/// later, and wrong answers, are counted in the report.
+/// Runs `plan` and calls `progress` with a line each second. Later failures and wrong answers are
+/// counted in the report.
 pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
     let mut target = Target::resolve(&plan.url).await?;
     target.authorization.clone_from(&plan.authorization);
@@ -142,17 +126,15 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
     })
 }
 
-/// What the machine's processes have used at one moment.
 struct Reading {
     server: process::Usage,
-    /// CPU time of all that is neither server nor generator.
+    /// CPU time of everything except server and generator.
     others: Duration,
-    /// Of Redis: CPU time, and commands by name.
     redis: Option<(Duration, Vec<(String, u64)>)>,
 }
 
 impl Reading {
-    /// Reads now; `None` where the server's processes are not known.
+    /// Reads the usage now; `None` if the server's processes are unknown.
     fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
         if plan.pids.is_empty() {
             return Ok(None);
@@ -172,7 +154,7 @@ impl Reading {
         }))
     }
 
-    /// What Redis has spent on so many calls since another reading.
+    /// Usage of Redis since another reading, per call.
     fn redis_since(&self, before: &Self, calls: u64) -> Option<RedisUsage> {
         let ((earlier, before), (now, after)) = before.redis.as_ref().zip(self.redis.as_ref())?;
         let earlier_count = |name: &str| {
@@ -194,7 +176,7 @@ impl Reading {
     }
 }
 
-/// Waits for `time` to pass and for `enough` calls to be answered since the run began, reporting every second.
+/// Waits until `time` has passed and `enough` calls are answered, reporting every second.
 async fn observe(
     time: Duration,
     enough: u64,

@@ -1,4 +1,4 @@
-//! Kills a process of a cluster under load, and measures what clients notice.
+//! Kills a process of a cluster under load, and measures the effect on clients.
 
 mod crowd;
 mod edge;
@@ -107,11 +107,6 @@ impl Failover {
     }
 }
 
-/// Runs it, calling `progress` with a line now and then.
-///
-/// # Errors
-///
-/// Where the cluster does not start or the clients cannot be opened. What they find wrong is part of the outcome.
 pub(crate) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     match options.kill {
         Kill::Session => session::run(options, progress).await,

@@ -1,7 +1,7 @@
-//! What features cost: the same calls without any, with one after the other, and with all of them; of telemetry, also
-//! with its collector down.
+//! Measures the cost of features: the same calls without features, with each one, and with all. For
+//! telemetry, also with its collector down.
 //!
-//! As in the table of servers, every case of every round gets a server process of its own, and the cases take turns.
+//! Each case of each round has its own server process, and the cases take turns.
 
 mod arguments;
 mod case;
@@ -33,43 +33,32 @@ use row::Row;
 use turn::Turn;
 use verdict::Judgement;
 
-/// What to compare, and how.
 #[derive(Debug, Clone)]
 struct Options {
     cases: Vec<Case>,
-    /// The Shoal binary.
     shoal: PathBuf,
-    /// Sessions that call at the same time.
     sessions: usize,
-    /// Time under load before measuring.
     warmup: Duration,
-    /// Time measured, for each case in each round.
     duration: Duration,
-    /// How often each case has its turn.
     rounds: usize,
-    /// Where servers, generator and collector run; `None` leaves it to the system.
+    /// Cores of servers, generator and collector; `None` leaves them to the system.
     cores: Option<Cores>,
 }
 
-/// The finished comparison.
 #[derive(Debug, Serialize)]
 struct Comparison {
-    /// Sessions that called at the same time.
     sessions: usize,
-    /// Time measured for each case in each round, in seconds.
     seconds: f64,
-    /// How often each case had its turn.
     rounds: usize,
-    /// True where servers and generator each had a core of their own.
     pinned: bool,
-    /// True where the collector had one too.
+    /// Whether the collector had a core of its own.
     collector_apart: bool,
     rows: Vec<Row>,
     judgements: Vec<Judgement>,
 }
 
 impl Comparison {
-    /// True where no server gave a wrong answer and no call failed.
+    /// Whether all calls were answered correctly.
     fn is_correct(&self) -> bool {
         self.rows
             .iter()
@@ -77,11 +66,7 @@ impl Comparison {
     }
 }
 
-/// Measures what each feature adds; true where every call was answered rightly, whatever it cost.
-///
-/// # Errors
-///
-/// Where a server does not start, its sessions cannot be opened, or it does not do what its case is about.
+/// Measures the cost of each feature. Returns whether all calls were answered correctly.
 pub(crate) fn execute(arguments: Features) -> anyhow::Result<bool> {
     let cases = arguments.cases()?;
     if !arguments.instructions {
@@ -97,11 +82,6 @@ pub(crate) fn execute(arguments: Features) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The same for telemetry alone.
-///
-/// # Errors
-///
-/// As [`execute`].
 pub(crate) fn telemetry(arguments: Telemetry) -> anyhow::Result<bool> {
     let cases = arguments.cases();
     compare(cases, arguments.turns)
@@ -129,7 +109,6 @@ fn compare(cases: Vec<Case>, turns: Turns) -> anyhow::Result<bool> {
     Ok(comparison.is_correct())
 }
 
-/// Runs every case in every round.
 async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Comparison> {
     let cases = &options.cases;
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases.len()];
@@ -157,8 +136,8 @@ async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Compa
     })
 }
 
-/// The turns of so many `cases` in a round: each round begins with another, or what comes first would always meet the
-/// machine at rest.
+/// The order of `cases` in a round. Each round starts with another one, because the first runs on
+/// an idle machine.
 fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
     let first = round * cases / 2 + round / 2;
     (first..first + cases).map(move |turn| turn % cases)

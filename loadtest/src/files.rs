@@ -1,18 +1,14 @@
-//! How many files this process may open: each connection is one.
+//! The limit of open files: each connection needs one.
 
 use std::io;
 
-/// Raises the limit for this process and for those that it starts from now on, as far as the system lets it, and gives
-/// what it is then.
-///
-/// # Errors
-///
-/// The operating system's, where it does not even say what the limit is.
+/// Raises the limit for this process and its later children as far as the system permits. Returns
+/// the new limit.
 #[cfg(unix)]
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // Beyond the hard limit only with privileges, and with those not everywhere.
+    // Exceeding the hard limit needs privileges, and some systems refuse even with them.
     for (soft, hard) in [(wanted, wanted.max(hard)), (wanted.min(hard), hard)] {
         if setrlimit(Resource::RLIMIT_NOFILE, soft, hard).is_ok() {
             return Ok(soft);

@@ -1,4 +1,4 @@
-//! What all clients of a scenario found wrong, by kind.
+//! The findings of all clients of a scenario, by kind.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use crate::failure::Failure;
 use crate::outcome::Violation;
 
-/// A collection that many clients add to.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     kinds: Mutex<BTreeMap<String, (u64, String)>>,
 }
 
 impl Findings {
-    /// Adds one of kind `what`; the first of a kind is kept in words.
+    /// Adds a finding of kind `what`; the first of a kind keeps its example.
     pub(crate) fn add(&self, what: &str, example: impl std::fmt::Display) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         match kinds.get_mut(what) {
@@ -24,7 +23,7 @@ impl Findings {
         }
     }
 
-    /// Adds an exchange that failed; `what` was tried.
+    /// Adds a failed exchange; `what` is the attempted operation.
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
         let kind = match failure {
             Failure::Wrong(_) => "wrong answer",
@@ -34,13 +33,11 @@ impl Findings {
         self.add(kind, format_args!("{what}: {failure}"));
     }
 
-    /// How many there are of all kinds.
     pub(crate) fn count(&self) -> u64 {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.values().map(|(count, _)| count).sum()
     }
 
-    /// All of them, in the form of an outcome.
     pub(crate) fn violations(&self) -> Vec<Violation> {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let violation = |(what, (count, example)): (&String, &(u64, String))| Violation {

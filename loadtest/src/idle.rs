@@ -1,4 +1,5 @@
-//! Crowds of streams on which nothing happens: what each costs in memory, and whether all of them last while others call.
+//! Crowds of idle streams: measures the memory of each, and verifies that all survive while others
+//! call.
 
 mod calls;
 pub(crate) mod crowd;
@@ -26,29 +27,24 @@ use result::{BareResult, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
-/// Streams that are opened and closed before anything is measured: what a server sets up once is no stream's.
+/// Streams that are opened and closed before measuring, so that one-time allocations are excluded.
 const WARM_UP: usize = 200;
-/// How long a server has after that to put away what it took.
+/// Time for the server to release their memory.
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
-/// The same for the floor, which puts nothing away.
+/// The same for the floor, which releases no memory.
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
-/// How long the server may refuse streams at first, and how often it is asked meanwhile.
+/// Time during which the server may refuse streams after its start.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const READY_EVERY: Duration = Duration::from_millis(500);
-/// Calls before measuring.
 const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Samples between two lines of progress.
+/// Samples per line of progress.
 const SAY_EVERY: usize = 10;
-/// Files that this process has open besides its callers' connections.
+/// Open files of this process besides its callers' connections.
 const OTHER_FILES: u64 = 200;
 
-/// Runs the scenario; true where no stream and no call was lost.
-///
-/// # Errors
-///
-/// Where a server does not start, a process cannot be read, or hardly a stream can be opened.
+/// Runs the scenario. Returns whether all streams and calls succeeded.
 pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
     ensure!(
         arguments.streams + arguments.bare_sessions > 0,
@@ -62,7 +58,7 @@ pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
         arguments.rate == 0 || arguments.callers > 0,
         "--rate needs at least one of --callers"
     );
-    // Before servers are started: they inherit it.
+    // Before servers are started, because they inherit the limit.
     crate::files::raise_limit((arguments.streams + arguments.callers) as u64 + OTHER_FILES)
         .context("could not read the limit of open files")?;
     let json = arguments.json.clone();
@@ -123,7 +119,6 @@ async fn run(
     Ok(outcome)
 }
 
-/// The streams of the run.
 fn streams(server: &Server, arguments: &cli::Idle) -> Wanted {
     Wanted {
         urls: server.urls.clone(),
@@ -135,12 +130,12 @@ fn streams(server: &Server, arguments: &cli::Idle) -> Wanted {
     }
 }
 
-/// What an idle stream of bare axum takes, in KiB.
+/// Memory of an idle stream of bare axum, in KiB.
 async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Result<f64> {
     progress("the floor first");
     let server = Server::floor(arguments.streams)?;
     let wanted = Wanted {
-        // It knows no listener but the GET.
+        // The floor supports only the GET stream.
         mode: Mode::Legacy,
         ..streams(&server, arguments)
     };
@@ -162,11 +157,6 @@ async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Resul
     Ok(grown / open as f64)
 }
 
-/// Opens a crowd and lets it go.
-///
-/// # Errors
-///
-/// Where a stream is refused or dropped.
 async fn come_and_go(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<()> {
     let summary = Crowd::open(wanted, progress).await?.close().await?;
     let failed = summary.failed();
@@ -179,7 +169,6 @@ async fn come_and_go(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Resul
     Ok(())
 }
 
-/// Lets the server set up what it sets up once.
 async fn warm_up(
     server: &Server,
     arguments: &cli::Idle,
@@ -196,7 +185,7 @@ async fn warm_up(
         if Instant::now() > deadline {
             return Err(error.context("streams fail before anything is measured"));
         }
-        // Processes that were just started find each other first.
+        // New processes need time to find each other.
         tokio::time::sleep(READY_EVERY).await;
     }
     if arguments.rate > 0 {
@@ -217,13 +206,11 @@ async fn settle(time: Duration, progress: &impl Fn(&str)) {
     tokio::time::sleep(time).await;
 }
 
-/// What was seen while the streams were held.
 struct Held {
     calls: Option<Counted>,
     samples: Vec<Sample>,
 }
 
-/// Holds the streams while calls run.
 async fn hold(
     server: &Server,
     crowd: &Crowd,
@@ -266,7 +253,6 @@ async fn hold(
     Ok(Held { calls, samples })
 }
 
-/// Opens sessions without streams, and says what they take.
 async fn bare(
     server: &Server,
     arguments: &cli::Idle,

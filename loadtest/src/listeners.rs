@@ -1,5 +1,5 @@
-//! Many clients that listen for the changes of a resource that changes all the time: whether each learns of the last one, and how
-//! soon.
+//! Many clients that listen to a resource that changes constantly: verifies that each learns of the
+//! last change, and how soon.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,19 +28,17 @@ use crate::target::Target;
 /// The resource that `increment_counter` changes.
 const COUNTER: &str = "demo://counter";
 
-/// How soon after the last change every listener must have been told of one.
+/// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long is waited for those that have not.
+/// Maximum wait for late notifications.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How much the edges may grow between the first third of the changes and their end, as a share.
+/// Maximum growth of the edges between the first third of the changes and their end, as a fraction.
 const GROWTH: f64 = 0.1;
 
-/// Streams that are opened at the same time.
 const OPENING: usize = 64;
 
-/// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to do.
@@ -76,18 +74,13 @@ impl Listeners {
             logs: self.logs.clone(),
             ..Shape::smallest(&vec![
                 ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                // Whatever is late, changes are not refused.
+                // A large queue, so that late changes are not refused.
                 ("SHOAL_POOLS__DEMO__QUEUE", "100000".to_owned()),
             ])
         }
     }
 }
 
-/// Runs it, calling `progress` with a line now and then.
-///
-/// # Errors
-///
-/// Where the cluster does not start, or a stream cannot be opened. What clients find wrong is part of the outcome.
 pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     ensure!(options.rate > 0.0, "something must change");
     ensure!(options.edges > 0, "there must be an edge to listen at");
@@ -128,7 +121,7 @@ pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow:
     let before = measure(&pids)?.rss_kib;
     changes.come(options.rate, options.duration - third).await;
     let after = measure(&pids)?.rss_kib;
-    // The last change comes alone, so that it is known when.
+    // The last change is made alone, so that its time is known.
     let began = Instant::now();
     changes.change().await;
     let done = Instant::now();
@@ -157,7 +150,6 @@ pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow:
     Ok(outcome)
 }
 
-/// What one listener has heard so far; dropping it closes its stream.
 struct Heard {
     state: Arc<Mutex<(u64, Instant)>>,
     reader: JoinHandle<()>,
@@ -223,7 +215,7 @@ async fn listen(target: Target, findings: Arc<Findings>) -> Result<Heard, Failur
     let state = Arc::new(Mutex::new((0, Instant::now())));
     let heard = Arc::clone(&state);
     let reader = tokio::spawn(async move {
-        // The connection lives as long as its stream is read.
+        // The stream needs its connection.
         let _client = client;
         match read(reply, &heard).await {
             Ok(()) => findings.add("a stream ended", "the server ended it"),
@@ -252,7 +244,7 @@ async fn read(mut reply: Reply, heard: &Mutex<(u64, Instant)>) -> Result<(), Fai
     Ok(())
 }
 
-/// Waits until every listener was told of a change after this moment; how many were not in time.
+/// Waits until every listener was notified after this moment. Returns how many were not.
 async fn wait_for(heard: &[Heard], began: Instant) -> usize {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -264,7 +256,6 @@ async fn wait_for(heard: &[Heard], began: Instant) -> usize {
     }
 }
 
-/// Whoever reads the counter now must get what all changes come to.
 async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
     let mut client = Client::open(target, Mode::Modern, Goodbye::Finish).await?;
     let params = format!(r#""uri":"{COUNTER}""#);
@@ -279,7 +270,7 @@ async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
     (client.request("resources/read", Some(&name), &params, check)).await
 }
 
-/// Those that change the counter, in an open loop, each time on a connection that is free.
+/// Changes the counter in an open loop, each time on a free connection.
 struct Changes {
     target: Target,
     idle: Mutex<(u64, Vec<Client>)>,
@@ -287,7 +278,6 @@ struct Changes {
 }
 
 impl Changes {
-    /// Changes it `rate` times a second for so long, and waits for the last answer.
     async fn come(self: &Arc<Self>, rate: f64, time: Duration) {
         let every = Duration::from_secs_f64(1.0 / rate);
         let (mut calls, mut due) = (JoinSet::new(), Instant::now());
@@ -326,15 +316,13 @@ impl Changes {
         }
     }
 
-    /// How many there were.
     fn made(&self) -> u64 {
         lock(&self.idle).0
     }
 }
 
-/// What all listeners were told.
 struct Told {
-    /// From the answer to the last change.
+    /// Delays from the answer to the last change.
     lags: Vec<Duration>,
     updates: u64,
     changes: u64,

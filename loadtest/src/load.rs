@@ -39,18 +39,13 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::target::Target;
 
-/// Sessions opened at the same time at the start.
 const OPENING: usize = 128;
 
-/// How much longer than the longest call the last of the run may take.
+/// Time beyond the call timeout in which the last calls may end.
 const GRACE: Duration = Duration::from_secs(90);
 
-/// Runs what `options` say, calling `progress` with a line each second.
-///
-/// # Errors
-///
-/// Where the options do not go together, the server lacks what the mix needs, or the first sessions cannot be opened. What
-/// fails later is in the outcome.
+/// Runs `options` and calls `progress` with a line each second. Failures after the start are part
+/// of the outcome.
 pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     options.check()?;
     let mut targets = Vec::with_capacity(options.urls.len());
@@ -58,7 +53,7 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         targets.push(Target::resolve(url).await?);
     }
     let servers = Servers::of(&options.pids)?;
-    // Stages are only known to the second when all is open; their number is known now.
+    // The times of the stages depend on when all sessions are open; their number does not.
     let shape = options.shape();
     let stage_count = shape.stages(Instant::now()).all.len();
     let common = Arc::new(Common {
@@ -147,7 +142,6 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
     Ok(run.into_outcome(outcome))
 }
 
-/// Opens so many sessions, a hundred or so at a time.
 async fn open_all(common: &Arc<Common>, sessions: usize) -> anyhow::Result<Vec<Caller>> {
     let mut opening: JoinSet<Result<Caller, Failure>> = JoinSet::new();
     let mut opened = Vec::with_capacity(sessions);
@@ -196,7 +190,7 @@ fn spawn_churn(
     }
 }
 
-/// Waits for what is in flight; what does not end in time is a call without an answer.
+/// Waits for calls in flight; calls that do not end in time count as unanswered.
 async fn finish(running: &mut JoinSet<()>, timeout: Duration, common: &Common) {
     let ending = async { while running.join_next().await.is_some() {} };
     if tokio::time::timeout(timeout + GRACE, ending).await.is_err() {

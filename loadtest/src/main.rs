@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// True where all that was checked was right.
+/// Returns whether all checks succeeded.
 fn execute(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Run(arguments) => run(arguments),
@@ -123,7 +123,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
     }
 }
 
-/// Prints a scenario's outcome, and writes it where asked; true where all that was verified was right.
+/// Prints a scenario's outcome and writes it to `json`. Returns whether all checks succeeded.
 fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
     say(outcome);
     if let Some(path) = json {
@@ -132,7 +132,6 @@ fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyho
     Ok(outcome.is_correct())
 }
 
-/// True where every call was answered rightly.
 fn run(arguments: cli::Run) -> anyhow::Result<bool> {
     let plan = drive::Plan {
         url: arguments.url,
@@ -162,7 +161,6 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
     Ok(report.wrong == 0 && report.failed == 0)
 }
 
-/// True where every answer was right and none was missing.
 fn load(arguments: &load::Load) -> anyhow::Result<bool> {
     let runtime = runtime(Some(arguments.threads))?;
     let outcome = runtime.block_on(load::run(arguments, progress))?;
@@ -173,11 +171,10 @@ fn load(arguments: &load::Load) -> anyhow::Result<bool> {
     Ok(outcome.is_correct())
 }
 
-/// True where every call of every case was answered rightly, whatever it cost.
 fn table(table: cli::Table) -> anyhow::Result<bool> {
     let arguments = table.turns;
     ensure!(arguments.rounds > 0, "at least one round is needed");
-    // Before this process has one core only.
+    // Before this process is limited to one core.
     let peers = table::installed(&table.peers, table.peers_dir, progress)?;
     let cores = pinned()?;
     let options = table::Options {
@@ -197,7 +194,6 @@ fn table(table: cli::Table) -> anyhow::Result<bool> {
     Ok(table.is_correct())
 }
 
-/// Measures, checks what was answered, and prints the costs.
 fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
     let cores = pinned()?;
     let costs = runtime(Some(1))?.block_on(cost::run(&arguments, cores, progress))?;
@@ -205,8 +201,8 @@ fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The cores of a measurement, this thread being on the generator's from now on: before the runtime, whose threads
-/// inherit it.
+/// Pins this thread to the generator's core. Runs before the runtime starts, because its threads
+/// inherit the affinity.
 fn pinned() -> anyhow::Result<Option<affinity::Cores>> {
     let cores = affinity::pair();
     if let Some(cores) = cores {
@@ -215,7 +211,6 @@ fn pinned() -> anyhow::Result<Option<affinity::Cores>> {
     Ok(cores)
 }
 
-/// True where no promise was broken.
 fn resume(arguments: cli::Resume) -> anyhow::Result<bool> {
     let server = match &arguments.shoal {
         Some(program) => Some(Spawned::shoal(program, None, &Environment::new())?),
@@ -243,7 +238,7 @@ fn resume(arguments: cli::Resume) -> anyhow::Result<bool> {
     Ok(report.is_clean())
 }
 
-/// A runtime of `threads` threads; `None` for as many as this process has cores.
+/// A runtime of `threads` threads; `None` for one per core.
 fn runtime(threads: Option<usize>) -> anyhow::Result<Runtime> {
     let runtime = match threads {
         Some(1) => Builder::new_current_thread().enable_all().build(),
@@ -256,7 +251,6 @@ fn runtime(threads: Option<usize>) -> anyhow::Result<Runtime> {
     runtime.context("could not start the runtime")
 }
 
-/// Shows a line of progress, apart from the result.
 #[allow(
     clippy::print_stderr,
     reason = "live progress is what the user watches"
@@ -265,7 +259,6 @@ fn progress(line: &str) {
     eprintln!("{line}");
 }
 
-/// Prints the result.
 #[allow(clippy::print_stdout, reason = "the result is what the user asked for")]
 fn say(result: &impl std::fmt::Display) {
     println!("{result}");

@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::target::Target;
 
-/// The revision in force, in every request after the first.
+/// The revision of every request after the first.
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// What a client of either era must accept as an answer to a POST.
+/// Both eras require clients to accept both types in answers to a POST.
 const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -33,7 +33,6 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// As on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Legacy => "legacy",
@@ -42,7 +41,6 @@ impl Mode {
     }
 }
 
-/// The headers of a POST that both eras share.
 fn post_headers(target: &Target, version: &'static str) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(header::HOST, target.host.clone());
@@ -55,7 +53,6 @@ fn post_headers(target: &Target, version: &'static str) -> HeaderMap {
     headers
 }
 
-/// A POST of one JSON-RPC message.
 fn post(target: &Target, headers: HeaderMap, message: String) -> Request<Full<Bytes>> {
     let mut request = Request::new(Full::new(Bytes::from(message)));
     *request.method_mut() = Method::POST;

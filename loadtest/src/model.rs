@@ -1,4 +1,4 @@
-//! How many nodes a load takes, and what Redis has to do, by measured costs (`model.toml`).
+//! Computes the nodes and the Redis load that a load requires, from measured costs (`model.toml`).
 
 pub(crate) mod costs;
 mod plan;
@@ -14,7 +14,7 @@ use clap::Args;
 use self::costs::Costs;
 use self::plan::{Load, Nodes, plan};
 
-/// What was measured last; the file says when and where.
+/// The last measurement; the file says when and where.
 const MEASURED: &str = include_str!("../model.toml");
 
 /// `loadtest model`.
@@ -27,10 +27,6 @@ pub(crate) struct Model {
     load: Load,
 }
 
-/// Computes the plan and shows it.
-///
-/// # Errors
-/// Where the costs cannot be read, or the load is none.
 pub(crate) fn run(arguments: &Model) -> anyhow::Result<String> {
     let costs = match &arguments.costs {
         Some(path) => Costs::read(path)?,

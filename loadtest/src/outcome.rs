@@ -1,5 +1,5 @@
-//! What every scenario ends with, in one form: figures, latencies, series over time, violations and verdicts. `report` and
-//! `compare` read this form, whichever scenario wrote it.
+//! The common result format of all scenarios: figures, latencies, series, violations and verdicts.
+//! `report` and `compare` read it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,77 +7,64 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The form's name and version; readers refuse others.
+/// Name and version of the format; readers refuse others.
 pub(crate) const FORMAT: &str = "shoal-loadtest/1";
 
-/// The quantiles that a latency is described by.
 const QUANTILES: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
 
-/// What one run of a scenario measured and verified.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// [`FORMAT`].
     pub(crate) format: String,
-    /// The scenario's name, as on the command line.
     pub(crate) scenario: String,
-    /// One line that says what was done to which server.
     pub(crate) title: String,
-    /// When it began, in seconds since 1970.
     pub(crate) started_unix_s: u64,
-    /// The time measured, in seconds.
+    /// Measured time, in seconds.
     pub(crate) seconds: f64,
-    /// What it was asked to do, by the names of the command line's options.
+    /// The command line options of the run.
     pub(crate) parameters: BTreeMap<String, String>,
-    /// Single values.
     pub(crate) figures: Vec<Figure>,
-    /// Distributions.
     pub(crate) latencies: Vec<Distribution>,
-    /// Values over time.
     pub(crate) series: Vec<Series>,
-    /// Moments at which something was done or happened, ascending.
+    /// Notable moments, ascending.
     #[serde(default)]
     pub(crate) marks: Vec<Mark>,
-    /// Answers and streams that were not what was promised; none in a good run.
+    /// Broken promises.
     pub(crate) violations: Vec<Violation>,
-    /// What was asked of the figures, and whether it held.
+    /// The requirements on figures, and whether they were met.
     pub(crate) verdicts: Vec<Verdict>,
 }
 
-/// One value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Figure {
-    /// What it is, unique within an outcome: `edge: resident memory a stream`.
+    /// Unique within an outcome: `edge: resident memory a stream`.
     pub(crate) name: String,
     pub(crate) value: f64,
     /// `µs`, `KiB`, `1/s`; empty for a plain number.
     pub(crate) unit: String,
-    /// Which way is good, for comparisons.
     pub(crate) better: Better,
 }
 
-/// Which way a figure gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Better {
     Lower,
     Higher,
-    /// Neither: it only describes the run.
+    /// The figure only describes the run.
     Neither,
 }
 
-/// How long something took, in microseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Distribution {
-    /// What took that long, unique within an outcome.
+    /// Unique within an outcome.
     pub(crate) name: String,
     pub(crate) count: u64,
     pub(crate) mean_us: f64,
-    /// Pairs of a quantile (0 to 1) and the value that this share of all does not exceed, ascending.
+    /// Pairs of a quantile (0 to 1) and its value, ascending.
     pub(crate) quantiles_us: Vec<(f64, f64)>,
 }
 
 impl Distribution {
-    /// The distribution in a histogram of nanoseconds.
+    /// Takes a histogram of nanoseconds.
     pub(crate) fn of(name: impl Into<String>, histogram: &Histogram<u64>) -> Self {
         let quantiles = QUANTILES.iter();
         Self {
@@ -91,41 +78,35 @@ impl Distribution {
     }
 }
 
-/// A value over time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Series {
-    /// What it is, unique within an outcome.
+    /// Unique within an outcome.
     pub(crate) name: String,
     pub(crate) unit: String,
     /// Pairs of the seconds since the run began and the value, ascending.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A moment of the run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Mark {
-    /// Seconds since the run began, as in the series.
     pub(crate) at_s: f64,
-    /// What was done or happened: `session node killed`.
+    /// For example `session node killed`.
     pub(crate) what: String,
 }
 
-/// Something that must not happen, and did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Violation {
-    /// What it was.
     pub(crate) what: String,
     pub(crate) count: u64,
-    /// The first of them, in words.
+    /// Text of the first violation.
     pub(crate) example: String,
 }
 
-/// Whether a figure is what was asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Verdict {
-    /// What was asked, with the figure that answers it: `p99 of a pause 1.9 s: at most 2.3 s`.
+    /// The requirement with the figure: `p99 of a pause 1.9 s: at most 2.3 s`.
     pub(crate) what: String,
-    /// `None` where the run could not decide it.
+    /// `None` if the run could not decide.
     pub(crate) held: Option<bool>,
 }
 
@@ -141,7 +122,6 @@ impl fmt::Display for Verdict {
 }
 
 impl Outcome {
-    /// An outcome with nothing in it yet, of a run that begins now.
     pub(crate) fn begin(scenario: &str, title: impl Into<String>) -> Self {
         let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
         Self {
@@ -160,7 +140,6 @@ impl Outcome {
         }
     }
 
-    /// Adds a figure.
     pub(crate) fn figure(
         &mut self,
         name: impl Into<String>,
@@ -176,7 +155,7 @@ impl Outcome {
         });
     }
 
-    /// Whether all that was verified was right; figures have no say in it.
+    /// Whether there are no violations and no failed verdicts; figures do not count.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.is_empty()
     }

@@ -1,4 +1,5 @@
-//! More calls than the workers can run: how much is done all the same, and how soon the others hear that they are not.
+//! More calls than the workers can run: measures the goodput, and how soon the other calls are
+//! refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,13 +22,13 @@ use crate::outcome::{Better, Distribution, Outcome, Verdict};
 use crate::servers::cluster::{Cluster, Shape};
 use crate::target::Target;
 
-/// The share of the workers' capacity that must be done.
+/// Required goodput, as a fraction of the workers' capacity.
 const GOODPUT: f64 = 0.9;
 
-/// How soon a call that is not run must be refused.
+/// Maximum time to a refusal.
 const SHED_WITHIN: Duration = Duration::from_millis(50);
 
-/// How long one call may take: longer than any may wait.
+/// Longer than any call may wait.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to do.
@@ -63,7 +64,7 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// Calls a second that the workers can run.
+    /// Calls per second that the workers can run.
     fn capacity(&self) -> f64 {
         (self.workers * self.places) as f64 / self.service.as_secs_f64()
     }
@@ -80,21 +81,15 @@ impl Overload {
     }
 }
 
-/// What became of the calls that came while it was measured.
 #[derive(Default)]
 struct Tally {
     done: Vec<Duration>,
     refused: Vec<Duration>,
     without_retry_after: u64,
-    /// Answers that came in the time measured, whenever their calls came.
+    /// Answers within the measured time, whenever their calls came.
     answered_in_time: u64,
 }
 
-/// Runs it, calling `progress` with a line now and then.
-///
-/// # Errors
-///
-/// Where the cluster does not start. What clients find wrong is part of the outcome.
 pub(crate) async fn run(options: &Overload, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     ensure!(options.times > 0.0, "some calls must come");
     ensure!(!options.service.is_zero(), "a call must take some time");
@@ -136,7 +131,7 @@ pub(crate) async fn run(options: &Overload, progress: impl Fn(&str)) -> anyhow::
     Ok(outcome)
 }
 
-/// Clients that call in an open loop, each time on a connection that is free.
+/// Clients that call in an open loop, each time on a free connection.
 struct Crowd {
     target: Target,
     milliseconds: u128,
@@ -147,7 +142,6 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Calls `rate` times a second until the time measured is over, and waits for the last answer.
     async fn come(self: &Arc<Self>, rate: f64) {
         let every = Duration::from_secs_f64(1.0 / rate);
         let (mut calls, mut due) = (JoinSet::new(), Instant::now());
@@ -195,7 +189,7 @@ impl Crowd {
                     tally.refused.push(took);
                 }
             }
-            // One that had its place in the queue and was refused there is told so in the stream of its answer.
+            // A queued call that is refused later gets the refusal in the stream of its answer.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
                 if counts {
                     tally.refused.push(took);

@@ -1,4 +1,4 @@
-//! Large bodies: what a byte costs beside the floor, and how much memory many of them at once take.
+//! Large bodies: the cost of a byte compared with the floor, and the memory of many at once.
 
 mod cost;
 mod crowd;
@@ -12,10 +12,10 @@ use clap::Args;
 use crate::cli::duration;
 use crate::outcome::{Better, Outcome, Verdict};
 
-/// What a byte of a large payload may cost, as a multiple of the floor's.
+/// Maximum cost of a byte of a large payload, as a multiple of the floor's.
 const BAR: f64 = 1.5;
 
-/// From which size on the bar is meant.
+/// Size from which the limit applies.
 const LARGE: usize = 1 << 20;
 
 /// What to do.
@@ -51,11 +51,6 @@ pub(crate) struct Payload {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Runs it, calling `progress` with a line now and then.
-///
-/// # Errors
-///
-/// Where a server does not start or its sessions cannot be opened. Wrong answers are part of the outcome.
 pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     ensure!(
         options.sizes.iter().all(|&size| size > 0),
@@ -96,7 +91,7 @@ pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::R
     Ok(outcome)
 }
 
-/// Adds the ratio of `case` to the floor, with the verdict where the bar is meant for that size.
+/// Adds the ratio of `case` to the floor, with a verdict if the limit applies to the size.
 fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
     outcome.figure(
         format!("{case}, {size} B: CPU a byte over the floor's"),

@@ -1,7 +1,7 @@
-//! Other MCP servers, written on SDKs that come from package registries: each has the same `echo` tool.
+//! Other MCP servers, built on SDKs from package registries, each with the same `echo` tool.
 //!
-//! Their sources and lock files are in `loadtest/peers/` and part of this program, which writes them into a
-//! directory, lets the registry's ordinary client install what they need there, and starts them.
+//! Their sources and lock files are in `loadtest/peers/` and embedded in this program. It writes
+//! them to a directory, runs the registry's client to install their packages, and starts them.
 
 mod install;
 mod list;
@@ -14,62 +14,50 @@ pub(crate) use list::PEERS;
 
 use crate::mcp::Mode;
 
-/// Where a peer's packages come from, and so how it is installed and started.
+/// The origin of a peer's packages, which determines how it is installed and started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Registry {
-    /// npm: `server.js`, run by Node.js.
     Npm,
-    /// PyPI: `server.py`, run in a virtual environment.
     PyPi,
-    /// The Go module proxy: a program built from `main.go`.
     Go,
 }
 
-/// One peer.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// Its name on the command line.
     pub(crate) name: &'static str,
     registry: Registry,
-    /// Where it is installed, below the directory of all peers; two peers of the same files may share it.
+    /// Directory below that of all peers; peers with the same files may share it.
     directory: &'static str,
-    /// Names and contents of its files.
+    /// Names and contents of the files.
     files: &'static [(&'static str, &'static str)],
-    /// The ways to run it that are measured.
     pub(crate) variants: &'static [Variant],
 }
 
-/// One way to run a peer, and the era in which it is driven then.
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// The row's name.
     pub(crate) row: &'static str,
     pub(crate) mode: Mode,
-    /// Arguments for its program.
     arguments: &'static [&'static str],
     /// Whether it is a gateway, which gets the URL of the server behind it as its last argument.
     pub(crate) is_gateway: bool,
 }
 
 impl Peer {
-    /// Where it is installed, given the directory of all peers.
     fn home(&self, peers: &Path) -> PathBuf {
         peers.join(self.directory)
     }
 
-    /// What its server says on stderr, given the directory of all peers.
     pub(crate) fn log(&self, peers: &Path) -> PathBuf {
         self.home(peers).join("server.log")
     }
 
-    /// The command that starts `variant` where it has been installed.
     pub(crate) fn command(&self, variant: &Variant, peers: &Path, behind: Option<&str>) -> Command {
         let home = self.home(peers);
         let mut command = match self.registry {
             Registry::Npm => {
                 let mut node = Command::new("node");
                 node.arg(home.join("server.js"));
-                // What people run in production, which some packages look at.
+                // The usual setting in production, which some packages check.
                 node.env("NODE_ENV", "production");
                 node
             }
@@ -85,11 +73,7 @@ impl Peer {
     }
 }
 
-/// The peers of these names, in the order of the table; `all` stands for every one.
-///
-/// # Errors
-///
-/// Where there is no peer of a name; the message lists those there are.
+/// The peers of these names, in the order of the table; `all` selects every one.
 pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     for name in names {
         let is_known = name == "all" || PEERS.iter().any(|peer| peer.name == name);
@@ -107,11 +91,7 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_named).collect())
 }
 
-/// Where peers are installed unless told otherwise: next to this program, and so not among the sources.
-///
-/// # Errors
-///
-/// Where this program cannot be found.
+/// The default directory, next to this program and so outside of the sources.
 pub(crate) fn default_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.with_file_name("peers"))

@@ -1,4 +1,4 @@
-//! CPU time and memory of the server's processes, read from `/proc`.
+//! CPU time and memory of the server's processes, from `/proc`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -6,22 +6,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-/// What a set of processes has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// User and system time, of reaped children too: a child that ends between two readings stays counted.
+    /// User and system time, including reaped children, so that a child that ends between two
+    /// readings counts.
     pub(crate) cpu: Duration,
-    /// Resident memory now, in KiB.
     pub(crate) rss_kib: u64,
-    /// How many processes there are.
     pub(crate) processes: usize,
 }
 
 /// Reads the usage of `roots` and of all their descendants.
-///
-/// # Errors
-///
-/// Where `/proc` cannot be read or one of `roots` has ended.
 pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     let table = processes()?;
     let mut usage = Usage::default();
@@ -36,29 +30,19 @@ pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     Ok(usage)
 }
 
-/// The most resident memory that a process has ever had, in KiB.
-///
-/// # Errors
-///
-/// Where it has ended, or the system does not say.
 pub(crate) fn peak_rss_kib(pid: u32) -> anyhow::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))
         .with_context(|| format!("could not read the status of process {pid}"))?;
     parse_kib(&status, "VmHWM:").with_context(|| format!("no peak memory of process {pid}"))
 }
 
-/// The CPU time that all processes of the machine have used since it started.
-///
-/// # Errors
-///
-/// Where `/proc` cannot be read.
 pub(crate) fn machine_cpu() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/stat").context("could not read /proc/stat")?;
     let ticks = parse_machine(&stat).context("could not understand /proc/stat")?;
     Ok(Duration::from_secs(ticks) / ticks_per_second())
 }
 
-/// The busy ticks of a `/proc/stat` text: user, nice, system, irq and softirq, but not idle and iowait.
+/// The busy ticks of a `/proc/stat` text: user, nice, system, irq and softirq.
 fn parse_machine(stat: &str) -> Option<u64> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> = fields
@@ -69,11 +53,10 @@ fn parse_machine(stat: &str) -> Option<u64> {
     Some(programs.iter().chain(interrupts).sum())
 }
 
-/// The fields of `/proc/PID/stat` that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     parent: u32,
-    /// utime, stime, cutime and cstime together, in clock ticks.
+    /// Sum of utime, stime, cutime and cstime, in clock ticks.
     ticks: u64,
 }
 
@@ -93,7 +76,7 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
         else {
             continue;
         };
-        // A process may end between the listing and this: then it is not part of the answer.
+        // A process that has ended since the listing is skipped.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if let Some(stat) = parse_stat(&stat) {
             table.insert(pid, stat);
@@ -102,12 +85,13 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
     Ok(table)
 }
 
-/// Parses a `/proc/PID/stat` line. The second field, the program's name, may hold blanks and parentheses.
+/// Parses a `/proc/PID/stat` line. The second field, the program's name, may contain blanks and
+/// parentheses.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().try_fold(0, |sum: u64, field| {
-        // cutime and cstime are signed in the kernel's format, though never negative.
+        // cutime and cstime have a signed format, but are non-negative.
         let ticks: i64 = field.parse().ok()?;
         Some(sum + u64::try_from(ticks).ok()?)
     })?;
@@ -117,7 +101,6 @@ fn parse_stat(line: &str) -> Option<Stat> {
     })
 }
 
-/// `roots` and everything that descends from them.
 fn family(roots: &[u32], table: &HashMap<u32, Stat>) -> HashSet<u32> {
     let mut members: HashSet<u32> = roots.iter().copied().collect();
     loop {
@@ -140,7 +123,6 @@ fn resident_kib(pid: u32) -> u64 {
     parse_resident(&status).unwrap_or(0)
 }
 
-/// `VmRSS` of a `/proc/PID/status` text, in KiB.
 fn parse_resident(status: &str) -> Option<u64> {
     parse_kib(status, "VmRSS:")
 }

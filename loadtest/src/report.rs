@@ -1,4 +1,4 @@
-//! The result of one closed-loop run: as JSON, and as text.
+//! The result of one closed-loop run, as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,61 +11,45 @@ use serde::Serialize;
 
 use crate::mcp::Mode;
 
-/// How much other work, in cores, goes unmentioned.
+/// Cores of other work that are not worth reporting.
 const QUIET_CORES: f64 = 0.1;
 
-/// What one run measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RunReport {
-    /// The endpoint driven.
     pub(crate) url: String,
-    /// The era spoken.
     pub(crate) mode: Mode,
-    /// Sessions that called at the same time.
     pub(crate) sessions: usize,
-    /// The measured time, in seconds.
     pub(crate) seconds: f64,
-    /// Verified answers within that time.
+    /// Verified answers in the measured time.
     pub(crate) calls: u64,
-    /// Verified answers a second.
     pub(crate) calls_per_s: f64,
     /// From sending a request to the end of its answer.
     pub(crate) latency: Latency,
-    /// Of the Redis among them, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redis: Option<RedisUsage>,
-    /// Of the server's processes, where their ids were given.
     pub(crate) server: Option<ServerUsage>,
-    /// Cores that neither the server nor the generator had, because other work was on them; known where
-    /// the server's process ids were given. Well above 0, the other figures are not to be trusted.
+    /// Cores used by anything except server and generator, if the server's process IDs are known.
+    /// Well above 0, the other figures are unreliable.
     pub(crate) other_cores: Option<f64>,
-    /// Answers that were not the ones due, in the whole run with its warm-up.
+    /// Wrong answers, including the warm-up.
     pub(crate) wrong: u64,
-    /// Calls that got no answer, in the whole run with its warm-up.
+    /// Unanswered calls, including the warm-up.
     pub(crate) failed: u64,
-    /// The first few of the wrong and failed, in words.
+    /// Texts of the first failures.
     pub(crate) examples: Vec<String>,
 }
 
-/// Latency percentiles, in microseconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Latency {
-    /// The mean.
     pub(crate) mean_us: f64,
-    /// Half the calls were faster.
     pub(crate) p50_us: f64,
-    /// Nine in ten were faster.
     pub(crate) p90_us: f64,
-    /// 99 in 100 were faster.
     pub(crate) p99_us: f64,
-    /// 999 in 1000 were faster.
     pub(crate) p99_9_us: f64,
-    /// The slowest.
     pub(crate) max_us: f64,
 }
 
 impl Latency {
-    /// The percentiles of a histogram of nanoseconds.
     pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
         let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
         Self {
@@ -79,30 +63,25 @@ impl Latency {
     }
 }
 
-/// What the server's processes used.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ServerUsage {
-    /// CPU time, user and system, per verified answer, in microseconds.
+    /// CPU time per verified answer, in microseconds.
     pub(crate) cpu_us_per_call: f64,
-    /// CPU time over wall time: 1.0 is one core busy throughout.
+    /// CPU time divided by wall time: 1.0 is one busy core.
     pub(crate) cores: f64,
-    /// Resident memory at the end, in KiB.
     pub(crate) rss_kib: u64,
-    /// Processes at the end.
     pub(crate) processes: usize,
 }
 
-/// What Redis did in the measured time.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RedisUsage {
-    /// CPU time, user and system, per verified answer, in microseconds.
+    /// CPU time per verified answer, in microseconds.
     pub(crate) cpu_us_per_call: f64,
-    /// Commands carried out, by name.
     pub(crate) commands: BTreeMap<String, u64>,
 }
 
 impl ServerUsage {
-    /// The usage between two readings that lie `elapsed` and `calls` apart.
+    /// The usage between two readings.
     pub(crate) fn between(
         before: &crate::process::Usage,
         after: &crate::process::Usage,
@@ -120,7 +99,8 @@ impl ServerUsage {
 }
 
 impl RunReport {
-    /// CPU time of the server per verified answer, in microseconds; NaN where its processes were not known.
+    /// CPU time of the server per verified answer, in microseconds; NaN if its processes are
+    /// unknown.
     pub(crate) fn cpu_us_per_call(&self) -> f64 {
         let server = self.server.as_ref();
         server.map_or(f64::NAN, |server| server.cpu_us_per_call)
@@ -170,7 +150,8 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// Says so where other work on the machine spoils a measurement; `other_cores` has each row's.
+/// Warns if other work on the machine distorts the measurement; `other_cores` has the value of each
+/// row.
 pub(crate) fn write_disturbance(
     out: &mut fmt::Formatter<'_>,
     other_cores: impl Iterator<Item = f64>,
@@ -185,18 +166,13 @@ pub(crate) fn write_disturbance(
     Ok(())
 }
 
-/// Writes `report` as JSON to `path`.
-///
-/// # Errors
-///
-/// Where the file cannot be written.
 pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(report).context("could not encode the report")?;
     text.push(b'\n');
     std::fs::write(path, text).with_context(|| format!("could not write {}", path.display()))
 }
 
-/// The median of `values`; 0 where there are none.
+/// The median of `values`; 0 without values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -210,7 +186,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 impl RunReport {
-    /// A made-up run that cost `cpu_us` a call and was 1 in all other respects.
+    /// A sample run with `cpu_us` per call, and 1 everywhere else.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
             redis: None,

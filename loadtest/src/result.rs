@@ -1,4 +1,4 @@
-//! Results that were written before: read, shown as one HTML page, put side by side.
+//! Reads earlier results, shows them as an HTML page, and compares them.
 
 mod compare;
 mod html;
@@ -39,7 +39,6 @@ pub(crate) struct Compare {
     html: Option<PathBuf>,
 }
 
-/// A page that was written.
 pub(crate) struct Written {
     path: PathBuf,
     results: usize,
@@ -58,11 +57,6 @@ impl fmt::Display for Written {
     }
 }
 
-/// Writes the page.
-///
-/// # Errors
-///
-/// Where a result cannot be read or the page not be written.
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<Written> {
     let results = read::all(&arguments.results)?;
     write(&arguments.output, &page::of_results(&results))?;
@@ -74,11 +68,6 @@ pub(crate) fn report(arguments: &Report) -> anyhow::Result<Written> {
     })
 }
 
-/// Puts results side by side, and writes the page where one is asked for.
-///
-/// # Errors
-///
-/// As [`report`], and where there are fewer than two results.
 pub(crate) fn compare(arguments: &Compare) -> anyhow::Result<Comparison> {
     let results = read::all(&arguments.results)?;
     ensure!(

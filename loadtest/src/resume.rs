@@ -1,4 +1,5 @@
-//! Many clients that drop and resume their streams at random, and a server that must not lose anything.
+//! Many clients that drop and resume their streams at random, against a server that must not lose a
+//! message.
 
 mod call;
 mod chance;
@@ -30,62 +31,47 @@ use client::Life;
 use memory::{Memory, Samples};
 use tally::{Snapshot, Tally};
 
-/// How often the server's memory is read.
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How many samples lie between two lines of progress.
 const SAMPLES_PER_LINE: usize = 5;
 
-/// How much longer than its longest job the last call of a run may take: the sum of its own timeouts.
+/// Time that the last call of a run may take beyond its job: the sum of its timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// The endpoints, all of one server.
     pub(crate) urls: Vec<String>,
-    /// Clients at the same time.
     pub(crate) clients: usize,
     /// Time after which no new call begins.
     pub(crate) duration: Duration,
-    /// Fixes every random decision.
+    /// Determines every random decision.
     pub(crate) seed: u64,
-    /// The most progress notifications of one call.
     pub(crate) max_steps: usize,
-    /// The longest time between two of them.
     pub(crate) max_interval: Duration,
     /// The server's processes; their descendants are found.
     pub(crate) pids: Vec<u32>,
 }
 
-/// The result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// The seed of the run.
     pub(crate) seed: u64,
-    /// Clients at the same time.
     pub(crate) clients: usize,
-    /// How long the run took, in seconds.
     pub(crate) seconds: f64,
-    /// What was done and found.
     #[serde(flatten)]
     pub(crate) outcome: Snapshot,
-    /// The server's memory, where its process ids were given.
     pub(crate) memory: Option<Memory>,
 }
 
 impl Report {
-    /// True where calls were made, nothing was violated and no session broke.
+    /// Whether calls were made, without violations or broken sessions.
     pub(crate) fn is_clean(&self) -> bool {
         self.outcome.is_clean() && self.outcome.counts.answered > 0
     }
 }
 
-/// Runs all clients, calling `progress` with a line every few seconds.
-///
-/// # Errors
-///
-/// Where the server is not there or has no `long_job`. Violations are counted in the report.
+/// Runs all clients, and calls `progress` with a line every few seconds. Violations are counted in
+/// the report.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Report> {
     ensure!(options.max_steps > 0, "a call needs at least one step");
     let mut targets = Vec::new();
@@ -134,7 +120,7 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 break;
             }
             _ = tick.tick() => {
-                // After `until` load only fades: those samples would flatter the last third.
+                // Load fades after `until`, so later samples would flatter the last third.
                 if !options.pids.is_empty() && Instant::now() < until {
                     let usage = process::measure(&options.pids)?;
                     samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
@@ -162,7 +148,7 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
     format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
 }
 
-/// Checks that the server has the tool that is called; true where it has the counter too.
+/// Checks that the server has the required tool. Returns whether it has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
         .await

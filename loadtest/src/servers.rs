@@ -1,4 +1,4 @@
-//! The servers that this tool brings along, and those that it starts.
+//! The servers that this tool contains or starts.
 
 pub(crate) mod cluster;
 pub(crate) mod collector;
@@ -15,17 +15,12 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
-/// The path at which both servers answer.
 const PATH: &str = "/mcp";
 
-/// What a server prints before its URL once it listens.
+/// Text before the URL that a listening server prints.
 const LISTENING: &str = "listening on ";
 
-/// Serves `router` at `listen` until the process ends, after saying where.
-///
-/// # Errors
-///
-/// Where the address cannot be bound.
+/// Serves `router` at `listen` until the process ends; prints the address first.
 #[allow(
     clippy::print_stdout,
     reason = "whoever started the server reads its address from here"
@@ -35,7 +30,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("could not listen on {listen}"))?;
     println!("{LISTENING}http://{}{PATH}", listener.local_addr()?);
-    // Without this an answer in several writes waits for the client's delayed acknowledgement.
+    // Otherwise an answer in several writes waits for the client's delayed acknowledgement.
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
@@ -44,11 +39,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .context("could not serve")
 }
 
-/// Serves, and with `input` only until standard input ends: when whoever started this process is gone, in whatever way.
-///
-/// # Errors
-///
-/// Those of `serving`.
+/// Serves; with `input`, only until standard input ends, that is, as long as the starter lives.
 pub(crate) async fn serve_while(
     input: bool,
     serving: impl Future<Output = anyhow::Result<()>>,
@@ -57,7 +48,7 @@ pub(crate) async fn serve_while(
         return serving.await;
     }
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    // A thread of its own, since a read cannot be given up; it ends with the process.
+    // A thread of its own, because a read cannot be cancelled; it ends with the process.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         drop(ended);

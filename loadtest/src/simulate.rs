@@ -1,6 +1,5 @@
-//! Hot spots by simulation: many nodes in one thread, with Shoal's own rules of placement and waiting, seeded.
-//!
-//! Times are simulated: nothing here waits, and the same seed prints the same table.
+//! Simulates hot spots: many nodes in one thread, with Shoal's own rules of placement and waiting.
+//! Times are simulated, and the same seed prints the same table.
 
 mod claims;
 mod lists;
@@ -36,7 +35,6 @@ enum What {
     ListChanged,
 }
 
-/// Runs it and returns the tables.
 pub(crate) fn run(arguments: &Simulate) -> String {
     let mut rng = StdRng::seed_from_u64(arguments.seed);
     match arguments.what {
@@ -47,14 +45,13 @@ pub(crate) fn run(arguments: &Simulate) -> String {
     }
 }
 
-/// The greatest over the mean of some counts; 0 where there are none.
+/// Ratio of the maximum to the mean; 0 without counts.
 fn skew_of(counts: &[u64]) -> f64 {
     let sum: u64 = counts.iter().sum();
     let most = counts.iter().max().copied().unwrap_or_default();
     most as f64 * counts.len() as f64 / sum.max(1) as f64
 }
 
-/// A time as tables show it.
 fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }

@@ -1,4 +1,5 @@
-//! Churn for a long time on a cluster: does anything grow, and is anything left when everybody has gone?
+//! Long churn on a cluster: verifies that memory does not grow, and that no state is left
+//! afterwards.
 
 mod churn;
 mod samples;
@@ -23,7 +24,7 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// How long after the last client everything must be gone, beyond the times that are configured.
+/// Time after the last client until all state must be gone, beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What to do.
@@ -64,11 +65,6 @@ pub(crate) struct Soak {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Runs it, calling `progress` with a line at each reading.
-///
-/// # Errors
-///
-/// Where the cluster does not start, or one of its processes ends. What clients find wrong is part of the outcome.
 pub(crate) async fn run(options: &Soak, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     ensure!(options.rate > 0.0, "the rate must be above 0");
     let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
@@ -98,7 +94,7 @@ pub(crate) async fn run(options: &Soak, progress: impl Fn(&str)) -> anyhow::Resu
         tokio::select! {
             ended = &mut running => break ended?,
             _ = readings.tick() => {
-                // Blocks for some milliseconds, in which no client is served by this thread.
+                // Blocks for some milliseconds, in which this thread serves no client.
                 let held = samples.take(&cluster, began.elapsed().as_secs_f64())?;
                 progress(&format!(
                     "{:.0} s: {} sessions opened, {} held, {} streams, {} keys, {:.1} MiB, {} findings",
@@ -141,7 +137,7 @@ fn begin(options: &Soak, seed: u64) -> Outcome {
     outcome
 }
 
-/// A cluster that forgets soon, so that what is left at the end can be waited for.
+/// A cluster with short retention, so that the end can be awaited.
 fn shape(options: &Soak) -> Shape {
     let idle = format!("{}ms", options.idle.as_millis());
     Shape {
@@ -154,8 +150,8 @@ fn shape(options: &Soak) -> Shape {
             ("SHOAL_SESSION__PASSIVATE_AFTER", "5s".to_owned()),
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_STREAMS__RETENTION", "10s".to_owned()),
-            // What is remembered against a second execution is bounded by time and number: short enough here to be
-            // full before the first third is over.
+            // The memory against repeated executions is bounded by time and number. It must be full
+            // before the first third is over.
             ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
             ("SHOAL_POOLS__DEMO__CALL_MEMORY", "30s".to_owned()),
             ("SHOAL_POOLS__DEMO__RESULT_RETENTION", "10s".to_owned()),
@@ -194,7 +190,6 @@ fn figures(outcome: &mut Outcome, counts: &Counts, cpu: Duration) {
     );
 }
 
-/// Waits until everything has expired, and judges.
 async fn expire(
     outcome: &mut Outcome,
     options: &Soak,

@@ -1,7 +1,7 @@
-//! Floor, peer and Shoal in one table of the same run.
+//! Compares the floor, peers and Shoal in one table of the same run.
 //!
-//! Every case of every round gets a server process of its own, so that no case inherits another's
-//! memory; the cases take turns, so that a slow minute of the machine falls on all of them.
+//! Each case of each round has its own server process, so that no case inherits another's memory.
+//! The cases take turns, so that a slow minute of the machine affects all of them.
 
 mod bar;
 mod case;
@@ -25,54 +25,39 @@ pub(crate) use chosen::{Chosen, installed};
 use row::Row;
 use turn::Turn;
 
-/// What to tabulate, and how.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// The Shoal binary; without one its rows are left out.
+    /// The Shoal binary; without it, its rows are left out.
     pub(crate) shoal: Option<PathBuf>,
-    /// Sessions that call at the same time.
     pub(crate) sessions: usize,
-    /// Time under load before measuring.
     pub(crate) warmup: Duration,
-    /// Time measured, for each case in each round.
     pub(crate) duration: Duration,
-    /// How often each case has its turn.
     pub(crate) rounds: usize,
-    /// Where servers and generator run; `None` leaves it to the system.
+    /// Cores of servers and generator; `None` leaves them to the system.
     pub(crate) cores: Option<Cores>,
-    /// Servers from package registries that take part.
     pub(crate) peers: Chosen,
 }
 
-/// The finished table.
 #[derive(Debug, Serialize)]
 pub(crate) struct Table {
-    /// Figures, violations and verdicts, in the form of all scenarios.
     #[serde(flatten)]
     outcome: Outcome,
-    /// Sessions that called at the same time.
     sessions: usize,
-    /// How often each case had its turn.
     rounds: usize,
-    /// True where servers and generator each had a core of their own.
     pinned: bool,
     rows: Vec<Row>,
-    /// Why a case has no row.
+    /// Why each missing case was left out.
     left_out: Vec<String>,
 }
 
 impl Table {
-    /// True where no server gave a wrong answer and no call failed.
+    /// Whether all calls were answered correctly.
     pub(crate) fn is_correct(&self) -> bool {
         self.outcome.is_correct()
     }
 }
 
-/// Runs every case in every round.
-///
-/// # Errors
-///
-/// Where a server does not start or its sessions cannot be opened, unless it is one of the peers from registries.
+/// Runs every case in every round. Fails if a server does not start, except peers from registries.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",
@@ -109,7 +94,6 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
     })
 }
 
-/// The default Shoal binary: the one built next to this program, if there is one.
 pub(crate) fn sibling_shoal() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let sibling = program.parent().map(|directory| directory.join("shoal"))?;
@@ -135,7 +119,7 @@ impl fmt::Display for Table {
         redis::write(out, &self.rows)?;
         report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
         for row in &self.rows {
-            // Calls in flight are waited for, so that no time is exact.
+            // The run waits for calls in flight, so measured times vary.
             if row.seconds > self.outcome.seconds * 1.1 + 0.1 {
                 writeln!(
                     out,

@@ -1,4 +1,4 @@
-//! The server under test: where to connect and what to ask for.
+//! The server under test: its address and path.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -6,26 +6,18 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use http::{HeaderValue, Uri};
 
-/// A resolved `http://` endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// The socket address to connect to.
     pub(crate) address: SocketAddr,
-    /// The `Host` header.
     pub(crate) host: HeaderValue,
-    /// The request target (path and query).
     pub(crate) path: Uri,
-    /// The `Authorization` header of every request, where the server asks for one.
+    /// The `Authorization` header of every request, if any.
     pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl Target {
-    /// Resolves `url`.
-    ///
-    /// # Errors
-    ///
-    /// Where the URL is not plain `http`, does not resolve, or leaves this machine: a load generator
-    /// aimed at somebody else's server by a typing mistake is an attack.
+    /// Resolves `url`. Refuses other machines, because a typing error would make the load generator
+    /// attack a foreign server.
     pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
         let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
         if uri.scheme_str() != Some("http") {
@@ -77,7 +69,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_on_this_machine_is_refused() {
-        // Addresses kept for documentation.
+        // Addresses reserved for documentation.
         for url in [
             "http://192.0.2.1/mcp",
             "http://[2001:db8::1]/mcp",

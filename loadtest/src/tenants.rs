@@ -1,4 +1,5 @@
-//! Two tenants on one cluster: one takes as much as it can get of one thing after the other, and the other must not notice.
+//! Two tenants on one cluster: a hostile one takes as much as it can of one resource after the
+//! other, and the good one must not notice.
 
 mod bound;
 mod good;
@@ -33,12 +34,11 @@ use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::Environment;
 use crate::target::Target;
 
-/// The edges: each tenant calls both.
 const EDGES: usize = 2;
 const WORKERS: usize = 2;
-/// The good tenant's time to open its sessions and connections, which is not measured.
+/// Time for the good tenant to open its sessions, which is not measured.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// How often the servers are asked what is held.
+/// Interval at which the servers are asked what is held.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// What to do.
@@ -79,11 +79,6 @@ pub(crate) struct Tenants {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Runs it, calling `progress` with a line now and then. What the good tenant noticed is a violation.
-///
-/// # Errors
-///
-/// Where a cluster does not start, or the good tenant cannot call it alone.
 pub(crate) async fn run(
     options: &Tenants,
     progress: impl Fn(&str),
@@ -163,7 +158,7 @@ pub(crate) async fn run(
     Ok((Table(rows), outcome))
 }
 
-/// A cluster that is fresh for each item, and both tenants' ways to it.
+/// A new cluster for each item, and both tenants' targets.
 struct Scene {
     cluster: Arc<Cluster>,
     good: Good,
@@ -267,7 +262,8 @@ impl Scene {
         })
     }
 
-    /// Has the good tenant work beside the hostile one. The last value is the CPU time of all servers a second.
+    /// Runs the good tenant beside the hostile one. The last value is the servers' CPU time per
+    /// second.
     async fn phase(
         &self,
         options: &Tenants,
@@ -276,7 +272,7 @@ impl Scene {
         time: Duration,
     ) -> anyhow::Result<(Worked, Hostile, f64)> {
         let hostile = Hostile::begin(&self.hostile, options.connections, options.pace, deed)?;
-        // All of its connections have begun.
+        // All hostile connections have started.
         sleep(options.pace).await;
         let pids = self.cluster.pids();
         let before = process::measure(&pids)?;
@@ -288,7 +284,7 @@ impl Scene {
         Ok((worked, hostile, cpu.as_secs_f64() / time.as_secs_f64()))
     }
 
-    /// Asks the servers again and again what is held.
+    /// Polls what the servers hold.
     async fn watch(&self, gauge: Gauge, hostile: &Hostile) {
         if matches!(gauge, Gauge::Own) {
             return std::future::pending().await;
@@ -312,7 +308,7 @@ impl Scene {
     }
 }
 
-/// Calls that wait for a place at any worker, as an edge knows them.
+/// Calls that wait for a worker, as an edge knows them.
 fn queued(cluster: &Cluster) -> anyhow::Result<f64> {
     let edge = cluster.of(Role::Edge).next().context("no edge")?;
     let status = edge.status()?;

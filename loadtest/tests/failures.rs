@@ -1,5 +1,5 @@
-//! Failures, churn and large bodies against a real Shoal and a real Redis, in numbers that are small: what is checked is
-//! that everything is verified and concluded, never a figure.
+//! Failures, churn and large bodies against a real Shoal and a real Redis, in small numbers: checks
+//! the verification and the verdicts instead of figures.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
@@ -11,7 +11,6 @@ mod shoal_binary;
 
 const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
 
-/// Runs a scenario that must find nothing wrong; its outcome.
 fn run(arguments: &[&str]) -> Value {
     let name = arguments
         .join("")
@@ -125,7 +124,7 @@ fn streams_of_a_killed_edge_come_back_and_miss_nothing() {
         20.0
     );
     assert_eq!(verdict(&outcome, "20 of 20 streams resumed"), Some(true));
-    // So few streams come back within a moment, in which nobody else may call.
+    // So few streams return within a moment in which others may not call.
     assert!(figure(&outcome, "others' p99 before the kill") > 0.0);
 }
 

@@ -1,5 +1,5 @@
-//! What features cost, measured on Shoal itself for a moment. Build the server first, so that it lies next to the load
-//! tool: `cargo build -p shoal-node --bin shoal`.
+//! A short measurement of features on Shoal itself. Build the server first, so that it is next to
+//! the load tool: `cargo build -p shoal-node --bin shoal`.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 

@@ -1,4 +1,4 @@
-//! Idle crowds, small ones, against this program's floor and against Shoal.
+//! Small idle crowds against this program's floor and against Shoal.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
@@ -53,7 +53,6 @@ fn idle() -> Command {
     command
 }
 
-/// Runs to the end; what was printed, and the outcome that was written.
 fn outcome_of(command: &mut Command, name: &str) -> (Output, Value) {
     let file = format!("loadtest-idle-{name}-{}.json", std::process::id());
     let file = std::env::temp_dir().join(file);
@@ -124,7 +123,7 @@ fn a_server_of_this_program_ends_with_whoever_started_it() {
 fn keep_alives_that_do_not_come_fail_the_run() {
     let floor = Floor::start();
     let mut command = idle();
-    // The floor's come every 15 seconds.
+    // The floor's keep-alives come every 15 seconds.
     command
         .args(["--url", &floor.url, "--streams", "5", "--rate", "0"])
         .args(["--keep-alive", "300ms", "--hold", "3s"]);
@@ -178,7 +177,7 @@ fn one_process_of_shoal_holds_a_crowd_of_each_era() {
 fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
     let found = Command::new("redis-server").arg("--version").output();
     if found.is_err() {
-        // The suites install it; a machine without it cannot have a cluster.
+        // CI installs Redis; a machine without it cannot run a cluster.
         return;
     }
     let mut command = idle();
@@ -190,7 +189,7 @@ fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
     good(&ran, &outcome);
     assert!(figure(&outcome, "edge-2: resident memory settled") > 0.0);
     assert!(figure(&outcome, "redis: resident memory settled") > 0.0);
-    // It is there; so few sessions are lost in what Redis' own connections take and give back.
+    // The figure exists. Redis' own connections hide the memory of so few sessions.
     figure(&outcome, "redis: used memory a session without a stream");
     assert!(
         outcome["verdicts"].as_array().unwrap().len() >= 5,

@@ -1,4 +1,4 @@
-//! The closed loop against this program's own servers, end to end.
+//! The closed loop against this program's own servers.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
@@ -7,7 +7,6 @@ use std::process::{Child, Command, Output, Stdio};
 
 const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
 
-/// A server that ends with the test.
 struct Server {
     child: Child,
     url: String,
@@ -31,7 +30,6 @@ impl Server {
         Self { child, url }
     }
 
-    /// Drives the server for about a second.
     fn drive(&self, mode: &str, more: &[&str]) -> Output {
         Command::new(LOADTEST)
             .args(["run", "--url", &self.url, "--mode", mode])

@@ -1,4 +1,4 @@
-//! `load` against Shoal itself, with everything that it can be asked to do. Build the server first, so that it lies next to
+//! `load` against Shoal itself, with all its options. Build the server first, so that it is next to
 //! the load tool: `cargo build -p shoal-node --bin shoal`.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
@@ -12,7 +12,6 @@ mod shoal_binary;
 
 const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
 
-/// A server that ends with the test.
 struct Server {
     child: Child,
     url: String,
@@ -39,7 +38,7 @@ impl Server {
             line.strip_prefix("shoal: serving MCP on ")
                 .map(str::to_owned)
         });
-        // What else it prints has to go somewhere.
+        // Drains the rest of the output.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             child,
@@ -47,7 +46,6 @@ impl Server {
         }
     }
 
-    /// Loads the server, expects all answers to be right, and gives the result.
     fn load(&self, mode: &str, more: &str) -> Value {
         let port = self.url.rsplit(':').next().unwrap().replace('/', "-");
         let json = std::env::temp_dir().join(format!("loadtest-shoal-{port}.json"));
@@ -133,7 +131,7 @@ fn shoal_keeps_up_with_ramps_and_churn() {
         ])
         .output()
         .unwrap();
-    // The tool does not say that it may be one.
+    // The tool does not support tasks.
     assert!(!task.status.success());
     let said = [task.stdout, task.stderr].concat();
     assert!(String::from_utf8_lossy(&said).contains("does not say that its calls may be tasks"));

@@ -1,7 +1,7 @@
 //! Least squares.
 
-/// The coefficients by which `rows` explain `values` best; none is less than zero, since nothing is gained by work.
-/// `None` where the rows do not tell the coefficients apart.
+/// The non-negative coefficients by which `rows` explain `values` best. `None` if the rows do not
+/// determine them.
 pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut free: Vec<usize> = (0..width).collect();
@@ -15,7 +15,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64
             }
             return Some(all);
         }
-        // What noise makes negative is nothing; the others are fitted without it.
+        // A coefficient that noise makes negative is set to zero, and the others are fitted again.
         let worst = worst.0;
         free.remove(worst);
         if free.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64
 /// Solves the normal equations of the columns `free` by elimination.
 fn normal(rows: &[Vec<f64>], values: &[f64], free: &[usize]) -> Option<Vec<f64>> {
     let size = free.len();
-    // Columns of one scale, so that a small pivot means dependence and not a small unit.
+    // Scales the columns, so that a small pivot means dependence instead of a small unit.
     let scale: Vec<f64> = (free.iter())
         .map(|at| rows.iter().map(|row| row[*at].abs()).fold(0.0, f64::max))
         .collect();
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn noise_is_averaged_and_never_a_gain() {
         let rows: Vec<Vec<f64>> = [1.0, 2.0, 3.0].iter().map(|x| vec![1.0, *x]).collect();
-        // The best line through these falls below zero at 0: so it goes through zero.
+        // The best line through these is negative at 0, so the fit goes through zero.
         let found = least_squares(&rows, &[1.0, 4.0, 7.0]).unwrap();
         close(&found, &[0.0, 30.0 / 14.0]);
     }

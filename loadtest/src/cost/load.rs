@@ -1,4 +1,4 @@
-//! The loads that are not a closed loop of small calls.
+//! Loads other than a closed loop of small calls.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,11 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Handshakes at the same time.
 const AT_ONCE: usize = 32;
-/// Sessions that call [`progress`] at the same time, and events of each call before its answer.
+/// Sessions that call [`progress`] concurrently, and events of each call.
 const CALLERS: usize = 64;
 const STEPS: usize = 10;
 
-/// Opens so many legacy sessions.
 pub(super) async fn open(url: &str, sessions: usize) -> anyhow::Result<Vec<Client>> {
     let target = Target::resolve(url).await?;
     let opening = (0..sessions).map(|_| Client::open(&target, Mode::Legacy, Goodbye::Finish));
@@ -27,7 +25,6 @@ pub(super) async fn open(url: &str, sessions: usize) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Opens the standalone stream of each session.
 pub(super) async fn listen(url: &str, clients: &[Client]) -> anyhow::Result<Vec<Reply>> {
     let target = Target::resolve(url).await?;
     let opening = clients.iter().filter_map(Client::session).map(|session| {
@@ -43,7 +40,7 @@ pub(super) async fn listen(url: &str, clients: &[Client]) -> anyhow::Result<Vec<
     opened.context("could not open a stream")
 }
 
-/// Calls a journaled tool that reports its progress, for so long; returns the calls and their events.
+/// Calls a journaled tool that reports progress for this time; returns the calls and their events.
 pub(super) async fn progress(url: &str, time: Duration) -> anyhow::Result<(f64, f64)> {
     let clients = open(url, CALLERS).await?;
     let until = Instant::now() + time;

@@ -1,4 +1,4 @@
-//! A call that reports its progress: each report is checked, and the answer.
+//! A call that reports its progress; verifies each report and the answer.
 
 use http::HeaderValue;
 use serde::Deserialize;
@@ -7,22 +7,16 @@ use crate::failure::Failure;
 use crate::mcp::answer::{Message, check_text, quote};
 use crate::mcp::client::Client;
 
-/// What is asked of the tool `long_job`, in the legacy era: it takes steps and reports each.
+/// The arguments of the tool `long_job`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) steps: u32,
-    /// The time that a step takes, in milliseconds.
     pub(crate) interval_ms: u32,
 }
 
 impl Progress {
-    /// Makes the call and checks that every step is reported once and in order, and answered with the right text.
-    ///
-    /// `token` must be unique among the client's calls.
-    ///
-    /// # Errors
-    ///
-    /// Where the call fails, or [`Failure::Wrong`] where a report or the answer is not the one due.
+    /// Makes the call and verifies that every step is reported once and in order before the right
+    /// answer. `token` must be unique among the client's calls.
     pub(super) async fn call(
         &self,
         client: &mut Client,

@@ -16,13 +16,12 @@ use crate::mcp::client::Client;
 use crate::mcp::{Mode, legacy, modern};
 use crate::target::Target;
 
-/// How long one call may take before it counts as failed.
+/// Time after which a call counts as failed.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The pause before a session that failed connects again, so that a dead server is not hammered.
+/// Pause before a failed session reconnects, to spare a dead server.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A session that is open and has not called yet.
 pub(super) struct Session {
     number: usize,
     target: Target,
@@ -35,11 +34,8 @@ pub(super) struct Session {
     calls: u64,
 }
 
-/// Opens all sessions of `plan` at the same time.
-///
-/// # Errors
-///
-/// Where one of them cannot be opened: then the numbers would not be those that were asked for.
+/// Opens all sessions of `plan` concurrently. Fails if one cannot be opened, because the numbers
+/// would not match the plan.
 pub(super) async fn open_all(
     plan: &Plan,
     target: &Target,
@@ -94,7 +90,6 @@ impl Session {
         Client::open_able(&self.target, self.mode, Goodbye::Finish, able).await
     }
 
-    /// Calls until the run stops.
     pub(super) async fn run(mut self) {
         while !self.tally.is_in(Phase::Stop) {
             let measured = self.tally.is_in(Phase::Measure);
@@ -114,7 +109,6 @@ impl Session {
         }
     }
 
-    /// One call, its answer checked to carry its own text back.
     async fn call(&mut self) -> Result<(), Failure> {
         if self.client.is_none() {
             self.client = Some(self.connect().await?);
@@ -141,10 +135,9 @@ impl Session {
     }
 }
 
-/// What texts are filled up with.
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// A text of `bytes` bytes that no other call of this run sends, as far as they suffice.
+/// A text of `bytes` bytes that is unique in this run, as far as the length permits.
 pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
     let mut text = format!("{call:x}.{session:x}.");
     text.truncate(bytes);

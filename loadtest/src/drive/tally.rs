@@ -1,4 +1,4 @@
-//! What the sessions of a run have in common: the phase they are in, and the counts.
+//! The phase and the counts that the sessions of a run share.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,31 +8,26 @@ use hdrhistogram::Histogram;
 
 use crate::failure::Failure;
 
-/// How many failures are kept in words.
 const EXAMPLES: usize = 5;
 
-/// The longest latency told apart, in nanoseconds.
 const LONGEST_NS: u64 = 120_000_000_000;
 
-/// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
     /// Load without measuring.
     WarmUp = 0,
-    /// Latencies are recorded.
     Measure = 1,
     /// Sessions end after their current call.
     Stop = 2,
 }
 
-/// Counts of one run.
 pub(super) struct Tally {
     phase: AtomicU8,
     calls: AtomicU64,
     wrong: AtomicU64,
     failed: AtomicU64,
-    /// In nanoseconds, of the calls that began while measuring.
+    /// Latencies in nanoseconds of calls that began while measuring.
     latencies: Mutex<Histogram<u64>>,
     examples: Mutex<Vec<String>>,
 }
@@ -61,7 +56,7 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }
 
-    /// Counts a verified answer; `latency` is `None` for a call that began before measuring.
+    /// Counts a verified answer; `latency` is `None` if the call began before measuring.
     pub(super) fn answered(&self, latency: Option<Duration>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(latency) = latency {
@@ -70,7 +65,6 @@ impl Tally {
         }
     }
 
-    /// Counts a call that was answered wrongly or not at all.
     pub(super) fn refused(&self, failure: &Failure) {
         let count = if failure.is_wrong_answer() {
             &self.wrong

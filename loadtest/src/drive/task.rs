@@ -1,5 +1,5 @@
-//! A call that becomes a task of 2026-07-28 (the extension `io.modelcontextprotocol/tasks`): it is asked for until it is
-//! completed, and its result is checked like the answer of a call.
+//! A call that becomes a task of 2026-07-28 (extension `io.modelcontextprotocol/tasks`). Polls it
+//! until it is completed and verifies its result.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,17 +12,15 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// How long servers have clients wait before they ask for a task: several times what the tool takes (20 ms), so that a task is
-/// asked for once, and so that a server has time between the tasks.
+/// Poll interval that servers ask for: several times the tool's 20 ms, so that one poll suffices.
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
 
-/// How often a call is made at most until it becomes a task.
+/// Maximum number of calls until one becomes a task.
 const ATTEMPTS: usize = 20;
 
-/// The longest pause, whatever a server asks for.
+/// Maximum pause, whatever a server asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What says whether an answer is a task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kind<'a> {
@@ -30,7 +28,6 @@ struct Kind<'a> {
     result_type: Cow<'a, str>,
 }
 
-/// What is checked of a task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Task<'a> {
@@ -42,20 +39,15 @@ struct Task<'a> {
     result: Option<&'a RawValue>,
 }
 
-/// What there is to know of a task before it has ended.
 struct Running {
     id: String,
     pause: Duration,
 }
 
-/// Calls the tool, and asks for the task that this becomes until its result is there, which must be the text `expected`.
+/// Calls the tool, and polls the resulting task until it ends with the text `expected`.
 ///
-/// A server that is late may have the result before it has made a task of the call. It may answer with that, so the call is made
-/// again: such a server is more expensive, and not wrong.
-///
-/// # Errors
-///
-/// Where a request fails, or [`Failure::Wrong`] where no call becomes a task or its end is not the one due.
+/// A slow server may have the result before it has made a task and may answer directly, so the call
+/// is then repeated. Such a server is more expensive, but correct.
 pub(super) async fn call(
     client: &mut Client,
     tool: &HeaderValue,
@@ -83,7 +75,6 @@ pub(super) async fn call(
     }
 }
 
-/// Calls until a call becomes a task.
 async fn begin(
     client: &mut Client,
     tool: &HeaderValue,
@@ -105,7 +96,8 @@ async fn begin(
     )))
 }
 
-/// The task that a call has become; `None` where it was answered with the text that is due. A task may have ended already.
+/// The task that a call has become, which may have ended already; `None` if the call was answered
+/// with the expected text.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let kind: Kind<'_> = parse(result)?;
     match kind.result_type.as_ref() {
@@ -114,7 +106,7 @@ fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     }
 }
 
-/// `None` where the task has ended with the text that is due, and what to ask again where it works.
+/// `None` if the task has ended with the expected text; otherwise the next poll.
 fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let task: Task<'_> = parse(result)?;
     match (task.status.as_str(), task.result) {

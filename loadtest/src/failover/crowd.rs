@@ -1,4 +1,4 @@
-//! Many idle streams, which come back when they break.
+//! Many idle streams that reconnect when they break.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,41 +21,35 @@ use crate::mcp::{Mode, legacy};
 use crate::resume::check::SeenIds;
 use crate::target::Target;
 
-/// The resource that all sessions are subscribed to; `increment_counter` changes it.
+/// The resource that all sessions subscribe to; `increment_counter` changes it.
 const COUNTER: &str = "demo://counter";
 
-/// Sessions opened at the same time.
 const OPENING: usize = 50;
 
-/// The pause before another attempt to come back, where the server named none.
+/// Pause before the next attempt if the server names none.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether all are where they should be.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What all streams share.
 #[derive(Debug, Default)]
 struct Shared {
     /// When each stream was open again.
     back: Mutex<Vec<Instant>>,
-    /// Streams that were told of a change after they had come back.
+    /// Streams that were notified of a change after their return.
     told: AtomicUsize,
     broken: AtomicU64,
     refused: AtomicU64,
 }
 
-/// How the streams came back.
 #[derive(Debug)]
 pub(super) struct Returns {
-    /// When each stream was open again.
     pub(super) moments: Vec<Instant>,
-    /// Attempts that found no connection, or lost it.
+    /// Attempts that failed to connect, or lost the connection.
     pub(super) broken: u64,
-    /// Attempts refused for a while (429, 503).
+    /// Attempts refused with 429 or 503.
     pub(super) refused: u64,
 }
 
-/// Open streams; dropping it closes them.
 pub(super) struct Crowd {
     streams: JoinSet<()>,
     shared: Arc<Shared>,
@@ -63,12 +57,8 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Opens `size` sessions at `first`, each subscribed and with its standalone stream open, and returns when all have
-    /// their first event id. They will come back to `others`.
-    ///
-    /// # Errors
-    ///
-    /// Where one cannot be opened.
+    /// Opens `size` subscribed sessions with standalone streams at `first`. Returns when all have
+    /// an event ID. They reconnect to `others`.
     pub(super) async fn open(
         size: usize,
         first: &Target,
@@ -97,7 +87,7 @@ impl Crowd {
                     back: 0,
                     told: false,
                 };
-                // The priming event: without its id there is no way back.
+                // A client cannot resume without the ID of the priming event.
                 if let Some(event) = reply.next().await? {
                     stream.take(event);
                 }
@@ -116,14 +106,14 @@ impl Crowd {
         })
     }
 
-    /// Waits until all are back, or for `deadline`.
     pub(super) async fn until_back(&self, deadline: Instant) {
         while self.shared.moments().len() < self.size && Instant::now() < deadline {
             sleep(LOOK_EVERY).await;
         }
     }
 
-    /// Waits until all that are back were told of a change, or for `deadline`; how many were.
+    /// Waits until all returned streams were notified of a change, or for `deadline`. Returns their
+    /// number.
     pub(super) async fn until_told(&self, deadline: Instant) -> usize {
         loop {
             let told = self.shared.told.load(Ordering::Relaxed);
@@ -134,7 +124,6 @@ impl Crowd {
         }
     }
 
-    /// Closes all streams.
     pub(super) async fn close(mut self) -> Returns {
         self.streams.shutdown().await;
         Returns {
@@ -152,7 +141,6 @@ impl Shared {
     }
 }
 
-/// Opens a session and its stream; the connection of its requests is closed again.
 async fn hold(target: &Target) -> Result<(legacy::Session, Reply), Failure> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Reset).await?;
     let uri = HeaderValue::from_static(COUNTER);
@@ -176,13 +164,12 @@ struct Stream {
     ids: SeenIds,
     last_id: Option<String>,
     retry: Duration,
-    /// How often it came back.
     back: usize,
     told: bool,
 }
 
 impl Stream {
-    /// Reads, and comes back where the stream breaks, until it is refused for good.
+    /// Reads, and reconnects after each break, until the server refuses for good.
     async fn run(mut self, mut reply: Reply) {
         loop {
             while let Ok(Some(event)) = reply.next().await {

@@ -1,4 +1,5 @@
-//! An edge is killed with streams open on it: do all of them come back without loss, and what do others notice?
+//! Kills an edge with open streams. Verifies that all streams return without loss, and measures the
+//! effect on others.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,10 +23,9 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// By how much the others' p99 may grow.
+/// Maximum growth of the others' p99.
 const FACTOR: f64 = 3.0;
 
-/// Runs the scenario.
 pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     ensure!(options.edges > 1, "somebody must be left to come back to");
     let mut outcome = options.begin(format!(
@@ -50,12 +50,13 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let victim = cluster.first_mut(Role::Edge).context("no edge")?;
     let name = victim.name.clone();
     let mut changer = Client::open(&others[0], Mode::Legacy, Goodbye::Finish).await?;
-    // Before, not after: the first clients notice while the kill is still being waited for.
+    // Taken before the kill, because the first clients notice before `kill` returns.
     let killed = Instant::now();
     victim.kill()?;
     progress(&format!("{name} is killed"));
 
-    // While nobody listens, something happens that each of the streams must tell when it is back.
+    // Changes the resource while the streams are broken; each must report the change after its
+    // return.
     change(&mut changer).await?;
 
     let deadline = killed + options.after;
@@ -125,7 +126,6 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     Ok(outcome)
 }
 
-/// Changes the resource that all streams watch.
 async fn change(client: &mut Client) -> Result<(), Failure> {
     let name = HeaderValue::from_static("increment_counter");
     let params = r#""name":"increment_counter","arguments":{}"#;
@@ -134,9 +134,9 @@ async fn change(client: &mut Client) -> Result<(), Failure> {
         .await
 }
 
-/// Compares the others' calls before the kill with those while the streams came back. What happens between the two is
-/// told apart: then nobody has come to any server yet, and the machine is busy with thousands of broken connections, the
-/// generator's own ends among them.
+/// Compares the others' calls before the kill with those during the return of the streams. The time
+/// in between is separate, because the machine is then busy only with thousands of broken
+/// connections, including the generator's.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {
         let within = steady

@@ -1,4 +1,4 @@
-//! A session node is killed with calls in flight: how long does each call stand still?
+//! Kills a session node with calls in flight, and measures how long each call pauses.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,16 +21,14 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// How long the pause may be: nobody waits for the lease of a process that is gone.
+/// Maximum pause: the lease of a dead process is not waited for.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Sessions opened at the same time.
 const OPENING: usize = 50;
 
-/// The metric in which a worker counts calls that it ran to their end.
+/// The metric in which a worker counts finished calls.
 const EXECUTIONS: &str = "mcp_client_operation_duration_seconds_count";
 
-/// Runs the scenario.
 pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     ensure!(
         options.session_nodes > 1,
@@ -81,7 +79,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let steady = steady.stop().await;
     outcome.seconds = began.elapsed().as_secs_f64();
 
-    // All calls have ended: each was executed as often as the worker counted it.
+    // All calls have ended, so the worker's count is final.
     let worker = cluster.of(Role::Worker).next().context("no worker")?;
     let executed = worker.metric(EXECUTIONS, &["\"long_job\""])? as u64;
     if executed > options.calls as u64 {
@@ -127,7 +125,6 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     Ok(outcome)
 }
 
-/// Opens sessions, a few at a time, spread over `targets`.
 async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Client>> {
     let mut opening = JoinSet::new();
     let mut clients = Vec::with_capacity(count);
@@ -147,7 +144,7 @@ async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Has each client make its call; begun over one interval, so that not all messages come at once.
+/// Starts each client's call, spread over one interval so that messages do not come all at once.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -172,7 +169,7 @@ fn start(
     calls
 }
 
-/// How many sessions the node that is to be killed holds.
+/// Number of sessions on the node to be killed.
 fn held_by_first(cluster: &Cluster) -> anyhow::Result<usize> {
     let node = cluster
         .of(Role::Session)
@@ -185,11 +182,10 @@ fn held_by_first(cluster: &Cluster) -> anyhow::Result<usize> {
     Ok(usize::try_from(live + passive)?)
 }
 
-/// What came of the calls in flight.
 struct Seen<'a> {
     job: Job,
     killed: Instant,
-    /// Sessions on the node that was killed, those of the steady clients included.
+    /// Sessions on the killed node, including those of the steady clients.
     held: usize,
     journeys: &'a [Journey],
 }
@@ -202,7 +198,7 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // Those of the node that was killed waited longest: it held so many of all sessions.
+        // The calls of the killed node waited longest, in proportion to its share of all sessions.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
         let hit = histogram(waits.iter().rev().take(hit).copied());
@@ -248,8 +244,8 @@ impl Seen<'_> {
         });
     }
 
-    /// How long after the kill a call's next message came, or after it was due if that was later; `None` where the call
-    /// was not in flight then.
+    /// Time from the kill, or from when the message was due if that was later, to a call's next
+    /// message. `None` if the call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

@@ -1,4 +1,5 @@
-//! Clients that call at a fixed rate all the time, and count up what must be executed exactly once.
+//! Clients that call at a fixed rate, partly with a counter that detects lost and repeated
+//! executions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,44 +16,37 @@ use crate::mcp::client::Client;
 use crate::mcp::tools::{call, echo};
 use crate::target::Target;
 
-/// How long one call may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The pause after a refusal that names none.
+/// Pause after a refusal that names none.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// One call in so many counts up in its session; the others are echoes.
+/// Every `COUNTS`th call counts up in its session; the others are echoes.
 const COUNTS: u64 = 4;
 
-/// A call that was answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// When it was due: a late start counts as waiting, or a stalled server would be asked less and look better.
+    /// When the call was due. Latency counts from here, because a stalled server would otherwise
+    /// get fewer calls and look better.
     pub(super) due: Instant,
     pub(super) answered: Instant,
 }
 
 impl Done {
-    /// How long its caller waited.
     pub(super) fn latency(self) -> Duration {
         self.answered.saturating_duration_since(self.due)
     }
 }
 
-/// The clients, until they are told to stop.
 pub(super) struct Steady {
     clients: JoinSet<Vec<Done>>,
     stop: Arc<AtomicBool>,
-    /// Refusals with 429 or 503, after which a call was made again.
+    /// Calls repeated after 429 or 503.
     pub(super) refusals: Arc<AtomicU64>,
 }
 
 impl Steady {
-    /// Opens `count` clients, spread over `targets`, that call `rate` times a second together from now on.
-    ///
-    /// # Errors
-    ///
-    /// Where one cannot be opened.
+    /// Opens `count` clients, spread over `targets`, that together call `rate` times per second.
     pub(super) async fn start(
         count: usize,
         rate: f64,
@@ -82,7 +76,6 @@ impl Steady {
         Ok(steady)
     }
 
-    /// Stops the clients; all calls that were answered.
     pub(super) async fn stop(mut self) -> Vec<Done> {
         self.stop.store(true, Ordering::Relaxed);
         let mut all = Vec::new();
@@ -132,11 +125,11 @@ impl Caller {
         all
     }
 
-    /// Makes one call, again where it is refused for a while: what is refused was not executed.
+    /// Makes one call. Repeats it if it is refused, because a refused call was not executed.
     async fn call(&mut self, made: u64) -> Result<(), Failure> {
         loop {
             let answered = if made.is_multiple_of(COUNTS) {
-                // The session's own count: right only if each call so far was executed exactly once.
+                // The session's count is right only if each earlier call was executed exactly once.
                 let text = (self.counted + 1).to_string();
                 call(&mut self.client, "count_up", "{}", &text).await
             } else {

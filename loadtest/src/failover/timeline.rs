@@ -1,4 +1,4 @@
-//! Durations as a distribution, and moments as a count over time.
+//! Distributions of durations, and counts of moments over time.
 
 use std::time::Duration;
 
@@ -8,13 +8,12 @@ use tokio::time::Instant;
 use super::steady::Done;
 use crate::outcome::{Better, Mark, Outcome, Series};
 
-/// The width of a step of a series.
+/// Step width of a series.
 const STEP: Duration = Duration::from_millis(100);
 
-/// The longest duration that is told apart from longer ones: an hour, in nanoseconds.
+/// Maximum recorded duration: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// A histogram of durations, in nanoseconds.
 pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
     let mut histogram =
         Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are in order");
@@ -25,12 +24,11 @@ pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<
     histogram
 }
 
-/// A quantile of a histogram of nanoseconds.
 pub(crate) fn quantile(histogram: &Histogram<u64>, at: f64) -> Duration {
     Duration::from_nanos(histogram.value_at_quantile(at))
 }
 
-/// How many of `moments` lie in each tenth of a second since `began`, up to the last of them.
+/// Number of `moments` in each step since `began`.
 fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
     let step_of = |moment: &Instant| {
         let since = moment.saturating_duration_since(began);
@@ -49,7 +47,7 @@ fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
     }
 }
 
-/// Shows what was answered to steady clients over time, what else happened in `moments`, and the kill.
+/// Plots the answers to steady clients, the other `moments`, and the kill.
 pub(super) fn show(
     outcome: &mut Outcome,
     began: Instant,

@@ -1,4 +1,4 @@
-//! What `loadtest features` and `loadtest telemetry` are told on the command line.
+//! The command lines of `loadtest features` and `loadtest telemetry`.
 
 use anyhow::ensure;
 use clap::Args;
@@ -25,11 +25,6 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// What is to be measured.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no case of a name.
     pub(super) fn cases(&self) -> anyhow::Result<Vec<Case>> {
         let mut cases = match self.mode {
             Some(mode) => cases::features(&[mode]),

@@ -1,4 +1,4 @@
-//! A case: what is on while calls are measured.
+//! A case: the features that are on while calls are measured.
 
 use serde::Serialize;
 
@@ -9,73 +9,59 @@ use crate::mcp::Mode;
 use crate::servers::collector::Conduct;
 use crate::servers::spawned::Environment;
 
-/// What runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Deployment {
-    /// Shoal in one process.
     OneProcess,
-    /// Shoal as an edge, a session node and a worker, with Redis.
+    /// An edge, a session node and a worker, with Redis.
     Cluster,
 }
 
-/// What a case is compared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Without the features in question: what every ratio refers to.
+    /// The reference of all ratios, without the features in question.
     Off,
-    /// With telemetry as operated: its CPU time is judged against [`Part::Off`].
+    /// Normal telemetry: its CPU time is judged against [`Part::Off`].
     Sampled,
-    /// With all that security adds: its CPU time is judged against [`Part::Off`].
+    /// All security features: their CPU time is judged against [`Part::Off`].
     Secured,
-    /// As operated, but the collector is down: latency and throughput are judged against [`Part::Sampled`].
+    /// Telemetry with the collector down: latency and throughput are judged against
+    /// [`Part::Sampled`].
     Outage,
-    /// Shown, and not judged.
+    /// Shown, but not judged.
     Shown,
 }
 
-/// How callers are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Authentication {
-    /// Not at all.
     Off,
-    /// By fixed tokens, so many, one of which every request shows.
+    /// With this number of fixed tokens, one of which is used.
     Tokens(usize),
-    /// By access tokens that an authorization server has signed.
+    /// With access tokens of an authorization server.
     Jwt,
 }
 
-/// Spans that are made and sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traces {
-    /// The share of the traces that is kept.
+    /// Fraction of traces that is kept.
     pub(super) ratio: f64,
     pub(super) collector: Conduct,
 }
 
-/// What Shoal does besides passing calls on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Features {
-    /// Whether arguments are checked against the tool's schema.
     pub(super) validation: bool,
     pub(super) authentication: Authentication,
-    /// Whether rules say who may use what.
     pub(super) policy: bool,
-    /// Whether quotas limit who asks for how much.
     pub(super) quotas: bool,
-    /// Whether there is an audit trail, in a file.
     pub(super) audit: bool,
-    /// Whether metrics are gathered.
     pub(super) metrics: bool,
     pub(super) traces: Option<Traces>,
 }
 
-/// One row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
-    /// The row's name.
     pub(super) name: &'static str,
-    /// The era that its clients speak.
     pub(super) mode: Mode,
     pub(super) deployment: Deployment,
     pub(super) part: Part,
@@ -83,9 +69,8 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The settings of the server, with where its collector is, what its clients show, and its files.
-    ///
-    /// All are given, so that variables which OpenTelemetry knows and that happen to be set change nothing.
+    /// The settings of the server: its collector, its credentials and its files. Sets all of them,
+    /// so that OpenTelemetry variables of the caller have no effect.
     pub(super) fn environment(
         &self,
         endpoint: Option<&str>,

@@ -1,10 +1,9 @@
-//! The cases of both commands, in the order of their turns.
+//! The cases of both commands, in order.
 
 use super::case::{Authentication, Case, Deployment, Features, Part, Traces};
 use crate::mcp::Mode;
 use crate::servers::collector::Conduct;
 
-/// Nothing that can be left out.
 const BARE: Features = Features {
     validation: false,
     authentication: Authentication::Off,
@@ -15,13 +14,12 @@ const BARE: Features = Features {
     traces: None,
 };
 
-/// As Shoal comes, without telemetry.
+/// Shoal's defaults, without telemetry.
 const WITHOUT_TELEMETRY: Features = Features {
     validation: true,
     ..BARE
 };
 
-/// All that says who may do what, and how much.
 const WITH_SECURITY: Features = Features {
     authentication: Authentication::Jwt,
     policy: true,
@@ -30,16 +28,14 @@ const WITH_SECURITY: Features = Features {
     ..BARE
 };
 
-/// The row of [`WITH_SECURITY`].
 const SECURED: &str = "JWT+policy+quotas+audit";
 
-/// Tokens of a set-up that has more of them than is usual.
+/// Number of tokens of an unusually large setup.
 const MANY_TOKENS: usize = 1000;
 
-/// The share of the calls that is traced in operation.
+/// Fraction of calls traced in normal operation.
 const OPERATED: f64 = 0.1;
 
-/// What `loadtest telemetry` compares, in the era `mode`.
 pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
     let of = |deployment, name, part, features| Case {
         name,
@@ -83,7 +79,7 @@ pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
     cases
 }
 
-/// What `loadtest features` compares, in each of `modes`: one thing on at a time, then all.
+/// The cases of `loadtest features` in each of `modes`: one feature at a time, then all.
 pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
     let authentication = |authentication| Features {
         authentication,
@@ -150,7 +146,6 @@ pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
     modes.iter().flat_map(|mode| of(*mode)).collect()
 }
 
-/// `features` and metrics.
 fn metrics(features: Features) -> Features {
     Features {
         metrics: true,
@@ -158,7 +153,7 @@ fn metrics(features: Features) -> Features {
     }
 }
 
-/// As Shoal comes, with metrics and this share of the traces.
+/// Shoal's defaults with metrics and this fraction of traces.
 fn traces(ratio: f64, collector: Conduct) -> Features {
     Features {
         traces: Some(Traces { ratio, collector }),

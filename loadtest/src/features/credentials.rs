@@ -1,4 +1,4 @@
-//! What the clients of a case show, and what the server is told of it.
+//! The credentials of a case's clients, and the matching settings.
 
 use http::HeaderValue;
 use serde_json::json;
@@ -8,16 +8,16 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
 use super::case::Authentication;
 use crate::servers::spawned::Environment;
 
-/// The URL that access tokens are for; nobody connects to it.
+/// The audience of access tokens. No client connects to it.
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-/// A claim of the access token, which rules look at.
+/// A claim of the access token that rules check.
 pub(super) const TENANT: &str = "loadtest";
 
-/// How long an access token lasts, in seconds: longer than any turn.
+/// Lifetime of an access token in seconds: longer than any turn.
 const LIFETIME: u64 = 86_400;
 
-/// A token that every request of a case shows; dropping it ends the authorization server behind it, if any.
+/// The token of every request. Dropping it stops the authorization server, if any.
 pub(super) struct Credentials {
     token: String,
     settings: Environment,
@@ -25,7 +25,6 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// New ones, unless callers are not told apart.
     pub(super) async fn of(authentication: Authentication) -> Option<Self> {
         match authentication {
             Authentication::Off => None,
@@ -34,7 +33,7 @@ impl Credentials {
         }
     }
 
-    /// One of so many fixed tokens, the last of them.
+    /// The last of `count` fixed tokens.
     fn fixed(count: usize) -> Self {
         let token = random();
         let others = (1..count).map(|_| random());
@@ -49,7 +48,6 @@ impl Credentials {
         }
     }
 
-    /// An access token of an authorization server in this process.
     async fn jwt() -> Self {
         let key = SigningKey::es256("loadtest");
         let issuer = AuthorizationServer::start(&[&key]).await;
@@ -68,23 +66,20 @@ impl Credentials {
         }
     }
 
-    /// What a request says to show them.
     pub(super) fn header(&self) -> HeaderValue {
         bearer(&self.token)
     }
 
-    /// What a request of somebody else says, whom the server does not know.
+    /// A token that the server does not know.
     pub(super) fn of_a_stranger() -> HeaderValue {
         bearer(&random())
     }
 
-    /// Settings of a server that takes them.
     pub(super) fn settings(&self) -> Environment {
         self.settings.clone()
     }
 }
 
-/// 256 random bits, in hexadecimal digits.
 fn random() -> String {
     let (first, second): (u128, u128) = rand::random();
     format!("{first:032x}{second:032x}")
@@ -97,7 +92,7 @@ fn bearer(token: &str) -> HeaderValue {
     value
 }
 
-/// An entry of the configuration, which has tokens as their hashes only.
+/// An entry of the configuration, which stores tokens as hashes.
 fn entry(token: &str) -> String {
     let hash = Sha256::digest(token);
     format!(r#"{{name="loadtest",sha256="{hash:x}"}}"#)

@@ -1,4 +1,4 @@
-//! The files that the server of a case reads or writes; dropping them deletes them.
+//! The files of a case's server, deleted on drop.
 
 use std::fs;
 use std::time::Duration;
@@ -10,22 +10,15 @@ use tokio::time::sleep;
 use super::case::Features;
 use super::quotas::Quotas;
 
-/// How often to look for the first event.
 const LOOKS: usize = 100;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// The files of one server.
 pub(super) struct Files {
     quotas: Option<Quotas>,
     trail: Option<NamedTempFile>,
 }
 
 impl Files {
-    /// Makes those that a case needs.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
     pub(super) fn of(features: &Features) -> anyhow::Result<Self> {
         Ok(Self {
             quotas: features.quotas.then(Quotas::write).transpose()?,
@@ -33,7 +26,6 @@ impl Files {
         })
     }
 
-    /// The settings that name them.
     pub(super) fn settings(&self) -> impl Iterator<Item = (&'static str, String)> {
         let quotas = self.quotas.as_ref().map(Quotas::path);
         let trail = self
@@ -46,11 +38,7 @@ impl Files {
             .filter_map(|(name, path)| Some((name, path?)))
     }
 
-    /// Expects that calls that were made are in the trail, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// Where they are not.
+    /// Fails if the audit trail lacks the calls that were made.
     pub(super) async fn expect_a_trail(&self) -> anyhow::Result<()> {
         let Some(trail) = &self.trail else {
             return Ok(());

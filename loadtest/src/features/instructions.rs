@@ -1,7 +1,7 @@
-//! The instructions of a call, counted by callgrind: the same in every run to about one in a hundred, however busy the
-//! machine is.
+//! Counts the instructions of a call with callgrind. Counts repeat to within about 1%, however busy
+//! the machine is.
 //!
-//! What the kernel does is not counted, and one client calls at a time, so each call wakes the server up by itself.
+//! Kernel instructions are not counted. One client calls at a time, so each call wakes the server.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,21 +24,18 @@ use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
 
-/// Calls that come first: what a server does once is no call's.
+/// Calls before counting, so that one-time work is excluded.
 const WARM_UP: u64 = 300;
 
-/// Calls that are counted.
 const CALLS: u64 = 1000;
 
-/// How long after the last call the last spans have left.
+/// Time after the last call until the last spans have been sent.
 const EXPORT: Duration = Duration::from_secs(5);
 
 const TEXT_BYTES: usize = 32;
 
-/// The finished count.
 #[derive(Debug, Serialize)]
 pub(super) struct Counts {
-    /// Calls of each case.
     calls: u64,
     rows: Vec<Counted>,
 }
@@ -50,17 +47,11 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// Above the case with nothing on; `None` without that.
+    /// Difference to the case without features; `None` without that case.
     more: Option<i64>,
     times_off: Option<f64>,
 }
 
-/// Counts each of `cases`, which are all of one process.
-///
-/// # Errors
-///
-/// Where valgrind is missing, the server does not start or does not do what a case is about, and where a call is not
-/// answered rightly.
 pub(super) async fn count(
     cases: &[Case],
     shoal: &Path,
@@ -90,7 +81,6 @@ pub(super) async fn count(
     Ok(Counts { calls: CALLS, rows })
 }
 
-/// The instructions of one call of `case`.
 async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> {
     let credentials = Credentials::of(case.features.authentication).await;
     let files = Files::of(&case.features)?;
@@ -132,7 +122,7 @@ async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> 
     Ok(counted / CALLS)
 }
 
-/// The sum at the end of a callgrind profile.
+/// The total of a callgrind profile.
 fn counted(profile: &str) -> Option<u64> {
     let total = profile
         .lines()
@@ -140,13 +130,13 @@ fn counted(profile: &str) -> Option<u64> {
     total?.trim().parse().ok().filter(|total| *total > 0)
 }
 
-/// Tells the callgrind that process `pid` runs under to begin anew, or to write down what it has.
+/// Resets the callgrind counters of process `pid`, or dumps them.
 async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
     let mut control = Command::new("callgrind_control");
     control
         .args([command, &pid.to_string()])
         .stdout(Stdio::null());
-    // It blocks until the server has done so.
+    // Blocks until the server has done so.
     let ran = tokio::task::spawn_blocking(move || control.output()).await?;
     let ran = ran.context("could not start callgrind_control, which comes with valgrind")?;
     ensure!(
@@ -157,7 +147,6 @@ async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A directory for profiles, which goes with the value.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -171,7 +160,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What is left is in the system's directory for what may be removed.
+        // If this fails, the rest stays in the system's temporary directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,5 @@
-//! That a server does what its case is about: otherwise the case would measure nothing.
+//! Proves that the features of a case are on or off, because otherwise the case would measure the
+//! wrong thing.
 
 use anyhow::{Context, bail, ensure};
 use http::HeaderValue;
@@ -14,17 +15,13 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Arguments that the schema of `echo` does not allow.
+/// Arguments that violate the schema of `echo`.
 const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
 
-/// What Shoal says of them; without validation the tool refuses them in words of its own.
+/// Shoal's error for them; without validation the tool refuses in other words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 
-/// Checks the server at `url`; `admin` is its admin port, where it is a single process.
-///
-/// # Errors
-///
-/// Where something is not on that should be, or the other way round.
+/// Checks the server at `url`; `admin` is its admin port, if it is a single process.
 pub(super) async fn of(
     case: &Case,
     url: &str,
@@ -53,7 +50,6 @@ pub(super) async fn of(
     Ok(())
 }
 
-/// Expects that `target` turns its clients away for what they show, or do not.
 async fn refuses(mode: Mode, target: &Target) -> anyhow::Result<()> {
     let entered = async {
         let mut client = Client::open(target, mode, Goodbye::Finish).await?;
@@ -66,7 +62,6 @@ async fn refuses(mode: Mode, target: &Target) -> anyhow::Result<()> {
     }
 }
 
-/// Expects that the list of `target` leaves out what rules hide, or that it is whole.
 async fn hides(case: &Case, target: &Target) -> anyhow::Result<()> {
     let mut client = Client::open(target, case.mode, Goodbye::Finish).await?;
     let tools = client.tools().await?;
@@ -79,7 +74,6 @@ async fn hides(case: &Case, target: &Target) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Expects that `target` takes one call of the rare tool and no second one, or both.
 async fn limits(case: &Case, target: &Target) -> anyhow::Result<()> {
     let mut client = Client::open(target, case.mode, Goodbye::Finish).await?;
     let name = HeaderValue::from_static(RARE);
@@ -102,7 +96,6 @@ async fn limits(case: &Case, target: &Target) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Expects that arguments against the schema come from `target` with Shoal's words, or with the tool's.
 async fn validates(case: &Case, target: &Target) -> anyhow::Result<()> {
     let mut client = Client::open(target, case.mode, Goodbye::Finish).await?;
     let name = HeaderValue::from_static("echo");

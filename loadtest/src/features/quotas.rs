@@ -1,13 +1,13 @@
-//! The quotas of a case that has some.
+//! The quotas of a case.
 
 use std::io::Write;
 
 use tempfile::NamedTempFile;
 
-/// A tool of the demo pool of which there may be one call in an hour.
+/// A demo tool that may be called once per hour.
 pub(super) const RARE: &str = "echo_once";
 
-/// Quotas of each kind that a call passes, none of which refuses what is measured.
+/// Quotas of each kind, high enough for the measured calls.
 const QUOTAS: &str = r#"
 [[quotas]]
 name = "addresses"
@@ -32,15 +32,11 @@ per = "all"
 rate = "100000/s"
 "#;
 
-/// The configuration file of a server with quotas, which no variable can hold; dropping it deletes it.
+/// The configuration file with quotas, deleted on drop. Environment variables cannot express
+/// quotas.
 pub(super) struct Quotas(NamedTempFile);
 
 impl Quotas {
-    /// Writes the file.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
     pub(super) fn write() -> anyhow::Result<Self> {
         let mut file = tempfile::Builder::new().suffix(".toml").tempfile()?;
         write!(
@@ -50,7 +46,6 @@ impl Quotas {
         Ok(Self(file))
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> String {
         self.0.path().display().to_string()
     }

@@ -1,4 +1,4 @@
-//! From the rounds of a case to a row.
+//! Combines the rounds of a case into a row.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::turn::Turn;
 use crate::mcp::Mode;
 use crate::report::{RunReport, median};
 
-/// One case: medians over all rounds, and the rounds.
+/// Medians over all rounds, and the rounds themselves.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     pub(super) case: &'static str,
@@ -17,32 +17,29 @@ pub(super) struct Row {
     pub(super) deployment: Deployment,
     #[serde(skip)]
     pub(super) part: Part,
-    /// User and system time of the server.
     pub(super) cpu_us_per_call: Measured,
-    /// How many times the CPU time of the row without anything in the same round, as a slow minute of the machine
-    /// falls on both; `None` without that row.
+    /// Ratio to the CPU time of the reference row in the same round, because a slow minute of the
+    /// machine affects both.
     pub(super) times_off: Option<Measured>,
-    /// How much more CPU time than that row in the same round: the median of all rounds.
+    /// Median of the difference in CPU time to the reference row in the same round.
     pub(super) more_us: Option<f64>,
     pub(super) p50_us: Measured,
     pub(super) p99_us: Measured,
     pub(super) calls_per_s: Measured,
-    /// Of all that is neither server nor generator nor collector.
+    /// Cores used by anything except server, generator and collector.
     pub(super) other_cores: f64,
-    /// Spans that the collector got in all rounds.
     spans_received: u64,
-    /// Spans that the server says it lost in all rounds; `None` where that is not known.
+    /// Spans that the server reports as lost in all rounds; `None` if unknown.
     spans_lost: Option<u64>,
     pub(super) wrong: u64,
     pub(super) failed: u64,
     pub(super) examples: Vec<String>,
 }
 
-/// A figure in all rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Measured {
     pub(super) median: f64,
-    /// How far the rounds lie apart: the greatest less the least, over the median.
+    /// Spread of the rounds: (maximum − minimum) / median.
     pub(super) noise: f64,
     pub(super) rounds: Vec<f64>,
 }
@@ -61,13 +58,13 @@ impl Measured {
 }
 
 impl Row {
-    /// Whether the two differ in nothing but what is on.
+    /// Whether the two differ only in their features.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         (self.mode, self.deployment) == (other.mode, other.deployment)
     }
 }
 
-/// The rows of what was measured; `turns` has the rounds of each of `cases`, none for a case left out.
+/// The rows of all measured cases; `turns` has the rounds of each of `cases`.
 pub(super) fn rows(cases: &[Case], turns: &[Vec<Turn>]) -> Vec<Row> {
     let measured = cases
         .iter()
@@ -120,7 +117,7 @@ pub(super) fn rows(cases: &[Case], turns: &[Vec<Turn>]) -> Vec<Row> {
     rows
 }
 
-/// Writes `rows` as a table; `±` is the spread between the rounds of the figure before it.
+/// Writes `rows` as a table; `±` is the spread of the figure before it.
 pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     writeln!(
         out,
@@ -165,7 +162,6 @@ pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Res
     writeln!(out)
 }
 
-/// A share in whole percent.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }

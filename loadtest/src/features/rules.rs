@@ -2,10 +2,10 @@
 
 use super::credentials::TENANT;
 
-/// A tool of the demo pool that the rules hide.
+/// A demo tool that the rules hide.
 pub(super) const HIDDEN: &str = "add";
 
-/// Tools that the rules speak of beside those that are called.
+/// Other tools that the rules mention.
 const OTHERS: [&str; 7] = [
     "book_table",
     "connect_account",
@@ -16,8 +16,8 @@ const OTHERS: [&str; 7] = [
     "write_log",
 ];
 
-/// Ten rules, as a set-up of some size has them. With `claims`, what is called is allowed by a condition over those of the
-/// access token; without, by a condition over the tool.
+/// Ten rules, a realistic number. With `claims`, a condition on the access token allows the
+/// measured call; otherwise a condition on the tool does.
 pub(super) fn rules(claims: bool) -> String {
     let condition = if claims {
         format!("has(claims.tenant) && claims.tenant == '{TENANT}'")

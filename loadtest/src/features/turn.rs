@@ -1,4 +1,4 @@
-//! One case's turn: a fresh server, its collector, and the calls.
+//! One case's turn: a new server, its collector, and the calls.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -18,31 +18,25 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// How often metrics are read, as by Prometheus; more often than is usual, so that short rounds have it too.
+/// Interval at which metrics are read; shorter than usual for Prometheus, so that short rounds
+/// include it.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
-/// What one turn measured.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
     pub(super) report: RunReport,
     pub(super) spans: Spans,
 }
 
-/// What became of spans, in the whole turn with its warm-up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spans {
-    /// That the collector has.
     pub(super) received: u64,
-    /// That the server says it lost; known of one process with metrics only.
+    /// Spans that the server reports as lost; known only for one process with metrics.
     pub(super) lost: Option<u64>,
 }
 
-/// Measures `case` once.
-///
-/// # Errors
-///
-/// Where the server does not start or its sessions cannot be opened, where its metrics cannot be read, and where it does
-/// not do what the case is about, so that spans should have come and none did, for example.
+/// Measures `case` once. Also fails if the case's features do not work, for example if expected
+/// spans are missing.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -102,7 +96,6 @@ pub(super) async fn turn(
     })
 }
 
-/// What is measured.
 enum Running {
     One(Spawned),
     Many(Cluster),
@@ -128,7 +121,6 @@ impl Running {
         }
     }
 
-    /// Where metrics are read; a cluster's are not.
     fn admin(&self) -> Option<&str> {
         match self {
             Self::One(server) => Some(&server.admin),
@@ -144,16 +136,15 @@ impl Running {
     }
 }
 
-/// Keeps the generator's thread from going to sleep while there is nothing to do. Who sends to a sleeping thread wakes it up, in a
-/// virtual machine by an interrupt that takes longer than all else that the answer costs: the slower of two servers would be
-/// charged for more of them.
+/// Keeps the generator's thread awake. Waking a sleeping thread costs the sender more than the rest
+/// of an answer, in a virtual machine, and the slower of two servers would pay for more wake-ups.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;
     }
 }
 
-/// Reads metrics again and again, where there are any; ends only with an error.
+/// Reads metrics repeatedly, if there are any. Returns only errors.
 async fn read_metrics(admin: Option<&str>) -> anyhow::Result<Infallible> {
     loop {
         tokio::time::sleep(READ_EVERY).await;
@@ -163,19 +154,13 @@ async fn read_metrics(admin: Option<&str>) -> anyhow::Result<Infallible> {
     }
 }
 
-/// The text at `/metrics`.
-///
-/// # Errors
-///
-/// Where there is none.
 pub(super) async fn metrics(admin: String) -> anyhow::Result<String> {
-    // On a thread of its own: calls go on meanwhile.
+    // On a thread of its own, because calls continue meanwhile.
     tokio::task::spawn_blocking(move || get(&admin, "/metrics"))
         .await
         .context("the thread that reads metrics ended early")?
 }
 
-/// Spans that did not reach the collector, of the text at `/metrics`.
 fn lost_spans(metrics: &str) -> u64 {
     let values = metrics.lines().filter_map(|line| {
         let (labels, value) = line

@@ -1,4 +1,4 @@
-//! What the rows say of the promises.
+//! Judges the rows by the promised limits.
 
 use std::fmt;
 
@@ -7,26 +7,24 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// How many times the CPU time without them a call may cost with telemetry as operated, or with what security adds; less than this.
+/// Limit of CPU time with telemetry or security, as a multiple of the time without.
 const MOST_TIMES_OFF: f64 = 1.15;
 
-/// What chance alone would show more rarely than this decides.
+/// Significance level of the sign test.
 const MOST_CHANCE: f64 = 0.05;
 
-/// Rounds that lie further apart than this, as a share of their median, cannot show that nothing changed.
+/// Maximum spread of rounds that can still show an absence of change.
 const MOST_NOISE: f64 = 0.25;
 
-/// Whether a promise was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     Held,
     NotHeld,
-    /// The rounds lie too far apart to say.
+    /// The rounds differ too much for a decision.
     TooNoisy,
 }
 
-/// One judgement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Judgement {
     case: &'static str,
@@ -37,27 +35,25 @@ pub(super) struct Judgement {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Finding {
-    /// What it costs.
     Cost {
         times_off: f64,
-        /// In the round in which it was least.
         least: f64,
-        /// In the round in which it was greatest.
         greatest: f64,
     },
-    /// What it changes that the collector is down.
-    Outage { calls_per_s: Change, p99: Change },
+    Outage {
+        calls_per_s: Change,
+        p99: Change,
+    },
 }
 
-/// A figure beside the same with a collector that answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Change {
     times_healthy: f64,
-    /// The spread of its own rounds or of the healthy case's, whichever is greater.
+    /// The spread of this case's rounds or of the healthy case's, whichever is greater.
     noise: f64,
 }
 
-/// Judges each row that is to be, where the row that it is compared with is there too.
+/// Judges each row whose reference row exists.
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     let beside = |row: &Row, part| {
         let mut same = rows.iter().filter(|it| it.is_beside(row));
@@ -78,7 +74,8 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Rounds on both sides of the limit leave it open, unless there are enough of them on one side (a sign test of their median).
+/// Rounds on both sides of the limit are undecided, unless the sign test of their median is
+/// significant.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
@@ -98,10 +95,10 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
     (finding, verdict)
 }
 
-/// How likely it is that so many rounds or more lie on one side, and the others on the other, where neither is likelier.
+/// The probability of a split at least this uneven if both sides are equally likely.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
-    // Ways to choose the few of all rounds, from none of them on.
+    // Binomial coefficients, starting with zero rounds.
     let mut ways = 1.0;
     let mut all = 0.0;
     for chosen in 0..=few {
@@ -117,7 +114,7 @@ fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
     let is_worse =
         calls_per_s.times_healthy < 1.0 - calls_per_s.noise || p99.times_healthy > 1.0 + p99.noise;
     let verdict = match calls_per_s.noise.max(p99.noise) {
-        // Worse by more than even great noise is worse.
+        // A change beyond the maximum noise counts as worse in any case.
         _ if is_worse => Verdict::NotHeld,
         noise if noise > MOST_NOISE => Verdict::TooNoisy,
         _ => Verdict::Held,

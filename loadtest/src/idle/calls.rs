@@ -1,4 +1,4 @@
-//! Echo calls at a fixed rate, whatever the server does: an open loop.
+//! Echo calls at a fixed rate, in an open loop.
 
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
@@ -19,21 +19,18 @@ use crate::mcp::answer::check_text;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// How long one call may take before it counts as failed.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What was counted.
 #[derive(Debug)]
 pub(super) struct Counted {
-    /// From when a call was due, in nanoseconds.
+    /// Latency from when a call was due, in nanoseconds.
     pub(super) latency: Histogram<u64>,
     pub(super) wrong: u64,
     pub(super) failed: u64,
-    /// The first that went wrong, in words.
+    /// Text of the first failure.
     pub(super) example: Option<String>,
 }
 
-/// Calls that run until [`stop`](Self::stop); dropping it aborts them.
 pub(super) struct Calls {
     callers: JoinSet<()>,
     stop: watch::Sender<bool>,
@@ -41,11 +38,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens `callers` sessions over `urls` and calls `rate` times a second over all of them from now on.
-    ///
-    /// # Errors
-    ///
-    /// Where a session cannot be opened.
+    /// Opens `callers` sessions over `urls`, which together call `rate` times per second.
     pub(super) async fn start(
         urls: &[String],
         mode: Mode,
@@ -90,7 +83,6 @@ impl Calls {
         })
     }
 
-    /// Lets calls under way end and gives what was counted.
     pub(super) async fn stop(mut self) -> Counted {
         let _ = self.stop.send(true);
         while self.callers.join_next().await.is_some() {}
@@ -101,7 +93,6 @@ impl Calls {
 
 struct Caller {
     number: usize,
-    /// `None` after a failure, until the next call.
     client: Option<Client>,
     target: Target,
     mode: Mode,
@@ -109,8 +100,8 @@ struct Caller {
 }
 
 impl Caller {
-    /// Calls at `first` and then every so often. A call that comes late because the one before took long is measured
-    /// from when it was due, or slow answers would hide behind calls that were never made.
+    /// Calls at `first` and then at intervals of `every`. Latency counts from when a call was due,
+    /// because a slow answer delays later calls.
     async fn run(mut self, first: Instant, every: Duration, mut stopped: watch::Receiver<bool>) {
         let mut due = first;
         for call in 0_u64.. {
@@ -120,7 +111,7 @@ impl Caller {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = sleep_until(due) => {}
             }
-            // Timers are up to a millisecond late, which is not the server's doing.
+            // Timers are up to a millisecond late, which is not the server's fault.
             let began = if waited { Instant::now() } else { due };
             let outcome = timeout(CALL_TIMEOUT, self.call(call)).await;
             let outcome = outcome

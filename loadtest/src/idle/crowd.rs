@@ -1,6 +1,5 @@
-//! One process of the crowd: opens its share of the streams and holds them until its input ends.
-//!
-//! It says in lines of JSON on its output how many are open, and at the end what became of them.
+//! One process of the crowd: opens its share of the streams and holds them until its standard input
+//! ends. Reports open streams and the final result as lines of JSON.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -19,20 +18,16 @@ use crate::failure::Failure;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Streams that one process opens at the same time: more than a server's queue of connections takes would measure that.
+/// Streams opened concurrently; more would overflow a server's accept queue.
 const OPENING: usize = 48;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// How late a sign of life may come before it is called late.
+/// How late a sign of life may come.
 const LATE: Duration = Duration::from_secs(1);
 const SAY_EVERY: Duration = Duration::from_millis(250);
-/// Files of the process that are no connections.
+/// Open files of the process besides connections.
 pub(super) const OTHER_FILES: u64 = 100;
 
-/// Holds a share of the crowd until standard input ends.
-///
-/// # Errors
-///
-/// Where a URL is none, or the process may not open enough files. Streams that fail are counted instead.
+/// Holds a share of the crowd until standard input ends. Counts failed streams.
 pub(crate) fn execute(arguments: &cli::IdleCrowd) -> anyhow::Result<bool> {
     crate::files::raise_limit(arguments.count as u64 + OTHER_FILES)
         .context("could not read the limit of open files")?;
@@ -61,7 +56,7 @@ async fn hold(arguments: &cli::IdleCrowd) -> anyhow::Result<()> {
         members.spawn(member.live(Arc::clone(&gate), stopped.clone()));
     }
     drop(stopped);
-    // A thread of its own: it ends with the process, or when whoever started it lets go.
+    // A thread of its own, which ends with the process or with standard input.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = stop.send(true);
@@ -82,7 +77,6 @@ async fn hold(arguments: &cli::IdleCrowd) -> anyhow::Result<()> {
     Said::End(summary).print()
 }
 
-/// One stream with its session.
 struct Member {
     target: Target,
     number: usize,
@@ -93,7 +87,6 @@ struct Member {
 }
 
 impl Member {
-    /// Opens, holds until told to stop, and says how it went.
     async fn live(self, gate: Arc<Semaphore>, mut stopped: watch::Receiver<bool>) -> Summary {
         let mut summary = Summary::default();
         let permit = gate.acquire_owned().await;
@@ -126,10 +119,10 @@ impl Member {
         summary
     }
 
-    /// The stream; `None` for a bare session, whose connection is closed: a session without a stream needs none.
+    /// Opens the stream; `None` for a bare session, which needs no connection.
     async fn start(&self) -> Result<Option<Reply>, Failure> {
         let source = source::address(self.number, self.target.address.ip());
-        // Without a FIN nothing waits in TIME_WAIT, of which there would be as many as streams.
+        // Resetting avoids one TIME_WAIT per stream.
         let client = Client::open_from(source, &self.target, self.mode, Goodbye::Reset).await?;
         if self.bare {
             return Ok(None);
@@ -142,7 +135,6 @@ impl Member {
         }
     }
 
-    /// Waits for signs of life until told to stop.
     async fn watch(
         &self,
         mut reply: Reply,

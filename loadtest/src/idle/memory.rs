@@ -1,4 +1,4 @@
-//! Memory of the server's processes and of its Redis, and whose streams they hold.
+//! Memory of the server's processes and of its Redis.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -12,17 +12,15 @@ use crate::process;
 
 const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A process of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedProcess {
-    /// What it is; those that share streams have names that differ in a last number only.
+    /// The name; processes that share streams differ only in a trailing number.
     pub(crate) name: String,
-    /// The process, whose descendants count as well.
+    /// The process, which is measured with its descendants.
     pub(crate) pid: u32,
 }
 
 impl NamedProcess {
-    /// What it is, without its number.
     pub(super) fn kind(&self) -> &str {
         match self.name.rsplit_once('-') {
             Some((kind, number)) if number.parse::<u32>().is_ok() => kind,
@@ -46,21 +44,15 @@ impl FromStr for NamedProcess {
     }
 }
 
-/// Memory at one moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
-    /// Resident memory in KiB, by process name.
     pub(super) resident: BTreeMap<String, u64>,
-    /// What Redis says it uses, in bytes.
+    /// `used_memory` of Redis, in bytes.
     pub(super) redis: Option<u64>,
 }
 
 impl Reading {
-    /// Reads now. Blocks for a moment.
-    ///
-    /// # Errors
-    ///
-    /// Where a process is gone, or Redis does not answer.
+    /// Reads the memory now. Blocks briefly.
     pub(super) fn take(processes: &[NamedProcess], redis: Option<&str>) -> anyhow::Result<Self> {
         let mut resident = BTreeMap::new();
         for NamedProcess { name, pid } in processes {
@@ -74,7 +66,7 @@ impl Reading {
         })
     }
 
-    /// What a kind of processes has more than `before`, in KiB.
+    /// Growth of a kind of process since `before`, in KiB.
     pub(super) fn grown_kib(&self, before: &Self, kind: &str, processes: &[NamedProcess]) -> f64 {
         let of_kind = processes.iter().filter(|process| process.kind() == kind);
         let sum = |reading: &Self| -> u64 {
@@ -86,14 +78,12 @@ impl Reading {
         sum(self) as f64 - sum(before) as f64
     }
 
-    /// What Redis has more than `before`, in KiB.
     pub(super) fn redis_grown_kib(&self, before: &Self) -> Option<f64> {
         let (now, then) = self.redis.zip(before.redis)?;
         Some((now as f64 - then as f64) / 1024.0)
     }
 }
 
-/// `used_memory` of the Redis at `address`.
 fn redis_bytes(address: &str) -> anyhow::Result<u64> {
     let asked = || -> std::io::Result<String> {
         let mut redis = TcpStream::connect(address)?;

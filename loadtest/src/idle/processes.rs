@@ -1,4 +1,4 @@
-//! The crowd as its starter sees it: processes that each hold a share of the streams.
+//! Starts and controls the processes of the crowd.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +13,15 @@ use super::crowd::OTHER_FILES;
 use super::summary::{Said, Summary};
 use crate::mcp::Mode;
 
-/// Streams of one process, be it one of the crowd or of the floor: two work better than one with twice as many, which may
-/// not even open so many files.
+/// Streams of one process. A process with more may exceed the limit of open files and works less
+/// well.
 pub(super) const SHARE: usize = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long nothing may happen while streams open.
+/// Maximum time without progress while streams open.
 const STUCK: Duration = Duration::from_secs(60);
-/// How long opening may take for each stream, besides [`STUCK`]: far more than it does.
+/// Maximum opening time per stream, besides [`STUCK`].
 const EACH: Duration = Duration::from_millis(20);
 
-/// What a crowd is to hold.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) urls: Vec<String>,
@@ -33,24 +32,20 @@ pub(super) struct Wanted {
     pub(super) keep_alive: Duration,
 }
 
-/// An open crowd; dropping it lets go of all streams.
+/// An open crowd; dropping it closes all streams.
 pub(super) struct Crowd {
     shares: Vec<Share>,
 }
 
 struct Share {
     child: Child,
-    /// What it said last: open and lost streams.
+    /// The last report: open and lost streams.
     now: Arc<Mutex<(usize, u64)>>,
     reader: JoinHandle<anyhow::Result<Summary>>,
 }
 
 impl Crowd {
     /// Starts the processes and waits until each stream is open or refused.
-    ///
-    /// # Errors
-    ///
-    /// Where a process does not start, ends, opens nothing for a minute, or does not come to an end with it.
     pub(super) async fn open(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<Self> {
         let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
         let most = usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(SHARE);
@@ -105,17 +100,12 @@ impl Crowd {
         }
     }
 
-    /// How many are open, and how many lost.
     pub(super) fn now(&self) -> (usize, u64) {
         let said = self.shares.iter().map(Share::said);
         said.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
-    /// Lets go of all streams, and says what became of them.
-    ///
-    /// # Errors
-    ///
-    /// Where a process ended without saying so.
+    /// Closes all streams and returns their summary.
     pub(super) async fn close(self) -> anyhow::Result<Summary> {
         let mut all = Summary::default();
         for share in self.shares {

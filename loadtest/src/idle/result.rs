@@ -1,4 +1,4 @@
-//! The figures of a run, and whether they are what was asked.
+//! The figures of a run, and their comparison with the targets.
 
 use super::calls::Counted;
 use super::memory::Reading;
@@ -8,7 +8,7 @@ use super::verdict;
 use crate::cli;
 use crate::outcome::{Better, Distribution, Outcome, Series, Violation};
 
-/// An outcome that says what will be done.
+/// An outcome that describes the plan.
 pub(super) fn begin(arguments: &cli::Idle) -> Outcome {
     let whom = match &arguments.shoal {
         Some(_) if arguments.cluster => {
@@ -38,14 +38,13 @@ pub(super) fn begin(arguments: &cli::Idle) -> Outcome {
     outcome
 }
 
-/// A look at the server while the streams were held.
+/// A reading of the server while the streams were held.
 pub(super) struct Sample {
     pub(super) seconds: f64,
     pub(super) open: usize,
     pub(super) memory: Reading,
 }
 
-/// What sessions without streams took.
 pub(super) struct BareResult {
     pub(super) before: Reading,
     pub(super) after: Reading,
@@ -53,9 +52,8 @@ pub(super) struct BareResult {
     pub(super) summary: Summary,
 }
 
-/// All that was seen.
 pub(super) struct Measured {
-    /// What a stream of the floor takes.
+    /// Memory of a stream of the floor.
     pub(super) floor_kib: Option<f64>,
     pub(super) before: Reading,
     pub(super) opened: Reading,
@@ -71,7 +69,6 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Writes all of it down.
     pub(super) fn write(&self, outcome: &mut Outcome, arguments: &cli::Idle, server: &Server) {
         outcome.seconds = self.seconds;
         self.write_memory(outcome, server);
@@ -81,7 +78,7 @@ impl Measured {
         verdict::write(self, outcome, arguments, server);
     }
 
-    /// What a kind of processes takes for each stream, in KiB.
+    /// Memory per stream in a kind of process, in KiB.
     pub(super) fn kib_per_stream(&self, server: &Server, kind: &str) -> f64 {
         let grown = self
             .settled
@@ -213,7 +210,6 @@ impl Measured {
 }
 
 impl BareResult {
-    /// What Redis took for each session.
     pub(super) fn redis_kib(&self) -> Option<f64> {
         let kib = self.after.redis_grown_kib(&self.before)?;
         Some(kib / self.open.max(1) as f64)

@@ -1,4 +1,4 @@
-//! The servers whose memory is measured: those that were named, or some of this tool's starting.
+//! The measured servers: named ones, or ones that this tool starts.
 
 use std::path::Path;
 
@@ -8,10 +8,8 @@ use crate::servers::cluster::member::Role;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 
-/// Edges of a cluster that this tool starts.
 const EDGES: usize = 2;
 
-/// A server with its processes; those that were started end when this is dropped.
 pub(super) struct Server {
     pub(super) urls: Vec<String>,
     pub(super) processes: Vec<NamedProcess>,
@@ -19,7 +17,6 @@ pub(super) struct Server {
     _running: Running,
 }
 
-/// What lives as long as the server is needed.
 enum Running {
     Elsewhere,
     One { _process: Spawned },
@@ -28,7 +25,6 @@ enum Running {
 }
 
 impl Server {
-    /// One that runs already.
     pub(super) fn elsewhere(
         urls: Vec<String>,
         processes: Vec<NamedProcess>,
@@ -43,10 +39,6 @@ impl Server {
     }
 
     /// Bare axum, in as many processes as `streams` need.
-    ///
-    /// # Errors
-    ///
-    /// Where one of them does not start.
     pub(super) fn floor(streams: usize) -> anyhow::Result<Self> {
         let started = (0..streams.div_ceil(SHARE).max(1))
             .map(|_| Spawned::own(&["serve-floor"], None))
@@ -68,21 +60,11 @@ impl Server {
         })
     }
 
-    /// Shoal in one process.
-    ///
-    /// # Errors
-    ///
-    /// Where it does not start.
     pub(super) fn shoal(program: &Path) -> anyhow::Result<Self> {
         let process = Spawned::shoal(program, None, &Environment::new())?;
         Ok(Self::one("shoal", process))
     }
 
-    /// Shoal as two edges, session nodes, a worker and Redis.
-    ///
-    /// # Errors
-    ///
-    /// Where one of them does not start.
     pub(super) fn cluster(program: &Path, session_nodes: usize) -> anyhow::Result<Self> {
         let shape = Shape {
             edges: EDGES,
@@ -121,16 +103,11 @@ impl Server {
         }
     }
 
-    /// Its memory now.
-    ///
-    /// # Errors
-    ///
-    /// Where a process is gone, or Redis does not answer.
     pub(super) fn memory(&self) -> anyhow::Result<Reading> {
         Reading::take(&self.processes, self.redis.as_deref())
     }
 
-    /// The kinds of its processes, each once, in their order.
+    /// The distinct kinds of processes, in order.
     pub(super) fn kinds(&self) -> Vec<&str> {
         let mut kinds: Vec<&str> = self.processes.iter().map(NamedProcess::kind).collect();
         kinds.dedup();

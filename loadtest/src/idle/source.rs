@@ -1,12 +1,12 @@
-//! Many addresses of one machine to connect from: one has some 28,000 ports for all its connections to one server.
+//! Source addresses for many connections: one address has only about 28,000 ports for connections
+//! to one server.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Connections that leave one address.
 const PER_ADDRESS: usize = 4_000;
 
-/// The address that the connection `number` to `server` comes from; `None` where there is no choice: of IPv6 the
-/// loopback is one address, of IPv4 it is 127.0.0.0/8. The first address is left to the calls.
+/// The source address of connection `number` to `server`; `None` if there is no choice. The IPv4
+/// loopback has 127.0.0.0/8, the IPv6 loopback one address. The first address is for the calls.
 pub(super) fn address(number: usize, server: IpAddr) -> Option<IpAddr> {
     if !server.is_ipv4() {
         return None;

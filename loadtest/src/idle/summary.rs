@@ -1,4 +1,4 @@
-//! What a process of the crowd says of its streams.
+//! The report of a crowd process.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -9,25 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// The longest time told apart.
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// A line of a crowd process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
-    /// How many are open now, and how many are lost.
     Open { open: usize, failed: u64 },
-    /// It has let go of all: the last line.
     End(Summary),
 }
 
 impl Said {
-    /// Prints it as a line.
-    ///
-    /// # Errors
-    ///
-    /// Where nobody reads any more.
     pub(super) fn print(&self) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(self).context("could not write a line")?;
         line.push(b'\n');
@@ -38,29 +29,26 @@ impl Said {
     }
 }
 
-/// What became of streams.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Summary {
-    /// Streams that could not be opened.
     pub(super) refused: u64,
-    /// Streams that ended before they were let go.
+    /// Streams that ended before they were released.
     pub(super) dropped: u64,
-    /// Signs of life: keep-alives, and whatever else came.
+    /// Keep-alives and other data.
     pub(super) signs: u64,
-    /// Those that came later than a keep-alive is due, and some patience.
+    /// Signs of life that came later than due, plus a tolerance.
     pub(super) late: u64,
-    /// Keep-alives that did not come before the next one was due.
+    /// Keep-alives missing when the next one was due.
     pub(super) missed: u64,
-    /// The first that went wrong, in words.
+    /// Text of the first failure.
     pub(super) example: Option<String>,
-    /// Milliseconds that opening took, with how many took so long.
+    /// Opening times in milliseconds, with their counts.
     pub(super) opening_ms: Vec<(u64, u64)>,
-    /// Milliseconds between two signs of life.
+    /// Milliseconds between two signs of life, with their counts.
     pub(super) between_ms: Vec<(u64, u64)>,
 }
 
 impl Summary {
-    /// Streams lost, in either way.
     pub(super) fn failed(&self) -> u64 {
         self.refused + self.dropped
     }
@@ -84,7 +72,7 @@ impl Summary {
         count(&mut self.between_ms, milliseconds(after), 1);
     }
 
-    /// Judges a silence that has ended, or that was watched no longer.
+    /// Judges a silence that has ended, or that is no longer watched.
     pub(super) fn silence(&mut self, silence: Duration, keep_alive: Duration, patience: Duration) {
         if silence <= keep_alive + patience {
             return;
@@ -94,7 +82,6 @@ impl Summary {
         self.missed += (due as u64).saturating_sub(1);
     }
 
-    /// Takes in another's.
     pub(super) fn add(&mut self, other: Self) {
         self.refused += other.refused;
         self.dropped += other.dropped;
@@ -111,12 +98,11 @@ impl Summary {
     }
 }
 
-/// An empty histogram of nanoseconds. Of fixed bounds: one that grows does not when it saturates.
+/// A histogram of nanoseconds with fixed bounds: a growing one cannot saturate.
 pub(super) fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
 }
 
-/// A histogram of nanoseconds, of counted milliseconds.
 pub(super) fn histogram(counted: &[(u64, u64)]) -> Histogram<u64> {
     let mut histogram = new_histogram();
     for &(value, times) in counted {
@@ -125,7 +111,7 @@ pub(super) fn histogram(counted: &[(u64, u64)]) -> Histogram<u64> {
     histogram
 }
 
-/// Counts a value in a list in ascending order.
+/// Counts a value in an ascending list.
 fn count(counted: &mut Vec<(u64, u64)>, value: u64, times: u64) {
     match counted.binary_search_by_key(&value, |&(known, _)| known) {
         Ok(at) => counted[at].1 += times,

@@ -1,4 +1,4 @@
-//! What an idle stream and an idle session may cost.
+//! The limits of an idle stream and an idle session.
 
 use std::time::Duration;
 
@@ -7,23 +7,22 @@ use super::server::Server;
 use crate::cli;
 use crate::outcome::{Outcome, Verdict};
 
-/// What bare axum with hyper's default buffers holds for an idle stream: an edge gets no more.
+/// Limit for an edge: the memory of an idle stream in bare axum with hyper's default buffers.
 const EDGE_KIB: f64 = 18.6;
-/// What an edge should come to.
+/// Target for an edge.
 const EDGE_AIM_KIB: f64 = 12.0;
-/// A passivated session with its stream.
+/// Limit for a passivated session with its stream.
 const SESSION_KIB: f64 = 1.5;
-/// A session's record.
+/// Limit for a session's record.
 const REDIS_KIB: f64 = 1.0;
-/// Resident memory that is not told apart from nothing.
+/// Resident memory that counts as zero.
 const NOTHING_KIB: f64 = 0.1;
-/// With fewer, pages of the allocator decide.
+/// With fewer streams, the allocator's pages dominate.
 const ENOUGH: usize = 2_000;
-/// What the crowd's bar names.
+/// Size of the crowd that the limit names.
 const CROWD: usize = 20_000;
 const CROWD_HOLD: Duration = Duration::from_secs(300);
 
-/// Judges what was measured, as far as it can be.
 pub(super) fn write(
     measured: &Measured,
     outcome: &mut Outcome,

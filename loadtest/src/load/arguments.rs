@@ -13,7 +13,7 @@ use super::stage::Shape;
 use crate::cli::duration;
 use crate::mcp::Mode;
 
-/// The most sessions that a run may have: one file each, and more for listeners and churn.
+/// Maximum number of sessions: each needs a file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
 
 /// What to drive, and how.
@@ -89,11 +89,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Checks that the options go together.
-    ///
-    /// # Errors
-    ///
-    /// Where they do not, with what to change.
+    /// Checks that the options are consistent. The error says what to change.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         ensure!(
             !self.duration.is_zero(),
@@ -128,7 +124,6 @@ impl Load {
         Ok(())
     }
 
-    /// The stages that the run goes through.
     pub(super) fn shape(&self) -> Shape {
         Shape {
             warmup: self.warmup,
@@ -140,7 +135,6 @@ impl Load {
         }
     }
 
-    /// The tool that echoes.
     pub(super) fn echo(&self) -> Echo {
         Echo {
             tool: self.tool.clone(),
@@ -149,7 +143,7 @@ impl Load {
         }
     }
 
-    /// Kinds that are called beside the mix.
+    /// Kinds that are called in addition to the mix.
     pub(super) fn more_kinds(&self) -> Vec<Kind> {
         let churn = self.churn.map(|_| Kind::Echo);
         let slow = (self.slow_readers > 0).then_some(Kind::Progress(1));

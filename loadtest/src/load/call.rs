@@ -1,4 +1,4 @@
-//! One call of each kind, its answer verified in full.
+//! One call of each kind, with full verification of the answer.
 
 mod ask;
 mod progress;
@@ -14,31 +14,27 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, text_of};
 use crate::mcp::client::Client;
 
-/// The length of a short text, in bytes.
 const SHORT: usize = 32;
 
-/// The tool that echoes.
 #[derive(Debug, Clone)]
 pub(crate) struct Echo {
     pub(crate) tool: String,
-    /// The name of its argument.
     pub(crate) argument: String,
-    /// What it puts before the text.
+    /// Text that the tool puts before its answer.
     pub(crate) prefix: String,
 }
 
-/// A session with what it has to remember to verify its answers.
+/// A session with the state for verifying its answers.
 pub(super) struct Caller {
     pub(super) client: Client,
-    /// Unlike that of any other session of the run.
+    /// Unique among the sessions of the run.
     number: usize,
     calls: u64,
-    /// How often it has called `count_up`.
+    /// Number of calls of `count_up`.
     counted: u64,
 }
 
 impl Caller {
-    /// A session that has not called yet.
     pub(super) fn new(client: Client, number: usize) -> Self {
         Self {
             client,
@@ -48,11 +44,8 @@ impl Caller {
         }
     }
 
-    /// Makes a call. After an error the session is not to be used again: what it remembers may be behind.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no answer, or not the one that was due.
+    /// Makes a call. After an error the session must not be used again, because its state may be
+    /// outdated.
     pub(super) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
         self.calls += 1;
         match kind {

@@ -1,4 +1,4 @@
-//! Sessions that come, make a few calls and go, so many a second.
+//! Sessions that open, make a few calls and end, at a fixed rate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,22 +11,19 @@ use super::stage::Stages;
 use super::tally::record;
 use crate::failure::Failure;
 
-/// How many may be in progress at the same time; those that come later wait, and are counted as behind schedule.
+/// Maximum number of concurrent sessions; further ones wait and count as behind schedule.
 pub(super) const WORKERS: usize = 128;
 
-/// Opens and ends sessions when they are due.
 pub(super) struct Churn {
     pub(super) common: Arc<Common>,
     pub(super) pacer: Arc<Pacer>,
     pub(super) stages: Arc<Stages>,
-    /// The next session's number.
+    /// Number of the next session.
     pub(super) next: Arc<AtomicUsize>,
-    /// Calls in each session.
     pub(super) calls: usize,
 }
 
 impl Churn {
-    /// Works until the run is over.
     pub(super) async fn run(self) {
         while let Some(due) = self.pacer.next().await {
             let measured = self.stages.at(due).is_some_and(|stage| stage > 0);

@@ -19,14 +19,12 @@ use crate::mcp::client::Client;
 /// The resource that `increment_counter` changes.
 const COUNTER: &str = "demo://counter";
 
-/// How long after the last change a listener may wait to be told of one.
+/// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
-/// A stream held open; dropping it closes the stream.
 pub(super) struct Listener {
     reader: JoinHandle<()>,
     updates: Arc<AtomicU64>,
-    /// The session that the stream belongs to.
     _client: Client,
 }
 
@@ -37,11 +35,6 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Opens the stream and begins to read it.
-    ///
-    /// # Errors
-    ///
-    /// Where the server refuses the session, the subscription or the stream.
     pub(super) async fn open(common: Arc<Common>, number: usize) -> Result<Self, Failure> {
         let mut client = common.open(number).await?.client;
         let watches = common.mix.kinds().any(|kind| kind == Kind::Update);
@@ -80,7 +73,6 @@ impl Listener {
     }
 }
 
-/// The stream of a modern client.
 async fn subscribe(client: &mut Client, watches: bool) -> Result<Reply, Failure> {
     let id = client.next_id();
     let wanted = if watches {
@@ -126,7 +118,7 @@ async fn read(mut reply: Reply, updates: &AtomicU64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits until every listener was told of a change, and finds fault with those that are not in time.
+/// Waits until every listener was notified of a change, and reports those that were not.
 pub(super) async fn expect_updates(listeners: &[Listener], common: &Common) {
     let until = Instant::now() + TOLD_WITHIN;
     let untold = || {
@@ -146,7 +138,6 @@ pub(super) async fn expect_updates(listeners: &[Listener], common: &Common) {
     }
 }
 
-/// How many updates came to all of them.
 pub(super) fn updates(listeners: &[Listener]) -> u64 {
     listeners
         .iter()

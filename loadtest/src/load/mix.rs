@@ -1,39 +1,36 @@
-//! Which kinds of calls are made, and how often each.
+//! The kinds of calls and their weights.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::mcp::Mode;
 
-/// The size of a payload where none is named, in bytes.
 const PAYLOAD_BYTES: usize = 64 * 1024;
 
-/// The progress notifications of a call where none are named.
 const STEPS: usize = 10;
 
-/// What a call is and how its answer is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A tool that answers with the text that it is given: a short one.
+    /// Echoes a short text.
     Echo,
-    /// The same with a text of so many bytes.
+    /// Echoes a text of this many bytes.
     Payload(usize),
-    /// `long_job`: so many progress notifications, once and in order, then the result.
+    /// `long_job`: this many progress notifications, once and in order, then the result.
     Progress(usize),
-    /// `book_table`: the server asks, the client answers, and the result must hold the answer.
+    /// `book_table`: the server asks, the client answers, and the result must contain the answer.
     Elicitation,
     /// The echo as a task of 2025-11-25: created, polled until it is done, its result fetched.
     Task,
-    /// `echo_once`: an echo that must not be carried out twice, so that the server journals it.
+    /// `echo_once`: an echo that must not repeat, so the server journals it.
     Journaled,
-    /// `count_up`: the session's count, so that a call lost or repeated is seen.
+    /// `count_up`: the session's count, which reveals lost and repeated calls.
     Count,
-    /// `increment_counter`: changes what listeners watch.
+    /// `increment_counter`: changes the resource that listeners watch.
     Update,
 }
 
 impl Kind {
-    /// The tool that it calls; `None` for the one that echoes, whose name is an option.
+    /// The tool of the kind; `None` for the echo, whose tool is an option.
     pub(super) fn tool(self) -> Option<&'static str> {
         match self {
             Self::Echo | Self::Payload(_) | Self::Task => None,
@@ -45,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Why it cannot be done in `mode`; `None` where it can.
+    /// Why the kind is impossible in `mode`, if it is.
     pub(super) fn impossible_in(self, mode: Mode) -> Option<&'static str> {
         match (self, mode) {
             (Self::Count, Mode::Modern) => {
@@ -83,12 +80,11 @@ impl fmt::Display for Kind {
 pub(crate) struct Mix(Vec<(Kind, u32)>);
 
 impl Mix {
-    /// The kinds, each once.
     pub(super) fn kinds(&self) -> impl ExactSizeIterator<Item = Kind> {
         self.0.iter().map(|(kind, _)| *kind)
     }
 
-    /// The place and kind that `chance`, evenly spread over all numbers, falls on.
+    /// Maps a uniformly distributed number to a kind and its index.
     pub(super) fn pick(&self, chance: u64) -> (usize, Kind) {
         let total: u64 = self.0.iter().map(|(_, weight)| u64::from(*weight)).sum();
         let mut left = chance % total;

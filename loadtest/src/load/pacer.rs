@@ -1,7 +1,7 @@
-//! The open loop's schedule: calls become due at their own times, whatever became of those before.
+//! The schedule of the open loop: calls become due at fixed times, whatever became of earlier ones.
 //!
-//! The next free session takes the oldest call that is due. None is left out: where all sessions are busy, calls
-//! wait, and their latency counts from when they were due.
+//! The next free session takes the oldest due call. If all sessions are busy, calls wait, and their
+//! latency counts from when they were due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use tokio::sync::Semaphore;
 
 use super::stage::Stages;
 
-/// How finely the schedule is kept; timers of the runtime are coarser than a call takes.
+/// Precision of the schedule; the runtime's timers are too coarse.
 const TICK: Duration = Duration::from_micros(100);
 
-/// The arrivals of all stages.
 #[derive(Debug)]
 struct Schedule {
-    /// Of each stage: its start, its first arrival's number, how many it has, and their distance in seconds.
+    /// For each stage: its start, the number of its first arrival, their count, and their distance
+    /// in seconds.
     parts: Vec<(Instant, u64, u64, f64)>,
     end: Instant,
 }
@@ -39,7 +39,6 @@ impl Schedule {
         }
     }
 
-    /// When arrival `number` is due; `None` after the last.
     fn due(&self, number: u64) -> Option<Instant> {
         let part = self
             .parts
@@ -51,7 +50,6 @@ impl Schedule {
     }
 }
 
-/// Hands out calls when they are due.
 pub(super) struct Pacer {
     schedule: Schedule,
     permits: Semaphore,
@@ -60,8 +58,8 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer for `stages`, `rate` giving each stage's calls a second, and the thread that keeps its time until the
-    /// last stage ends.
+    /// Starts a pacer for `stages`, with a thread that keeps its time. `rate` gives each stage's
+    /// calls per second.
     pub(super) fn start(stages: &Stages, rate: impl Fn(usize) -> f64) -> Arc<Self> {
         let pacer = Arc::new(Self {
             schedule: Schedule::new(stages, rate),
@@ -74,21 +72,20 @@ impl Pacer {
         pacer
     }
 
-    /// Waits for a call to become due and says when that was; `None` once the run is over. Calls that are still
-    /// waiting then stay unsent. Cancelled while waiting, it takes none.
+    /// Waits for a due call and returns when it was due; `None` once the run is over. Calls that
+    /// still wait then stay unsent. Cancellation safe.
     pub(super) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         self.schedule.due(number)
     }
 
-    /// Calls that are due and not begun.
     pub(super) fn behind(&self) -> u64 {
         let begun = self.begun.load(Ordering::Relaxed);
         self.due.load(Ordering::Relaxed).saturating_sub(begun)
     }
 
-    /// When those that were never begun had been due, once the run is over.
+    /// The due times of unsent calls, once the run is over.
     pub(super) fn unsent(&self) -> impl Iterator<Item = Instant> {
         let unsent = self.begun.load(Ordering::Relaxed)..self.due.load(Ordering::Relaxed);
         unsent.filter_map(|number| self.schedule.due(number))

@@ -1,4 +1,4 @@
-//! What must be known of the server before the run begins, so that a run that cannot work says why at once.
+//! Checks the server before the run, so that an impossible run fails at once with a reason.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -23,11 +23,7 @@ struct Capabilities {
     tasks: Option<serde_json::Value>,
 }
 
-/// Checks that the server has what the mix needs; `more` are tools that are needed besides.
-///
-/// # Errors
-///
-/// Where it has not, with what is missing.
+/// Checks that the server has the tools of the mix and of `more`.
 pub(super) async fn check(common: &Common, more: &[Kind]) -> anyhow::Result<()> {
     for kind in common.mix.kinds() {
         if let Some(why) = kind.impossible_in(common.mode) {

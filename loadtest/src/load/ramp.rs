@@ -1,4 +1,4 @@
-//! A number that stays, or grows or falls in steps over the run.
+//! A number that is constant, or changes in steps over the run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,17 +11,16 @@ pub(crate) struct Ramp {
 }
 
 impl Ramp {
-    /// True where the number changes.
     pub(crate) fn changes(self) -> bool {
         self.from != self.to
     }
 
-    /// The greatest that it comes to.
     pub(crate) fn most(self) -> f64 {
         self.from.max(self.to)
     }
 
-    /// The number in step `step` of `steps`: the first has the beginning, the last the end.
+    /// The number in step `step` of `steps`; the first step has the start value, the last the end
+    /// value.
     pub(crate) fn at(self, step: usize, steps: usize) -> f64 {
         if steps < 2 {
             return self.from;

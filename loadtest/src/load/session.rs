@@ -1,4 +1,4 @@
-//! A session of the run: takes its turns and calls.
+//! A session of the run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,30 +18,24 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// The pause after a failed call, so that a dead server is not hammered.
+/// Pause after a failed call, to spare a dead server.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client declares that asks for questions: that it can show forms.
+/// The capability of clients that can be asked by forms.
 const FORMS: &str = r#"{"elicitation":{"form":{}}}"#;
 
-/// What all sessions of a run share.
 pub(super) struct Common {
     pub(super) targets: Vec<Target>,
     pub(super) mode: Mode,
     pub(super) mix: Mix,
     pub(super) echo: Echo,
-    /// How long a call may take.
     pub(super) timeout: Duration,
     pub(super) seed: u64,
     pub(super) tally: Tally,
 }
 
 impl Common {
-    /// Opens session `number`, at the endpoint whose turn it is.
-    ///
-    /// # Errors
-    ///
-    /// Where the server is not there or refuses, also after the longest time that a call may take.
+    /// Opens session `number` at the next endpoint in turn.
     pub(super) async fn open(&self, number: usize) -> Result<Caller, Failure> {
         let target = &self.targets[number % self.targets.len()];
         let asks = self.mix.kinds().any(|kind| kind == Kind::Elicitation);
@@ -51,7 +45,6 @@ impl Common {
         Ok(Caller::new(client, number))
     }
 
-    /// Waits for `step`, though no longer than a call may take.
     pub(super) async fn in_time<T>(
         &self,
         step: impl Future<Output = Result<T, Failure>>,
@@ -63,11 +56,10 @@ impl Common {
     }
 }
 
-/// A session of the run.
 pub(super) struct Session {
     pub(super) number: usize,
     pub(super) common: Arc<Common>,
-    /// `None` before its turn to join, and after a failure until the next call.
+    /// `None` before the session joins, and after a failure until the next call.
     pub(super) caller: Option<Caller>,
     pub(super) stages: Arc<Stages>,
     /// `None` in a closed loop.
@@ -75,7 +67,6 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Calls until the run is over.
     pub(super) async fn run(mut self) {
         let seed = self.common.seed.wrapping_add(self.number as u64);
         let mut chance = StdRng::seed_from_u64(seed);
@@ -106,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Waits until it may call, and says since when that call is due; `None` once it never may again.
+    /// Waits until the session may call. Returns when the call was due; `None` at the end.
     async fn turn(&self) -> Option<Instant> {
         let now = Instant::now();
         let joins = self.stages.joins(self.number, now)?;

@@ -1,4 +1,4 @@
-//! Clients that ask for a long stream and read it slowly, or not at all until the run is over.
+//! Clients that request a long stream and read it slowly, or only at the end of the run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,27 +10,23 @@ use super::session::Common;
 use crate::connection::Reply;
 use crate::failure::Failure;
 
-/// The progress notifications of the stream: more than the buffers of its connection hold.
+/// Progress notifications of the stream: more than the connection's buffers hold.
 const STEPS: usize = 10_000;
 
-/// The pause between two events, for those who read at all.
+/// Pause between two events of a slow reader.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long the rest may take to be read when the run is over.
+/// Time limit for reading the rest at the end.
 const REST: Duration = Duration::from_secs(60);
 
-/// A slow reader.
 pub(super) struct SlowReader {
     pub(super) number: usize,
     pub(super) common: Arc<Common>,
-    /// When it joins.
     pub(super) from: Instant,
-    /// When it reads the rest.
     pub(super) until: Instant,
 }
 
 impl SlowReader {
-    /// Joins, reads slowly, reads the rest, and verifies it.
     pub(super) async fn run(self) {
         sleep_until(self.from.into()).await;
         if let Err(failure) = self.read().await {
@@ -51,7 +47,7 @@ impl SlowReader {
             mut watch,
         } = started
             .unwrap_or_else(|_| Err(Failure::Transport(format!("no answer ({})", mode.name()))))?;
-        // Every other one does not read at all.
+        // Every other client does not read before the end.
         let mut whole = Ok(());
         if self.number.is_multiple_of(2) {
             sleep_until(self.until.into()).await;
@@ -83,7 +79,6 @@ impl SlowReader {
         }
     }
 
-    /// Reads an event now and then, until the stream ends.
     async fn slowly(&self, reply: &mut Reply, watch: &mut Watch) -> Result<(), Failure> {
         while let Some(event) = reply.next().await? {
             watch.take(&event)?;

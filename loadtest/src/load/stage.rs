@@ -1,31 +1,27 @@
-//! The parts of a run: the warm-up, and then one stage, or several where something changes.
+//! The parts of a run: the warm-up, then one stage, or several if something changes.
 
 use std::time::{Duration, Instant};
 
 use super::ramp::Ramp;
 
-/// A part of the run in which nothing is changed.
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
-    /// What it is, for figures.
     pub(super) name: String,
-    /// From the beginning of the run.
+    /// Time since the beginning of the run.
     pub(super) start: Duration,
     pub(super) length: Duration,
-    /// Calls a second; `None` in a closed loop.
+    /// Calls per second; `None` in a closed loop.
     pub(super) rate: Option<f64>,
-    /// Sessions that call.
     pub(super) sessions: usize,
 }
 
-/// All stages, the first of which is the warm-up.
+/// All stages; the first is the warm-up.
 #[derive(Debug, Clone)]
 pub(super) struct Stages {
     pub(super) began: Instant,
     pub(super) all: Vec<Stage>,
 }
 
-/// What the stages are made of.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     pub(super) warmup: Duration,
@@ -38,7 +34,6 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The stages of a run that begins at `began`.
     pub(super) fn stages(&self, began: Instant) -> Stages {
         let ramps = self.sessions.changes() || self.rate.is_some_and(Ramp::changes);
         let steps = match (ramps, self.slow_readers) {
@@ -85,7 +80,7 @@ impl Shape {
 }
 
 impl Stages {
-    /// The stage that `at` lies in; `None` after the last.
+    /// The stage at this time; `None` after the last.
     pub(super) fn at(&self, at: Instant) -> Option<usize> {
         let since = at.saturating_duration_since(self.began);
         self.all
@@ -93,18 +88,16 @@ impl Stages {
             .position(|stage| since < stage.start + stage.length)
     }
 
-    /// When stage `index` begins.
     pub(super) fn starts(&self, index: usize) -> Instant {
         self.began + self.all[index].start
     }
 
-    /// When the last stage is over.
     pub(super) fn end(&self) -> Instant {
         let last = self.all.last().expect("there is a warm-up");
         self.began + last.start + last.length
     }
 
-    /// When session `number` may call next, if it is not now; `None` where it never may again.
+    /// When session `number` may call next, if later than now; `None` if it has ended.
     pub(super) fn joins(&self, number: usize, now: Instant) -> Option<Instant> {
         let from = self.at(now)?;
         let index = (from..self.all.len()).find(|&index| self.all[index].sessions > number)?;

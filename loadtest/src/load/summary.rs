@@ -1,4 +1,4 @@
-//! From what was counted and seen to the outcome.
+//! Turns counts and readings into the outcome.
 
 mod latencies;
 
@@ -10,25 +10,22 @@ use super::usage::Usage;
 use super::watch::{Reading, Seen};
 use crate::outcome::{Better, Distribution, Outcome};
 
-/// A run that is over.
 pub(super) struct Run<'a> {
     pub(super) options: &'a Load,
     pub(super) stages: &'a Stages,
     pub(super) counts: &'a Counts,
     pub(super) seen: Seen,
-    /// Calls that were due and never sent.
+    /// Calls that were due but not sent.
     pub(super) unsent: u64,
-    /// Sessions of churn that were due and never opened.
+    /// Churn sessions that were due but not opened.
     pub(super) churn_unsent: u64,
-    /// Updates that came to listeners.
     pub(super) updates: u64,
-    /// What the server's processes held before the first sessions were opened and afterwards.
+    /// Memory of the server's processes before and after the first sessions were opened.
     pub(super) memory: Option<(Usage, Usage)>,
-    /// The sessions opened between these two.
+    /// Number of sessions opened between the two readings.
     pub(super) opened: usize,
 }
 
-/// What the run does, in a line.
 pub(super) fn title(options: &Load) -> String {
     let how = match options.rate {
         Some(rate) => format!(
@@ -42,7 +39,6 @@ pub(super) fn title(options: &Load) -> String {
 }
 
 impl Run<'_> {
-    /// Fills in `outcome`.
     pub(super) fn into_outcome(mut self, mut outcome: Outcome) -> Outcome {
         self.parameters(&mut outcome);
         let (first, last) = self.seen.measured.clone();

@@ -1,4 +1,4 @@
-//! What the sessions of a run did, found and measured, so far.
+//! The counts and measurements of all sessions of a run.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,13 +9,11 @@ use hdrhistogram::Histogram;
 use crate::failure::Failure;
 use crate::outcome::Violation;
 
-/// The longest latency told apart, in nanoseconds.
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// A call that is sent so long after it was due is late; less is the system's timers.
+/// Delay after which a sent call counts as late; smaller delays come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
 
-/// When a call was due, sent and answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) due: Instant,
@@ -23,12 +21,10 @@ pub(super) struct Times {
     pub(super) answered: Instant,
 }
 
-/// Latencies of one part of the calls, in nanoseconds.
+/// Latencies of some of the calls, in nanoseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Timing {
-    /// From when the call was due.
     pub(super) from_due: Histogram<u64>,
-    /// From when it was sent.
     pub(super) from_sent: Histogram<u64>,
 }
 
@@ -52,40 +48,34 @@ impl Timing {
     }
 }
 
-/// All that is counted.
 #[derive(Debug)]
 pub(super) struct Counts {
-    /// Of each kind in the mix.
     pub(super) kinds: Vec<Timing>,
-    /// Of each stage; the first is the warm-up.
+    /// By stage; the first is the warm-up.
     pub(super) stages: Vec<Timing>,
-    /// From when a call was due to when it was sent, after the warm-up.
+    /// From due to sent, after the warm-up.
     pub(super) lag: Histogram<u64>,
-    /// From when a call was due, since the window was last taken.
+    /// From due to answered, since the window was last taken.
     window: Histogram<u64>,
-    /// Opening a session while the run goes on: connecting, `initialize`, and telling that it is done.
+    /// Time to open a session during the run, including `initialize`.
     pub(super) opened: Histogram<u64>,
-    /// Calls answered rightly, in the warm-up too.
+    /// Correct answers, including the warm-up.
     pub(super) calls: u64,
-    /// Calls sent and not answered yet.
     pub(super) in_flight: u64,
-    /// Calls that were sent late though most sessions were free.
+    /// Calls that were sent late although most sessions were free.
     pub(super) late: u64,
-    /// Calls that the server turned away for the moment (HTTP 429 or 503).
+    /// Calls refused with 429 or 503.
     pub(super) refused: u64,
-    /// Sessions opened, called in and ended by churn.
     pub(super) churned: u64,
-    /// What must not happen, by what it was: how often, and the first in words.
+    /// Violations by kind: their number and the first example.
     faults: BTreeMap<String, (u64, String)>,
-    /// Other things that happened, by what they were.
+    /// Other events by kind.
     pub(super) events: BTreeMap<&'static str, u64>,
 }
 
-/// The counts, shared by all sessions.
 pub(super) struct Tally(Mutex<Counts>);
 
 impl Tally {
-    /// Nothing counted, of so many kinds and stages.
     pub(super) fn new(kinds: usize, stages: usize) -> Self {
         Self(Mutex::new(Counts {
             kinds: vec![Timing::new(); kinds],
@@ -103,15 +93,14 @@ impl Tally {
         }))
     }
 
-    /// The counts, locked: not to be held for long.
     pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call was sent by one of `sessions`, so long after it was due.
+    /// Records a call that was sent this long after it was due.
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
         let mut counts = self.counts();
-        // A session that was free would have sent it in time, had the generator had the CPU time for it.
+        // A free session would have sent the call in time if the generator had enough CPU.
         let others = sessions.saturating_sub(1) as u64;
         if waited > LATE && counts.in_flight * 2 < others {
             counts.late += 1;
@@ -119,7 +108,8 @@ impl Tally {
         counts.in_flight += 1;
     }
 
-    /// A call of the kind at `kind` in the mix ended, that was due in `stage`; it counts unless it `failed`.
+    /// Records the end of a call of kind `kind` that was due in `stage`; latency counts unless it
+    /// `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -141,7 +131,7 @@ impl Tally {
         }
     }
 
-    /// A call that was due in `stage` was never sent: it waited for `waited` at least.
+    /// Records a call of `stage` that stayed unsent for at least `waited`.
     pub(super) fn unsent(&self, stage: usize, waited: Duration) {
         let mut counts = self.counts();
         record(&mut counts.stages[stage].from_due, waited);
@@ -150,7 +140,7 @@ impl Tally {
         }
     }
 
-    /// Something called `what` failed; true where the server turned it away for the moment.
+    /// Records a failure of `what`. Returns whether the server refused only for the moment.
     pub(super) fn failed(&self, what: &str, failure: &Failure) -> bool {
         let kind = match failure {
             Failure::Status {
@@ -166,32 +156,27 @@ impl Tally {
         false
     }
 
-    /// `what` must not happen and did.
     pub(super) fn fault(&self, what: String, example: String) {
         let mut counts = self.counts();
         counts.faults.entry(what).or_insert((0, example)).0 += 1;
     }
 
-    /// `what` happened.
     pub(super) fn event(&self, what: &'static str) {
         *self.counts().events.entry(what).or_default() += 1;
     }
 }
 
 impl Counts {
-    /// The latencies since the last time.
     pub(super) fn take_window(&mut self) -> Histogram<u64> {
         let taken = self.window.clone();
         self.window.reset();
         taken
     }
 
-    /// How many must-nots there have been.
     pub(super) fn fault_count(&self) -> u64 {
         self.faults.values().map(|(count, _)| count).sum()
     }
 
-    /// The must-nots.
     pub(super) fn violations(&self) -> Vec<Violation> {
         let faults = self.faults.iter();
         faults
@@ -208,7 +193,6 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
 }
 
-/// Records `time`.
 pub(super) fn record(histogram: &mut Histogram<u64>, time: Duration) {
     histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }

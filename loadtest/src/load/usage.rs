@@ -1,4 +1,4 @@
-//! What the server's processes use, each by itself and all together.
+//! Resource usage of the server's processes, each and together.
 
 use std::time::Duration;
 
@@ -6,34 +6,25 @@ use anyhow::Context;
 
 use crate::process;
 
-/// The processes of the server.
 #[derive(Debug, Clone)]
 pub(super) struct Servers(Vec<u32>);
 
-/// What they had used at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Usage {
-    /// Of all, with their descendants.
     pub(super) cpu: Duration,
-    /// CPU time of all that is neither server nor generator.
+    /// CPU time of everything except server and generator.
     pub(super) others: Duration,
-    /// Of each, with its descendants.
+    /// Of each process with its descendants.
     pub(super) rss_kib: Vec<u64>,
 }
 
 impl Usage {
-    /// The memory of all together, in KiB.
     pub(super) fn memory_kib(&self) -> u64 {
         self.rss_kib.iter().sum()
     }
 }
 
 impl Servers {
-    /// The processes `pids`.
-    ///
-    /// # Errors
-    ///
-    /// Where one of them is not there.
     pub(super) fn of(pids: &[u32]) -> anyhow::Result<Self> {
         if !pids.is_empty() {
             process::measure(pids).context("could not read a process named with --pid")?;
@@ -45,7 +36,7 @@ impl Servers {
         &self.0
     }
 
-    /// Reads now; `None` where no process is known or one is gone.
+    /// Reads now; `None` if no process is known or one has ended.
     pub(super) fn read(&self) -> Option<Usage> {
         if self.0.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Looks at the run once a second: a line for whoever watches, and a point in each series.
+//! Samples the run once a second: a line of progress, and a point in each series.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,12 @@ use super::tally::Tally;
 use super::usage::{Servers, Usage};
 use crate::outcome::Series;
 
-/// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A shorter time between two looks, in seconds, says nothing.
+/// Minimum length of a meaningful sample, in seconds.
 const LEAST_S: f64 = 0.05;
 
-/// The series, of which the first lines up with the first name, and so on.
+/// Name and unit of each series.
 const SERIES: [(&str, &str); 6] = [
     ("throughput", "calls/s"),
     ("latency p50, by second", "ms"),
@@ -26,34 +25,29 @@ const SERIES: [(&str, &str); 6] = [
     ("answers wrong or missing, so far", "calls"),
 ];
 
-/// What is looked at.
 pub(super) struct Watch<'a, P> {
     pub(super) tally: &'a Tally,
     pub(super) stages: &'a Stages,
-    /// Of the open loop.
     pub(super) pacer: Option<&'a Pacer>,
     pub(super) servers: &'a Servers,
     pub(super) progress: &'a P,
 }
 
-/// What was seen.
 pub(super) struct Seen {
     pub(super) series: Vec<Series>,
-    /// When the warm-up was over, and when the run was: the calls answered by then, and what the processes had used.
+    /// Answered calls and resource usage at the end of the warm-up and of the run.
     pub(super) measured: (Reading, Reading),
 }
 
-/// A moment.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
     pub(super) at: Instant,
     pub(super) calls: u64,
-    /// `None` where a process was gone or none is known.
+    /// `None` if no process is known or one has ended.
     pub(super) usage: Option<Usage>,
 }
 
 impl<P: Fn(&str)> Watch<'_, P> {
-    /// Watches until the last stage is over.
     pub(super) async fn run(&self) -> Seen {
         let mut series: Vec<Series> = SERIES
             .iter()
@@ -121,7 +115,7 @@ impl<P: Fn(&str)> Watch<'_, P> {
         }
     }
 
-    /// Shows the line of what happened since `from` and gives the values of [`SERIES`].
+    /// Prints the line since `from` and returns the values of [`SERIES`].
     fn look(&self, rate: f64, from: Instant) -> [f64; 6] {
         let behind = self.pacer.map_or(0, Pacer::behind);
         let (window, in_flight, faults, refused) = {

@@ -1,4 +1,4 @@
-//! What a JSON-RPC message from the server says, and whether it is the answer that was due.
+//! Parses JSON-RPC messages of the server and verifies answers.
 
 use std::borrow::Cow;
 
@@ -7,50 +7,37 @@ use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
-/// How much of an unexpected message is quoted, in characters.
+/// Characters of an unexpected message that are quoted.
 const QUOTE_CHARS: usize = 240;
 
-/// Any message from the server, as far as its kind depends on it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'a> {
-    /// The request's id: in responses and in requests from the server.
+    /// In responses and in requests of the server.
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
-    /// The method: in requests and notifications.
+    /// In requests and notifications.
     #[serde(borrow, default)]
     pub(crate) method: Option<Cow<'a, str>>,
-    /// The parameters of a request or notification.
     #[serde(borrow, default)]
     pub(crate) params: Option<&'a RawValue>,
-    /// The result of a response that succeeded.
     #[serde(borrow, default)]
     pub(crate) result: Option<&'a RawValue>,
-    /// The error of a response that failed.
     #[serde(borrow, default)]
     pub(crate) error: Option<&'a RawValue>,
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Wrong`] where `text` is not a JSON object.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Failure> {
         serde_json::from_str(text)
             .map_err(|cause| Failure::Wrong(format!("{cause} in {}", quote(text))))
     }
 
-    /// True for a response, to whichever request.
     pub(crate) fn is_response(&self) -> bool {
         self.method.is_none()
     }
 
-    /// The result of the response to request `id`.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Wrong`] where it answers another request, or with an error.
+    /// The result of the response to request `id`. Fails if it answers another request, or with an
+    /// error.
     pub(crate) fn result_of(&self, id: u64) -> Result<&'a str, Failure> {
         let answered = self.id.map_or("no id", RawValue::get);
         if answered.parse() != Ok(id) {
@@ -66,7 +53,6 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The part of a `tools/call` result that is checked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolResult<'a> {
@@ -84,11 +70,8 @@ struct Content<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// Checks that `result` is a complete, successful tool result of exactly one text block.
-///
-/// # Errors
-///
-/// [`Failure::Wrong`] with what was there instead.
+/// Checks that `result` is a complete, successful tool result with exactly one text block
+/// `expected`.
 pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     if text_of(result)? == expected {
         return Ok(());
@@ -100,11 +83,7 @@ pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     )))
 }
 
-/// The text of a complete, successful tool result of exactly one text block.
-///
-/// # Errors
-///
-/// [`Failure::Wrong`] with what was there instead.
+/// The text of a complete, successful tool result with exactly one text block.
 pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
     let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
     let parsed: ToolResult<'_> =
@@ -122,7 +101,6 @@ pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
     }
 }
 
-/// The beginning of a message, for an error text.
 pub(crate) fn quote(text: &str) -> String {
     text.chars().take(QUOTE_CHARS).collect()
 }

@@ -11,31 +11,26 @@ use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// What a modern listener wants to hear.
+/// The subscriptions of a modern listener.
 const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
 
-/// A client that is ready to call.
 pub(crate) struct Client {
     target: Target,
     /// `None` for a modern client.
     session: Option<legacy::Session>,
-    /// `None` between a failed or abandoned exchange and the next one, which opens another.
+    /// `None` after a failed or abandoned exchange; the next one opens another.
     connection: Option<Connection>,
-    /// For answers to the server while an exchange is open; opened with the first of them.
+    /// For answers to the server while an exchange is open; opened on demand.
     side: Option<Connection>,
     goodbye: Goodbye,
-    /// What the client declares that it can do: a JSON object.
+    /// The client's capabilities: a JSON object.
     capabilities: &'static str,
     source: Option<IpAddr>,
     next_id: u64,
 }
 
 impl Client {
-    /// Connects and, in the legacy era, initialises. The client declares no capabilities.
-    ///
-    /// # Errors
-    ///
-    /// Where the server is not there or refuses the handshake.
+    /// Connects and, in the legacy era, initialises. Declares no capabilities.
     pub(crate) async fn open(
         target: &Target,
         mode: Mode,
@@ -44,11 +39,7 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, "{}").await
     }
 
-    /// As [`Client::open`], declaring `capabilities`, a JSON object.
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::open`].
+    /// Like [`Client::open`], with `capabilities`, a JSON object.
     pub(crate) async fn open_able(
         target: &Target,
         mode: Mode,
@@ -58,11 +49,7 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, capabilities).await
     }
 
-    /// As [`Client::open`], with `source` as the client's own address.
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::open`].
+    /// Like [`Client::open`], from the client address `source`.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -95,35 +82,24 @@ impl Client {
         Ok(client)
     }
 
-    /// The legacy session; `None` for a modern client.
     pub(crate) fn session(&self) -> Option<&legacy::Session> {
         self.session.as_ref()
     }
 
-    /// Goes on over a connection that holds little of what is not read.
-    ///
-    /// # Errors
-    ///
-    /// Where the server cannot be reached.
+    /// Switches to a connection with a small receive buffer.
     pub(crate) async fn narrow(&mut self) -> Result<(), Failure> {
         let connection = Connection::open_narrow(&self.target, self.goodbye).await?;
         self.connection = Some(connection);
         Ok(())
     }
 
-    /// The id for the next request.
     pub(crate) fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }
 
-    /// Sends a request and leaves the reading of its answer to the caller.
-    ///
-    /// `params` is the inside of a JSON object, without its braces.
-    ///
-    /// # Errors
-    ///
-    /// Where the server cannot be reached or refuses at the HTTP level.
+    /// Sends a request; the caller reads the answer. `params` is the inside of a JSON object,
+    /// without its braces.
     pub(crate) async fn start(
         &mut self,
         id: u64,
@@ -134,11 +110,7 @@ impl Client {
         self.start_with(id, method, name, params, "").await
     }
 
-    /// As [`Client::start`], with `meta`, the inside of a JSON object, in the request's `_meta`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::start`].
+    /// Like [`Client::start`], with `meta`, the inside of a JSON object, in the request's `_meta`.
     pub(crate) async fn start_with(
         &mut self,
         id: u64,
@@ -161,11 +133,7 @@ impl Client {
         self.connect().await?.send(request).await
     }
 
-    /// Makes a request and gives its response message to `check`.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no answer, more than one, or one that `check` refuses.
+    /// Makes a request and passes its response to `check`. Fails unless there is exactly one.
     pub(crate) async fn request<T>(
         &mut self,
         method: &'static str,
@@ -177,11 +145,8 @@ impl Client {
             .await
     }
 
-    /// The same, giving each message that is no response (progress, above all) to `watch`, in order.
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::request`], and where `watch` refuses a message.
+    /// Like [`request`](Self::request), but passes other messages, such as progress, to `watch` in
+    /// order.
     pub(crate) async fn request_watched<T>(
         &mut self,
         method: &'static str,
@@ -195,11 +160,7 @@ impl Client {
         self.finish(reply, id, watch, check).await
     }
 
-    /// The names of the server's tools, as far as its first page goes.
-    ///
-    /// # Errors
-    ///
-    /// Where the listing fails.
+    /// The names of the tools on the server's first page.
     pub(crate) async fn tools(&mut self) -> Result<Vec<String>, Failure> {
         #[derive(Deserialize)]
         struct Listing {
@@ -217,12 +178,8 @@ impl Client {
         .await
     }
 
-    /// Opens the stream on which a server speaks unasked, and gives the connection to it: the standalone stream of a
-    /// session, or `subscriptions/listen` for everything that takes no resource.
-    ///
-    /// # Errors
-    ///
-    /// Where the server cannot be reached or refuses.
+    /// Opens the stream for messages of the server, and gives the connection to it: the standalone
+    /// stream, or `subscriptions/listen` for everything except resources.
     pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
         match self.session.as_ref().map(|session| session.listen(None)) {
             Some(request) => self.connect().await?.send(request).await,
@@ -239,11 +196,8 @@ impl Client {
         self.connection = reply.into_connection();
     }
 
-    /// Answers request `id` of a legacy server, both being JSON, while the exchange that it came on stays open.
-    ///
-    /// # Errors
-    ///
-    /// Where the server cannot be reached or refuses the answer.
+    /// Answers request `id` of a legacy server while its exchange stays open. `id` and `result` are
+    /// JSON.
     pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
         let session = self.session.as_ref();
         let session = session.expect("only a legacy server sends requests");
@@ -258,11 +212,6 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the session, where there is one.
-    ///
-    /// # Errors
-    ///
-    /// Where the server cannot be reached or refuses.
     pub(crate) async fn end(mut self) -> Result<(), Failure> {
         let Some(request) = self.session.as_ref().map(legacy::Session::end) else {
             return Ok(());
@@ -270,7 +219,6 @@ impl Client {
         self.connect().await?.send(request).await.map(drop)
     }
 
-    /// Reads `reply` to its end.
     async fn finish<T>(
         &mut self,
         mut reply: Reply,
@@ -315,7 +263,6 @@ impl Client {
         Ok(())
     }
 
-    /// The connection to use next.
     async fn connect(&mut self) -> Result<Connection, Failure> {
         match self.connection.take() {
             Some(connection) => Ok(connection),

@@ -7,15 +7,14 @@ use http_body_util::Full;
 use super::{post, post_headers};
 use crate::target::Target;
 
-/// The revision spoken.
 pub(crate) const VERSION: &str = "2025-11-25";
 
-/// The session, from the answer to `initialize` on.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The client's end of one session. A server that keeps none gives no id, and none is sent.
+/// The client's end of a session. A server without sessions sends no ID, and the client then sends
+/// none.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     target: Target,
@@ -23,36 +22,31 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The session that the server named in its answer to `initialize`.
     pub(crate) fn new(target: Target, id: Option<HeaderValue>) -> Self {
         Self { target, id }
     }
 
-    /// True where the server gave the session an id.
     pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()
     }
 
-    /// A request, with `params` as a JSON object.
     pub(crate) fn request(&self, id: u64, method: &str, params: &str) -> Request<Full<Bytes>> {
         let message =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         post(&self.target, self.headers(), message)
     }
 
-    /// A notification without parameters.
     pub(crate) fn notification(&self, method: &str) -> Request<Full<Bytes>> {
         let message = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
         post(&self.target, self.headers(), message)
     }
 
-    /// The answer to a request of the server; `id` and `result` are JSON.
     pub(crate) fn response(&self, id: &str, result: &str) -> Request<Full<Bytes>> {
         let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         post(&self.target, self.headers(), message)
     }
 
-    /// A GET: the standalone stream, or what follows `last_event_id` on the stream it belongs to.
+    /// A GET: the standalone stream, or the rest of a stream after `last_event_id`.
     pub(crate) fn listen(&self, last_event_id: Option<&HeaderValue>) -> Request<Full<Bytes>> {
         let mut request = self.without_body(Method::GET);
         if let Some(id) = last_event_id {
@@ -61,7 +55,6 @@ impl Session {
         request
     }
 
-    /// The DELETE that ends the session.
     pub(crate) fn end(&self) -> Request<Full<Bytes>> {
         self.without_body(Method::DELETE)
     }
@@ -89,7 +82,7 @@ impl Session {
     }
 }
 
-/// The `initialize` request that opens a session; `capabilities` is a JSON object.
+/// The `initialize` request; `capabilities` is a JSON object.
 pub(crate) fn initialize(target: &Target, id: u64, capabilities: &str) -> Request<Full<Bytes>> {
     let message = format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"{VERSION}","capabilities":{capabilities},"clientInfo":{{"name":"loadtest","version":"{}"}}}}}}"#,

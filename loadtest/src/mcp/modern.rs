@@ -7,18 +7,17 @@ use http_body_util::Full;
 use super::{post, post_headers};
 use crate::target::Target;
 
-/// The revision spoken.
 const VERSION: &str = "2026-07-28";
 
-/// The capabilities of a client that takes tasks.
+/// The capabilities of a client that supports tasks.
 pub(crate) const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// A request. `name` repeats `params.name` (or `uri`) in the header that intermediaries route by;
-/// `params` is the inside of a JSON object, without its braces; so is
-/// `meta`, which is added to `_meta`; `capabilities` is a JSON object.
+/// A request. `name` repeats `params.name` (or `uri`) in the header for routing. `params` and
+/// `meta` (added to `_meta`) are insides of JSON objects, without braces. `capabilities` is a JSON
+/// object.
 pub(crate) fn request(
     target: &Target,
     id: u64,

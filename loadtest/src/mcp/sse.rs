@@ -1,23 +1,19 @@
 //! An incremental parser of `text/event-stream` bodies.
 //!
-//! It follows the WHATWG grammar (LF, CR and CRLF line ends, comments, a leading byte order mark)
-//! with one deliberate difference: a block that carries only an `id` or a `retry` is reported too.
-//! MCP primes a stream that way, and the id is what a client resumes from.
+//! It follows the WHATWG grammar (LF, CR and CRLF line ends, comments, a leading byte order mark),
+//! except that it also reports a block with only an `id` or a `retry`. MCP primes streams with such
+//! a block, and clients resume from its ID.
 
 use std::collections::VecDeque;
 
 use memchr::memchr2;
 
-/// One block of an event stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// The `id` field, where the block has one.
     pub(crate) id: Option<String>,
-    /// The `event` field, where the block has one.
     pub(crate) name: Option<String>,
     /// The `data` lines, joined by line feeds; empty for a priming event.
     pub(crate) data: String,
-    /// The `retry` field in milliseconds, where the block has a valid one.
     pub(crate) retry_ms: Option<u64>,
 }
 
@@ -28,12 +24,11 @@ pub(crate) struct Parser {
     partial: Vec<u8>,
     block: Block,
     ready: VecDeque<Event>,
-    /// The last chunk ended in CR: an LF at the start of the next one belongs to it.
+    /// The last chunk ended in CR, so an LF at the start of the next one belongs to it.
     swallow_line_feed: bool,
     past_first_line: bool,
 }
 
-/// The block being read.
 #[derive(Debug, Default)]
 struct Block {
     event: Event,
@@ -42,7 +37,6 @@ struct Block {
 }
 
 impl Parser {
-    /// Takes in the next bytes of the body.
     pub(crate) fn push(&mut self, mut chunk: &[u8]) {
         if self.swallow_line_feed && !chunk.is_empty() {
             self.swallow_line_feed = false;
@@ -71,7 +65,6 @@ impl Parser {
         self.partial.extend_from_slice(chunk);
     }
 
-    /// The next complete event, if one has arrived.
     pub(crate) fn pop(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
@@ -96,7 +89,7 @@ impl Parser {
 impl Block {
     fn field(&mut self, line: &[u8]) {
         let (name, value) = match line.iter().position(|&byte| byte == b':') {
-            // A comment: how servers keep an idle connection alive.
+            // A comment, usually a keep-alive.
             Some(0) => return,
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &b""[..]),

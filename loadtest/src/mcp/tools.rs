@@ -16,17 +16,13 @@ use crate::resume::check::CallCheck;
 use crate::resume::violation::Violation;
 use crate::target::Target;
 
-/// The pause before a broken stream is resumed, where the server named none.
+/// Pause before a broken stream is resumed, if the server names none.
 const RESUME_PAUSE: Duration = Duration::from_millis(200);
 
-/// How much longer than its job a call may take.
+/// Time that a call may take beyond its job.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Calls a tool with `arguments` (a JSON object) and expects `text`.
-///
-/// # Errors
-///
-/// Where another answer comes, or none.
 pub(crate) async fn call(
     client: &mut Client,
     tool: &'static str,
@@ -41,11 +37,7 @@ pub(crate) async fn call(
         .await
 }
 
-/// Calls `echo` or another tool that returns its argument `text`, which must need no escapes in JSON.
-///
-/// # Errors
-///
-/// As [`call`].
+/// Calls a tool that returns its argument `text`, which must not need JSON escapes.
 pub(crate) async fn echo(
     client: &mut Client,
     tool: &'static str,
@@ -54,7 +46,6 @@ pub(crate) async fn echo(
     call(client, tool, &format!(r#"{{"text":"{text}"}}"#), text).await
 }
 
-/// A call of `long_job`: progress step by step, then an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) steps: usize,
@@ -62,29 +53,23 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// How long it takes where nothing delays it.
+    /// Duration without delays.
     pub(crate) fn length(self) -> Duration {
         self.interval * u32::try_from(self.steps).unwrap_or(u32::MAX)
     }
 }
 
-/// What happened on the way to a job's answer.
 #[derive(Debug, Default)]
 pub(crate) struct Journey {
-    /// When a message of the call came, the answer being the last.
+    /// Arrival of each message of the call; the last is the answer.
     pub(crate) messages: Vec<Instant>,
-    /// How often its stream broke and was resumed.
     pub(crate) resumes: usize,
-    /// How often a resume was refused for a while (429, 503).
+    /// Resumes refused with 429 or 503.
     pub(crate) refusals: usize,
 }
 
-/// Calls `long_job` and reads to its answer, resuming at one of `targets` after the other where the stream breaks. What
-/// is lost, repeated, out of order or wrong goes to `findings`.
-///
-/// # Errors
-///
-/// Where the call was not accepted.
+/// Calls `long_job` and reads to its answer. Resumes broken streams at each of `targets` in turn.
+/// Messages that are lost, repeated, out of order or wrong go to `findings`.
 pub(crate) async fn long_job(
     client: &mut Client,
     job: Job,
@@ -126,7 +111,7 @@ struct Call {
 }
 
 impl Call {
-    /// Reads until the stream that holds the answer ends; gives it back where it is the first one.
+    /// Reads until the stream with the answer ends; returns the stream if it is the first one.
     async fn see_through(
         &mut self,
         mut reply: Reply,
@@ -149,7 +134,7 @@ impl Call {
         }
     }
 
-    /// Reads to the end of a stream; true where it is an orderly one.
+    /// Reads to the end of a stream; returns whether the end is an orderly one.
     async fn read(&mut self, reply: &mut Reply) -> bool {
         loop {
             match timeout_at(self.deadline, reply.next()).await {
@@ -171,7 +156,7 @@ impl Call {
         self.last_id = event.id.or(self.last_id.take());
     }
 
-    /// Comes back for the rest; `None`, with a finding, where that is refused for good or takes too long.
+    /// Resumes; `None`, with a finding, if that is refused for good or takes too long.
     async fn resume(&mut self, session: &legacy::Session, targets: &[Target]) -> Option<Reply> {
         let last_id = self.last_id.as_deref().unwrap_or_default();
         let last_id = HeaderValue::from_str(last_id).ok();
@@ -208,12 +193,8 @@ impl Call {
     }
 }
 
-/// Opens a stream by GET at `target` on a connection of its own, which is reset when dropped: crowds of orderly ends
-/// would use up the ports.
-///
-/// # Errors
-///
-/// Where it is refused.
+/// Opens a stream by GET on a connection of its own. The connection is reset on drop, because many
+/// orderly closes would use up the ports.
 pub(crate) async fn listen(
     session: &legacy::Session,
     target: &Target,

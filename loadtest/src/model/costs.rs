@@ -1,4 +1,4 @@
-//! What things cost, as `loadtest cost` measured it.
+//! The costs measured by `loadtest cost`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,29 +6,26 @@ use std::path::Path;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-/// The processes that are told apart, in the order in which the cluster starts them.
+/// The roles, in the order in which the cluster starts them.
 pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// A call of a legacy session that is safe to repeat.
+    /// A call of a legacy session that may repeat.
     Legacy,
-    /// A modern call.
     Modern,
-    /// A call of a legacy session that is journaled, without its events.
+    /// A journaled call of a legacy session, without its events.
     Journaled,
     /// An event of a journaled call before its answer.
     Event,
-    /// A legacy session opened, with its connection.
+    /// Opening a legacy session, with its connection.
     Open,
-    /// A standalone stream opened, with its connection.
+    /// Opening a standalone stream, with its connection.
     Stream,
-    /// A comment on a silent stream.
     KeepAlive,
 }
 
-/// All of it, in the order of fitted coefficients, which follow that of a second.
+/// All counted items, in the order of the fitted coefficients after that of a second.
 pub(crate) const COUNTED: [Counted; 7] = [
     Counted::Legacy,
     Counted::Modern,
@@ -39,11 +36,11 @@ pub(crate) const COUNTED: [Counted; 7] = [
     Counted::KeepAlive,
 ];
 
-/// What one of each takes: µs of CPU time, or commands of Redis.
+/// The cost of one of each, in µs of CPU time or in commands of Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Each {
-    /// A second in which nothing happens.
+    /// An idle second.
     pub(crate) second: f64,
     pub(crate) legacy: f64,
     pub(crate) modern: f64,
@@ -54,36 +51,32 @@ pub(crate) struct Each {
     pub(crate) keep_alive: f64,
 }
 
-/// Resident memory in KiB, of one role.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Held {
     pub(crate) process: f64,
-    /// A session that is awake, with a keep-alive connection of its client.
+    /// An active session with the keep-alive connection of its client.
     pub(crate) session: f64,
-    /// An open, idle stream, beside its session.
+    /// An open, idle stream, in addition to its session.
     pub(crate) stream: f64,
 }
 
-/// Resident memory of all roles.
 pub(crate) type Memory = BTreeMap<String, Held>;
 
-/// The measured costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Costs {
-    /// When, where and how it was measured, for readers.
+    /// When, where and how the costs were measured.
     #[serde(default)]
     pub(crate) provenance: String,
-    /// CPU time of each role.
     pub(crate) cpu_us: BTreeMap<String, Each>,
-    /// Commands that Redis carries out, those within scripts included.
+    /// Commands that Redis executes, including those in scripts.
     pub(crate) redis_commands: Each,
     pub(crate) memory_kib: Memory,
 }
 
 impl Each {
-    /// From fitted coefficients: the second, then [`COUNTED`].
+    /// Takes fitted coefficients: the second, then [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);
@@ -106,7 +99,8 @@ impl Each {
 }
 
 impl Costs {
-    /// From what was fitted: each role's CPU time, in [`ROLES`]' order, and Redis' commands.
+    /// Takes the fitted coefficients of each role, in the order of [`ROLES`], and of Redis'
+    /// commands.
     pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
         let each = ROLES.iter().zip(roles);
         Self {
@@ -119,20 +113,12 @@ impl Costs {
         }
     }
 
-    /// Reads what [`Costs::to_toml`] wrote.
-    ///
-    /// # Errors
-    /// Where the file is not there, or is not that.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("could not read {}", path.display()))?;
         Self::parse(&text).with_context(|| format!("{} holds no costs", path.display()))
     }
 
-    /// Reads costs, of all roles.
-    ///
-    /// # Errors
-    /// Where something is missing or unknown.
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let costs: Self = toml::from_str(text)?;
         for role in ROLES {
@@ -144,16 +130,13 @@ impl Costs {
         Ok(costs)
     }
 
-    /// As TOML.
-    ///
-    /// # Errors
-    /// Never for costs that are numbers.
     pub(crate) fn to_toml(&self) -> anyhow::Result<String> {
         Ok(toml::to_string(self)?)
     }
 }
 
-/// Memory from what the processes held at first, and what a crowd of sessions and then streams added.
+/// Computes memory from that of idle processes, and the growth by a crowd of sessions and then
+/// streams.
 pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
     let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
     let of = |at: usize| Held {

@@ -1,4 +1,4 @@
-//! From a load to nodes: arithmetic only.
+//! Computes nodes from a load.
 
 use shoal_cluster::rehearsal::look_every;
 
@@ -51,14 +51,14 @@ pub(crate) struct Load {
     pub(crate) streams_per_edge: f64,
 }
 
-/// What happens in a second.
+/// Events per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) each: Each,
     pub(crate) open_streams: f64,
 }
 
-/// The nodes of one role, and what decides how many.
+/// The nodes of one role, and the resource that determines their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Nodes {
     pub(crate) count: f64,
@@ -67,7 +67,6 @@ pub(crate) struct Nodes {
     pub(crate) because: &'static str,
 }
 
-/// What a load takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) rates: Rates,
@@ -80,25 +79,26 @@ pub(crate) struct Plan {
     pub(crate) mesh: Mesh,
 }
 
-/// What nodes cost one another.
+/// The costs of the connections among nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mesh {
-    /// gRPC links: every edge to every session node, every session node to every other, every worker to all of them.
+    /// gRPC links: from every edge and worker to every session node, among session nodes, and from
+    /// every worker to every edge.
     pub(crate) links: f64,
-    /// The most that one process has.
+    /// Maximum number of links of one process.
     pub(crate) links_of_one: f64,
-    /// Renewals of leases and announcements, a second.
+    /// Renewals of leases and announcements per second.
     pub(crate) beats: f64,
-    /// Entries that Redis sends, a second, to nodes that read the list of nodes.
+    /// Entries per second that Redis sends to nodes that read the list of nodes.
     pub(crate) listed: f64,
-    /// The share of the thread of one shard that reading the lists takes.
+    /// Fraction of one shard's thread that reading the lists takes.
     pub(crate) listing_share: f64,
 }
 
-/// What an entry of the list of nodes takes of Redis when it is read, in µs (`lua/nodes.lua`; measured with
+/// CPU time of Redis for one entry of the list of nodes, in µs (`lua/nodes.lua`; measured with
 /// lists of 100 to 1000 nodes).
 pub(crate) const LISTED_US: f64 = 2.0;
-/// Beats in a lease, seconds between them by default.
+/// Seconds between heartbeats by default.
 const BEAT_S: f64 = 2.0;
 
 impl Load {
@@ -124,7 +124,7 @@ impl Load {
 }
 
 impl Each {
-    /// What these rates cost at these prices, but for the second.
+    /// The cost of these rates, without the cost of the second.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern
@@ -136,7 +136,6 @@ impl Each {
     }
 }
 
-/// Computes what `load` takes at these costs. `costs` have all roles.
 pub(crate) fn plan(load: &Load, costs: &Costs) -> Plan {
     let rates = load.rates();
     let cpu = |role: &str| rates.each.times(&costs.cpu_us[role]) / 1e6;
@@ -157,7 +156,7 @@ pub(crate) fn plan(load: &Load, costs: &Costs) -> Plan {
             .into_iter()
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .expect("there are three");
-        // One can always be lost.
+        // At least two, so that one can fail.
         let count = most.ceil().max(2.0);
         Nodes {
             count,
@@ -192,7 +191,6 @@ pub(crate) fn plan(load: &Load, costs: &Costs) -> Plan {
     }
 }
 
-/// What so many nodes cost one another.
 pub(crate) fn mesh(edges: f64, session_nodes: f64, workers: f64) -> Mesh {
     let members = edges + session_nodes;
     let listed = members / look_every(members as usize).as_secs_f64() * members;

@@ -1,4 +1,4 @@
-//! The CPU time of a byte, case by case in turns.
+//! The CPU time of a byte, in each case.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::report::median;
 use crate::servers::cluster::Cluster;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// The servers, in the order of their turns; the floor first, which all others are compared with.
+/// The servers, in order; the first is the floor, the reference of the others.
 const CASES: [(&str, Mode); 5] = [
     ("floor", Mode::Legacy),
     ("shoal legacy", Mode::Legacy),
@@ -22,13 +22,11 @@ const CASES: [(&str, Mode); 5] = [
     ("cluster modern", Mode::Modern),
 ];
 
-/// A running server.
 enum Server {
     One(Spawned),
     Many(Cluster),
 }
 
-/// Measures all cases at all sizes, in rounds, and puts medians and verdicts into `outcome`.
 pub(super) async fn measure(
     options: &Payload,
     shoal: &Path,
@@ -40,7 +38,7 @@ pub(super) async fn measure(
         .iter()
         .filter(|(case, _)| !(options.no_cluster && case.starts_with("cluster")));
     let cases: Vec<_> = wanted.copied().collect();
-    // By size and case: CPU time a call, in µs, of each round.
+    // CPU time per call in µs, by size, case and round.
     let mut rounds = vec![vec![Vec::new(); cases.len()]; options.sizes.len()];
     for round in 1..=options.rounds {
         for (size, rounds) in options.sizes.iter().zip(&mut rounds) {
@@ -79,7 +77,7 @@ pub(super) async fn measure(
                 Better::Lower,
             );
             if *case != "floor" {
-                // Round by round: a slow minute of the machine makes both dearer.
+                // Compared within a round, because a slow minute of the machine affects both.
                 let ratios = cost.iter().zip(floor).map(|(cost, floor)| cost / floor);
                 super::judge(outcome, case, size, median(ratios));
             }

@@ -1,4 +1,5 @@
-//! The memory that many large bodies at once take: bounded by a limit, or growing with the clients?
+//! The memory of many large bodies at once: verifies that it is bounded instead of growing with the
+//! clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,29 +21,24 @@ use crate::process;
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
-/// Calls that each client makes, one after the other.
 const CALLS: usize = 5;
 
-/// How long one call may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The pause after a refusal that names none.
+/// Pause after a refusal that names none.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// Of the largest crowd's peak over the half of it: below this, memory does not follow the clients.
+/// Maximum ratio of the largest crowd's peak to that of half the crowd.
 const BOUNDED: f64 = 1.5;
 
-/// What to measure.
 pub(super) struct Plan<'a> {
     pub(super) shoal: &'a Path,
-    /// The length of each text.
     pub(super) bytes: usize,
-    /// Numbers of clients at once; a fresh server each.
+    /// Numbers of concurrent clients; each gets a new server.
     pub(super) clients: &'a [usize],
 }
 
 impl Plan<'_> {
-    /// Puts the peaks into `outcome`, and whether they follow the clients.
     pub(super) async fn measure(
         &self,
         outcome: &mut Outcome,
@@ -87,7 +83,7 @@ impl Plan<'_> {
     }
 }
 
-/// Has `clients` call at the same moment, several times; how often one was refused for a while.
+/// Makes all `clients` call at the same moment, several times. Returns the number of refusals.
 async fn storm(
     target: &Target,
     clients: usize,
@@ -120,7 +116,7 @@ async fn calls(mut client: Client, text: &str, refused: &AtomicU64) -> Result<()
         let answered = timeout(CALL_TIMEOUT, echo(&mut client, "echo", text)).await;
         match answered {
             Ok(Ok(())) => made += 1,
-            // A clear refusal is a good answer to too much at once.
+            // A clear refusal is a correct answer to overload.
             Ok(Err(Failure::Status {
                 status: 429 | 503,
                 retry_after_s,

@@ -1,4 +1,4 @@
-//! Installs a peer with the ordinary client of its registry.
+//! Installs a peer with the client of its registry.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -8,21 +8,17 @@ use std::time::{Duration, Instant};
 
 use super::{Peer, Registry};
 
-/// How long one step may take.
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What says that an installation is complete, and of which files.
+/// Marks a complete installation, with the files that it was made from.
 const STAMP: &str = "installed";
 
-/// Installs `peer` below the directory `peers`, unless that is done already. Blocks.
-///
-/// # Errors
-///
-/// Says in one line what is missing or went wrong, and what to do.
+/// Installs `peer` below the directory `peers`, unless it is installed. Blocks. The error says in
+/// one line what to do.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
-    // All files, not only lock files: a changed source has to be built again.
+    // Compares all files, because a changed source needs a new build.
     let stamp: String = peer.files.iter().map(|(_, text)| *text).collect();
     if fs::read_to_string(home.join(STAMP)).is_ok_and(|installed| installed == stamp) {
         return Ok(());
@@ -37,7 +33,7 @@ pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Res
         .map_err(|cause| format!("could not write to {}: {cause}", home.display()))
 }
 
-/// Begins anew: whatever an earlier attempt has left may not fit these files.
+/// Starts afresh, because leftovers of an earlier attempt may not match these files.
 fn write_files(peer: &Peer, home: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(home) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),
@@ -50,7 +46,6 @@ fn write_files(peer: &Peer, home: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The commands to carry out in the peer's directory.
 fn steps(registry: Registry, home: &Path) -> Vec<Command> {
     let command = |program: PathBuf, arguments: &[&str]| {
         let mut command = Command::new(program);
@@ -58,7 +53,7 @@ fn steps(registry: Registry, home: &Path) -> Vec<Command> {
         command
     };
     match registry {
-        // No package needs to run a script of its own here.
+        // The packages here need no install scripts.
         Registry::Npm => vec![command(
             "npm".into(),
             &["ci", "--ignore-scripts", "--no-audit", "--no-fund"],
@@ -80,7 +75,6 @@ fn steps(registry: Registry, home: &Path) -> Vec<Command> {
     }
 }
 
-/// What to do where the registry's client is not there.
 fn how_to_get(registry: Registry) -> &'static str {
     match registry {
         Registry::Npm => "install Node.js 20.3 or later with npm (apt-get install nodejs npm)",
@@ -111,7 +105,7 @@ fn carry_out(mut step: Command, registry: Registry, home: &Path) -> Result<(), S
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
             ended => {
-                // It is given up either way, and must not go on behind the measurement.
+                // The step has failed, and must not continue during the measurement.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(match ended {

@@ -1,9 +1,8 @@
-//! Which peers there are.
+//! The list of peers.
 
 use super::{Peer, Registry, Variant};
 use crate::mcp::Mode;
 
-/// A file of `loadtest/peers/`.
 macro_rules! file {
     ($directory:literal, $name:literal) => {
         (
@@ -18,7 +17,6 @@ const FASTMCP: &[(&str, &str)] = &[
     file!("fastmcp", "server.py"),
 ];
 
-/// All peers, in the order of the table.
 pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "typescript-1",

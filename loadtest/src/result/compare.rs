@@ -1,4 +1,4 @@
-//! Results side by side: each figure and latency, over that of the first result.
+//! Compares results: each figure and latency relative to the first result.
 
 use std::fmt;
 
@@ -6,53 +6,46 @@ use super::number::{quantile, short, time_us};
 use super::read::Named;
 use crate::outcome::{Better, Figure, Outcome};
 
-/// How much two values may differ and still be called the same: less than that is noise on any machine.
+/// Relative difference below which two values count as the same.
 const SAME: f64 = 0.02;
 
-/// The quantiles compared.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 
-/// Results side by side.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Row>,
-    /// The scenario and the parameters, where they differ: the name, and each one's value.
+    /// The scenario and the parameters that differ: the name, and each result's value.
     pub(super) differing: Vec<(String, Vec<String>)>,
-    /// Of each, how many kinds of violations it has.
+    /// Kinds of violations in each result.
     violations: Vec<usize>,
 }
 
-/// One value of each result.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// As text, `None` where a result has none.
+    /// As text; `None` if a result lacks the value.
     pub(super) values: Vec<Option<String>>,
-    /// Of the second result and those after it.
+    /// Of the second and later results.
     pub(super) against_first: Vec<Option<Against>>,
 }
 
-/// A value over that of the first result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Against {
     pub(super) ratio: f64,
     pub(super) judgement: Judgement,
 }
 
-/// Whether a value is better than that of the first result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
     Better,
     Worse,
-    /// Hardly different.
     Same,
-    /// There is no better.
+    /// Neither direction is better.
     None,
 }
 
 impl Judgement {
-    /// As a word; empty where there is nothing to say.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -64,7 +57,6 @@ impl Judgement {
 }
 
 impl Comparison {
-    /// Puts `results` side by side.
     pub(super) fn of(results: &[Named]) -> Self {
         let outcomes: Vec<&Outcome> = results.iter().map(|named| &named.outcome).collect();
         let mut rows = Vec::new();
@@ -135,13 +127,12 @@ impl Comparison {
         }
     }
 
-    /// True where nothing in any of the results was wrong.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.iter().all(|violations| *violations == 0)
     }
 }
 
-/// The names in all outcomes, each once, in the order in which they come first.
+/// The distinct names of all outcomes, in order of first appearance.
 fn names<'a, I: Iterator<Item = &'a String>>(
     outcomes: &[&'a Outcome],
     of: impl Fn(&'a Outcome) -> I,
@@ -183,12 +174,11 @@ fn row(name: String, texts: Vec<Option<String>>, values: &[Option<f64>], better:
     }
 }
 
-/// `value` over `first`.
 fn against(first: f64, value: f64, better: Better) -> Against {
     let ratio = if value == first { 1.0 } else { value / first };
     let judgement = match better {
         Better::Neither => Judgement::None,
-        // Also where the first is 0: nothing else is within any share of it.
+        // This also covers a first value of 0, for which relative differences fail.
         _ if (value - first).abs() <= first.abs() * SAME => Judgement::Same,
         Better::Lower if value < first => Judgement::Better,
         Better::Higher if value > first => Judgement::Better,
@@ -229,7 +219,7 @@ impl fmt::Display for Comparison {
         for line in &lines {
             let mut text = String::new();
             for (place, (cell, width)) in line.iter().zip(&widths).enumerate() {
-                // Names and judgements begin alike; numbers end alike.
+                // Text is aligned left, numbers right.
                 let cell = match place {
                     0 => format!("{cell:<width$}"),
                     _ if place % 2 == 1 && place > 1 => format!("  {cell:<width$}"),

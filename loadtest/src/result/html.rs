@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-/// `text` with nothing in it that HTML would take for its own.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -18,7 +17,8 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A table with a head; the first column names the rows, the others hold numbers. All of it is text.
+/// A table with a head. The first column names the rows, the others contain numbers. All cells are
+/// text.
 pub(super) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let caption = escape(caption);
     let mut html = format!(
@@ -45,7 +45,6 @@ pub(super) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> Str
     html
 }
 
-/// Something that is folded away until it is asked for.
 pub(super) fn folded(summary: &str, inside: &str) -> String {
     format!(
         "<details><summary>{}</summary>{inside}</details>\n",
@@ -53,7 +52,6 @@ pub(super) fn folded(summary: &str, inside: &str) -> String {
     )
 }
 
-/// The whole page around `body`.
 pub(super) fn page(title: &str, body: &str) -> String {
     let (title, style) = (escape(title), include_str!("page.css"));
     format!(

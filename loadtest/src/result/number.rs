@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
-/// `value` with about three digits that say something, and thousands apart.
+/// `value` with about three significant digits, and separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -36,17 +36,17 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// A quantile as people call it: `p99.9`, `max`.
+/// The name of a quantile: `p99.9`, `max`.
 pub(super) fn quantile(at: f64) -> String {
     match at {
         0.0 => "min".to_owned(),
         1.0 => "max".to_owned(),
-        // Rounded, since 0.999 × 100 is not 99.9 in binary.
+        // Rounded, because 0.999 × 100 is not 99.9 in binary.
         at => format!("p{}", (at * 1e6).round() / 1e4),
     }
 }
 
-/// Microseconds in the unit that suits them.
+/// Microseconds in a suitable unit.
 pub(super) fn time_us(us: f64) -> String {
     match us {
         us if us >= 1e6 => format!("{} s", short(us / 1e6)),

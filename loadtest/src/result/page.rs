@@ -1,4 +1,4 @@
-//! The pages: of results, each by itself, and of a comparison.
+//! The pages of results and of a comparison.
 
 mod plots;
 
@@ -13,10 +13,9 @@ use super::plot::Line;
 use super::read::Named;
 use crate::outcome::{Better, Outcome};
 
-/// How many figures stand out at the top; the others follow in a table.
+/// Figures at the top; the others follow in a table.
 const HEADLINES: usize = 8;
 
-/// The page of `results`.
 pub(super) fn of_results(results: &[Named]) -> String {
     let mut body = String::new();
     if results.len() > 1 {
@@ -32,7 +31,6 @@ pub(super) fn of_results(results: &[Named]) -> String {
     html::page(&title, &body)
 }
 
-/// The page of `comparison`, with the results that it is made of.
 pub(super) fn of_comparison(comparison: &Comparison, results: &[Named]) -> String {
     let first = &comparison.names[0];
     let mut head = vec!["figure".to_owned(), first.clone()];
@@ -119,7 +117,6 @@ fn section(named: &Named) -> String {
     html
 }
 
-/// Violations, then verdicts.
 fn judged(outcome: &Outcome) -> String {
     let mut html = String::from("<ul class=\"list\">");
     if outcome.violations.is_empty() {
@@ -154,7 +151,7 @@ fn judged(outcome: &Outcome) -> String {
 
 fn figures(outcome: &Outcome) -> String {
     let mut html = String::from("<ul class=\"cards\">");
-    // What can be better or worse is what a reader looks for.
+    // Readers look for figures that can be better or worse.
     let (judged, described): (Vec<_>, Vec<_>) = outcome
         .figures
         .iter()
@@ -196,7 +193,6 @@ fn figures(outcome: &Outcome) -> String {
     html
 }
 
-/// The median and the tail of the first latency.
 fn headline_latencies(outcome: &Outcome) -> Vec<(String, String)> {
     let Some(latency) = outcome.latencies.iter().find(|latency| latency.count > 0) else {
         return Vec::new();

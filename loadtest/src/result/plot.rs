@@ -1,4 +1,4 @@
-//! Plots: lines over a scale, as SVG in the page, with a table of their values for those who do not see them.
+//! Line plots as SVG, each with a table of its values for readers who cannot see it.
 
 use std::fmt::Write;
 
@@ -7,35 +7,32 @@ use super::number::short;
 use super::scale::Scale;
 use crate::outcome::Mark;
 
-/// The drawing, in its own units.
+/// The size of the drawing, in its own units.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 280.0;
-/// Room for names left, below, above and to the right of it.
+/// Margins for names.
 const LEFT: f64 = 64.0;
 const BELOW: f64 = 40.0;
 const ABOVE: f64 = 18.0;
 const RIGHT: f64 = 16.0;
 
-/// Kinds of lines that can be told apart; lines beyond share them.
+/// Distinguishable styles of lines; further lines reuse them.
 pub(super) const KINDS: usize = 6;
 
-/// So many points or fewer are drawn as points too.
+/// Up to this number, points are marked.
 const FEW: usize = 40;
 
-/// A line.
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Lines over an axis.
 pub(super) struct Plot<'a> {
     pub(super) title: String,
     pub(super) x_name: &'a str,
     pub(super) y_name: &'a str,
     pub(super) x: Scale,
     pub(super) y: Scale,
-    /// The names of values.
     pub(super) x_text: fn(f64) -> String,
     pub(super) y_text: fn(f64) -> String,
     pub(super) lines: Vec<Line>,
@@ -43,12 +40,11 @@ pub(super) struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The figure, with its legend and its table.
     pub(super) fn figure(&self) -> String {
         let title = escape(&self.title);
         let mut html = format!("<figure><figcaption>{title}</figcaption>\n{}", self.svg());
         html.push_str("<ul class=\"legend\">");
-        // A single line is called what the plot is called.
+        // A single line has the name of its plot.
         let named = self.lines.len() > 1 || self.lines.iter().any(|line| line.name != self.title);
         for (place, line) in self.lines.iter().enumerate().filter(|_| named) {
             let _ = write!(
@@ -156,7 +152,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Each line's value at each place that any of them has.
+    /// Each line's value at each x value.
     fn values(&self) -> String {
         let mut places: Vec<f64> = self
             .lines

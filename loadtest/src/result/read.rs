@@ -1,4 +1,4 @@
-//! Reads results; what is no result is refused with what it is.
+//! Reads result files and rejects others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,13 @@ use serde_json::Value;
 use super::table;
 use crate::outcome::{FORMAT, Outcome};
 
-/// A result and what to call it beside others.
 #[derive(Debug, Clone)]
 pub(super) struct Named {
-    /// The file's name without its ending; with its folder where two are called the same.
+    /// The file's name without its extension, with its folder if the name is not unique.
     pub(super) name: String,
     pub(super) outcome: Outcome,
 }
 
-/// Reads all of `paths`, in their order.
-///
-/// # Errors
-///
-/// Where one cannot be read, or is no result of this program.
 pub(super) fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<Named>> {
     let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
     let mut results = Vec::with_capacity(paths.len());

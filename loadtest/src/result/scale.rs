@@ -1,21 +1,19 @@
-//! Scales of plots: from values to places on an axis, and the values that the axis names.
+//! Scales of plots: maps values to positions on an axis, and chooses its ticks.
 
-/// How values lie along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
-    /// From the first to the second value, evenly.
     Linear(f64, f64),
-    /// From the first to the second value, both above 0, each factor as wide as any other.
+    /// Logarithmic, from the first to the second value, both above 0.
     Log(f64, f64),
-    /// Quantiles from 0 to 1: each nine after the comma as wide as any other, and 1 at the end.
+    /// Quantiles from 0 to 1: each further nine has the same width, and 1 is at the end.
     Tail,
 }
 
-/// Where the quantile 1 lies, in nines.
+/// Position of quantile 1, in nines.
 const LAST_NINE: f64 = 4.6;
 
 impl Scale {
-    /// An even scale from 0 over all of `values`, ending at a round number.
+    /// A linear scale from 0 to a round number above all of `values`.
     pub(super) fn linear(values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         if most <= 0.0 {
@@ -25,7 +23,7 @@ impl Scale {
         Self::Linear(0.0, (most / step).ceil() * step)
     }
 
-    /// A scale by factors over all of `values` that are above 0.
+    /// A logarithmic scale over all positive `values`.
     pub(super) fn log(values: impl Iterator<Item = f64>) -> Self {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -39,7 +37,7 @@ impl Scale {
             let mut rounds = [1.0, 2.0, 5.0, 10.0]
                 .map(|digit| digit * decade)
                 .into_iter();
-            // A hair's breadth for values that are round already.
+            // A tolerance for values that are round already.
             if up {
                 rounds
                     .find(|round| *round >= value * 0.999)
@@ -54,7 +52,7 @@ impl Scale {
         Self::Log(least, if most > least { most } else { least * 10.0 })
     }
 
-    /// Where `value` lies: 0 at the beginning, 1 at the end, never outside.
+    /// Position of `value`: from 0 at the beginning to 1 at the end, clamped.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(from, to) => (value - from) / (to - from),
@@ -65,7 +63,6 @@ impl Scale {
         place.clamp(0.0, 1.0)
     }
 
-    /// The values to name.
     pub(super) fn ticks(self) -> Vec<f64> {
         match self {
             Self::Linear(from, to) => {
@@ -76,7 +73,7 @@ impl Scale {
                     .collect()
             }
             Self::Log(from, to) => {
-                // A few decades have room for more than their beginnings.
+                // A few decades have room for more ticks than their beginnings.
                 let digits: &[f64] = if to / from < 2e3 {
                     &[1.0, 2.0, 5.0]
                 } else {

@@ -1,10 +1,11 @@
-//! The result of `table` as figures, so that two of its runs can be compared.
+//! Converts the result of `table` to figures, so that two runs can be compared.
 
 use serde_json::Value;
 
 use crate::outcome::{Better, Outcome, Violation};
 
-/// The columns that become figures: the member's name, what it is, its unit and which way is good.
+/// The columns that become figures: the member's name, the label, the unit and the better
+/// direction.
 const COLUMNS: [(&str, &str, &str, Better); 6] = [
     (
         "times_floor",
@@ -19,14 +20,13 @@ const COLUMNS: [(&str, &str, &str, Better); 6] = [
     ("rss_kib", "memory", "KiB", Better::Lower),
 ];
 
-/// The figures of a table; `None` where `value` is none.
 pub(super) fn outcome(value: &Value) -> Option<Outcome> {
     let rows = value.get("rows")?.as_array()?;
     let rounds = value.get("rounds")?.as_u64()?;
     let sessions = value.get("sessions")?.as_u64()?;
     let title = format!("medians of {rounds} rounds at {sessions} sessions");
     let mut outcome = Outcome::begin("table", title);
-    // When it was measured is not written there.
+    // The table does not record its time.
     outcome.started_unix_s = 0;
     outcome.seconds = value.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
     for row in rows {

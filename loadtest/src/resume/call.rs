@@ -1,4 +1,4 @@
-//! One call whose stream is dropped and resumed until its answer is there.
+//! One call whose stream is dropped and resumed until the answer arrives.
 
 use std::time::Duration;
 
@@ -15,31 +15,28 @@ use crate::failure::Failure;
 use crate::mcp::client::Client;
 use crate::mcp::sse::Event;
 
-/// How much longer than its job a call may take in all.
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// How long a stream is read on after the response, for what must not come any more.
+/// Time to read on after the response, to detect superfluous messages.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How much later than its job a call has certainly ended.
+/// Time after the job by which a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
-/// The pause after a server that ended the stream early, where it named none.
+/// Pause after the server ended the stream early, if it names none.
 const SERVER_END_PAUSE: Duration = Duration::from_millis(50);
 
-/// Why the reading of one connection ended.
 enum Ended {
-    /// With the response, and then the end of the body if `whole`.
-    Answered { whole: bool },
+    /// With the response, and if `whole`, with the end of the body.
+    Answered {
+        whole: bool,
+    },
     /// By the client's own decision.
     Cut,
-    /// The server ended it, or it broke.
     ByServer,
-    /// Nothing came in time.
     Silent,
 }
 
-/// A call in progress.
 pub(super) struct Call<'a> {
     session: &'a Session,
     chance: &'a mut Chance,
@@ -48,16 +45,12 @@ pub(super) struct Call<'a> {
     began: Instant,
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// Ids and digests of what came, to compare a replay with.
+    /// IDs and digests of the received events, for comparison with a replay.
     record: Vec<(String, u64)>,
 }
 
 impl<'a> Call<'a> {
-    /// Calls `long_job`, dropping and resuming as chance has it, and hands what was found to the tally.
-    ///
-    /// # Errors
-    ///
-    /// Where the server did not accept the call.
+    /// Calls `long_job`, drops and resumes at random, and reports the findings to the tally.
     pub(super) async fn long_job(
         session: &'a Session,
         client: &mut Client,
@@ -90,11 +83,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Calls `increment_counter`, which changes the resource that standalone streams watch.
-    ///
-    /// # Errors
-    ///
-    /// Where the server did not accept the call.
+    /// Calls `increment_counter`, which changes the resource of standalone streams.
     pub(super) async fn increment(
         session: &'a Session,
         client: &mut Client,
@@ -148,7 +137,7 @@ impl<'a> Call<'a> {
         self.began + self.job.length() + CALL_GRACE
     }
 
-    /// Reads until the answer. Gives the connection of the POST back if it was never broken.
+    /// Reads until the answer. Returns the connection of the POST if it did not break.
     async fn see_through(&mut self, mut reply: Reply) -> Option<Reply> {
         let mut resumes = 0;
         loop {
@@ -171,8 +160,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads one connection until something ends it. It is not cut before an id came: without one
-    /// there would be no way back.
+    /// Reads one connection until it ends. Does not cut it before the first ID, which is needed to
+    /// resume.
     async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
         let opened = Instant::now();
         let mut events = 0;
@@ -198,7 +187,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads on after the response; true where the body came to its end.
+    /// Reads on after the response. Returns whether the body ended.
     async fn linger(&mut self, reply: &mut Reply) -> bool {
         let until = Instant::now() + LINGER;
         loop {
@@ -228,7 +217,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Drops the connection, at once or after a while in which nobody reads it.
+    /// Drops the connection, at once or after a while without reading.
     fn leave(&mut self, reply: Reply) {
         let half_open = self.chance.half_open();
         self.session.tally.count(|counts| {
@@ -253,7 +242,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Comes back for the rest; `None`, with a finding, where there is no way back.
+    /// Resumes; `None`, with a finding, if that is impossible.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(
@@ -281,7 +270,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The finding for a call that was still open when the run had to end.
+/// The finding for a call that was still open at the end of the run.
 pub(super) fn unfinished() -> Finding {
     Finding::new(
         Violation::MissingAnswer,

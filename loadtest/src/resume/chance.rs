@@ -1,6 +1,5 @@
-//! What a client leaves to chance: its jobs, when it drops, how, and when it returns.
-//!
-//! The seed fixes every decision; the network still decides where in the stream it falls.
+//! The random decisions of a client: its jobs, when and how it drops, and when it returns. The seed
+//! determines every decision, but the network determines where in the stream it falls.
 
 use std::time::Duration;
 
@@ -9,46 +8,37 @@ use rand::{Rng, SeedableRng};
 
 use crate::connection::Goodbye;
 
-/// After so many resumes of one call a client stays until the end.
+/// After this number of resumes of one call, a client stays until the end.
 const MOST_RESUMES: usize = 8;
 
-/// One call of the long tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
-    /// Progress notifications.
     pub(crate) steps: usize,
-    /// The time before each.
+    /// The time before each notification.
     pub(crate) interval: Duration,
 }
 
 impl Job {
-    /// How long the tool runs.
     pub(crate) fn length(&self) -> Duration {
         self.interval * u32::try_from(self.steps).unwrap_or(u32::MAX)
     }
 }
 
-/// When a connection is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Not at all.
     Never,
-    /// After so many events on it, at least one.
+    /// After this number of events, at least one.
     AfterEvents(usize),
-    /// After some time on it.
     AfterTime(Duration),
 }
 
-/// How long a client stays away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// This long.
     For(Duration),
     /// Until the call has certainly ended.
     PastTheEnd,
 }
 
-/// One client's dice.
 #[derive(Debug)]
 pub(crate) struct Chance {
     dice: StdRng,
@@ -56,14 +46,14 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// The dice of client number `client`; no job is longer than `longest`, in either respect.
+    /// The decisions of client number `client`. `longest` limits its jobs.
     pub(crate) fn new(seed: u64, client: usize, longest: Job) -> Self {
-        // Neighbouring seeds give unrelated sequences: `seed_from_u64` mixes them.
+        // `seed_from_u64` mixes neighbouring seeds into unrelated sequences.
         let dice = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(client as u64));
         Self { dice, longest }
     }
 
-    /// Dice for something that goes on at the same time.
+    /// Decisions for a concurrent activity.
     pub(crate) fn split(&mut self) -> Self {
         Self {
             dice: StdRng::seed_from_u64(self.dice.random()),
@@ -79,7 +69,7 @@ impl Chance {
         }
     }
 
-    /// How many calls a session makes: some live for the whole run.
+    /// Number of calls in a session; some last for the whole run.
     pub(crate) fn session_calls(&mut self) -> usize {
         if self.dice.random_bool(0.5) {
             usize::MAX
@@ -92,7 +82,7 @@ impl Chance {
         self.dice.random_bool(1.0 / 3.0)
     }
 
-    /// When to drop a connection of `job` that has been resumed `resumes` times.
+    /// When to drop a connection of `job` after `resumes` resumes.
     pub(crate) fn cut(&mut self, job: &Job, resumes: usize) -> Cut {
         if resumes >= MOST_RESUMES {
             return Cut::Never;
@@ -113,8 +103,8 @@ impl Chance {
         }
     }
 
-    /// How long a dropped connection stays open, unread, as when a network path dies silently;
-    /// `None` where it is closed at once.
+    /// How long a dropped connection stays open, unread, like a network path that fails silently.
+    /// `None` closes it at once.
     pub(crate) fn half_open(&mut self) -> Option<Duration> {
         let half_open = self.dice.random_bool(0.2);
         half_open.then(|| self.up_to(Duration::from_millis(1500)))
@@ -132,17 +122,14 @@ impl Chance {
         self.dice.random_bool(0.1)
     }
 
-    /// How long a standalone stream is held before it is dropped.
     pub(crate) fn listening_time(&mut self) -> Duration {
         self.up_to(Duration::from_secs(3))
     }
 
-    /// One of `choices`, which must not be empty.
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.dice.random_range(0..choices.len())]
     }
 
-    /// An index below `length`, which must not be 0.
     pub(crate) fn index(&mut self, length: usize) -> usize {
         self.dice.random_range(0..length)
     }

@@ -1,7 +1,5 @@
-//! The promise to a resuming client, as a predicate over the messages of one call.
-//!
-//! Every progress notification once and in order, then exactly one response, whatever happened to the
-//! connections in between.
+//! Verifies the messages of one call of a resuming client: every progress notification once and in
+//! order, then exactly one response, whatever happened to the connections.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -12,14 +10,13 @@ use serde::Deserialize;
 use super::violation::{Finding, Violation};
 use crate::mcp::answer::{Message, check_text, quote};
 
-/// Watches the messages of one call.
 #[derive(Debug)]
 pub(crate) struct CallCheck {
     request_id: u64,
     token: String,
-    /// The text of the result; `None` where it is not known beforehand.
+    /// The text of the result; `None` if unknown beforehand.
     text: Option<String>,
-    /// Which steps were reported, step 1 first.
+    /// The reported steps, from step 1.
     reported: Vec<bool>,
     highest: usize,
     answers: usize,
@@ -47,7 +44,6 @@ impl CallCheck {
         }
     }
 
-    /// Takes in one message of the call's stream.
     pub(crate) fn message(&mut self, data: &str) {
         let message = match Message::parse(data) {
             Ok(message) => message,
@@ -64,23 +60,22 @@ impl CallCheck {
                     _ => self.find(Violation::Stray, quote(data)),
                 }
             }
-            // Log messages and the like are the server's to send, or not.
+            // The server may send log messages and the like.
             Some(_) => {}
         }
     }
 
-    /// True once a response has come.
     pub(crate) fn is_answered(&self) -> bool {
         self.answers > 0
     }
 
-    /// Adds a finding made elsewhere, about the same call.
+    /// Adds a finding about this call from elsewhere.
     pub(crate) fn find(&mut self, violation: Violation, detail: impl Into<String>) {
         let detail = format!("request {}: {}", self.request_id, detail.into());
         self.findings.push(Finding::new(violation, detail));
     }
 
-    /// Closes the books: whatever has not come by now is lost.
+    /// Ends the check: messages that have not come are lost.
     pub(crate) fn finish(mut self) -> Vec<Finding> {
         let steps = self.reported.len();
         let missing: Vec<usize> = (1..=steps)
@@ -136,21 +131,21 @@ impl CallCheck {
     }
 }
 
-/// The event ids that a session has seen, on all of its streams.
+/// The event IDs that a session has seen, on all of its streams.
 #[derive(Debug, Default)]
 pub(crate) struct SeenIds {
-    /// Hashes: a run sees millions of ids, and two of one session's thousands do not collide in 64 bits.
+    /// Hashes save memory in runs of millions of IDs; collisions within a session are negligible in
+    /// 64 bits.
     hashes: HashSet<u64>,
 }
 
 impl SeenIds {
-    /// Notes `id`; false where it has been seen before.
+    /// Records `id`. Returns `false` if it was seen before.
     pub(crate) fn insert(&mut self, id: &str) -> bool {
         self.hashes.insert(digest(id))
     }
 }
 
-/// A short stand-in for a text, to compare it by.
 pub(crate) fn digest(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

@@ -15,13 +15,11 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// How long opening a session, and ending one, may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The pause after a session that broke, so that a dead server is not hammered.
+/// Pause after a broken session, to spare a dead server.
 const BROKEN_PAUSE: Duration = Duration::from_millis(500);
 
-/// One client of a resume run.
 pub(super) struct Life {
     pub(super) number: usize,
     pub(super) targets: Arc<[Target]>,
@@ -29,11 +27,11 @@ pub(super) struct Life {
     pub(super) chance: Chance,
     /// No call begins after this.
     pub(super) until: Instant,
-    /// Whether the server has the counter that standalone streams watch.
+    /// Whether the server has the counter for standalone streams.
     pub(super) has_counter: bool,
 }
 
-/// Marks a client that is cut off by the end of the run.
+/// Reports a client that is cut off by the end of the run.
 pub(super) struct Unfinished {
     number: usize,
     tally: Arc<Tally>,
@@ -49,7 +47,6 @@ impl Drop for Unfinished {
 }
 
 impl Life {
-    /// Lives until the run ends.
     pub(super) async fn run(mut self) {
         let mut unfinished = Unfinished {
             number: self.number,
@@ -65,7 +62,6 @@ impl Life {
         unfinished.finished = true;
     }
 
-    /// Opens a session, makes its calls, ends it.
     async fn session(&mut self) -> Result<(), Failure> {
         let target = self.chance.pick(&self.targets).clone();
         let opening = Client::open(&target, Mode::Legacy, self.chance.goodbye());

@@ -1,4 +1,4 @@
-//! Whether the server's memory stays flat: samples over time, and what they amount to.
+//! Samples of the server's memory, and whether it stays flat.
 
 use std::fmt;
 
@@ -6,44 +6,37 @@ use serde::Serialize;
 
 use crate::report::median;
 
-/// Resident memory of the server over the run.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     /// Seconds since the start, and KiB.
     points: Vec<(f64, f64)>,
 }
 
-/// What the samples amount to. A server warms up first, so the slope is also given without the first third.
+/// The summary of the samples. A server warms up first, so there is also a slope without the first
+/// third.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Memory {
-    /// How often memory was read.
     pub(crate) samples: usize,
-    /// The median of the first third of the run, in KiB.
+    /// Median of the first third, in KiB.
     pub(crate) first_third_kib: f64,
-    /// The median of the middle third, in KiB.
     pub(crate) middle_third_kib: f64,
-    /// The median of the last third, in KiB.
     pub(crate) last_third_kib: f64,
-    /// The highest sample, in KiB.
     pub(crate) peak_kib: f64,
-    /// The least-squares slope over the whole run, in KiB a minute.
+    /// The least-squares slope over the whole run, in KiB per minute.
     pub(crate) slope_kib_per_min: f64,
-    /// The same over the last two thirds.
+    /// The slope over the last two thirds.
     pub(crate) settled_slope_kib_per_min: f64,
 }
 
 impl Samples {
-    /// Adds a reading.
     pub(crate) fn add(&mut self, seconds: f64, kib: u64) {
         self.points.push((seconds, kib as f64));
     }
 
-    /// The latest reading, in KiB.
     pub(crate) fn latest_kib(&self) -> Option<f64> {
         self.points.last().map(|&(_, kib)| kib)
     }
 
-    /// The summary; `None` where nothing was read.
     pub(crate) fn summary(&self) -> Option<Memory> {
         let length = self.points.len();
         if length == 0 {
@@ -65,7 +58,7 @@ impl Samples {
     }
 }
 
-/// The least-squares slope; 0 where it is not determined.
+/// The least-squares slope; 0 if undetermined.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;

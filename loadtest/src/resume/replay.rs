@@ -1,4 +1,4 @@
-//! A finished stream, asked for again: it must be what it was.
+//! Requests a finished stream again; it must be unchanged.
 
 use std::time::Duration;
 
@@ -10,11 +10,10 @@ use super::session::Session;
 use super::violation::Violation;
 use crate::connection::Reply;
 
-/// How long a replay may take.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks for what followed a random event of a stream whose end has been seen, and compares it with
-/// `record`: the ids and digests of all its events.
+/// Requests a finished stream after a random event, and compares the rest with `record`: the IDs
+/// and digests of all its events.
 pub(super) async fn replay(
     session: &Session,
     chance: &mut Chance,
@@ -35,7 +34,7 @@ pub(super) async fn replay(
         }
     };
     session.tally.count(|counts| counts.replays += 1);
-    // An empty event primes a stream and is no part of its history.
+    // An empty event primes a stream and is not part of its history.
     let empty = digest("");
     for expected in record[from + 1..].iter().filter(|(_, data)| *data != empty) {
         let came = next(&mut reply, deadline).await;
@@ -50,7 +49,7 @@ pub(super) async fn replay(
     }
 }
 
-/// The id and digest of the next event that carries data; `None` where there is none in time.
+/// The ID and digest of the next event with data; `None` if it does not come in time.
 async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
     loop {
         let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;

@@ -1,4 +1,4 @@
-//! What all streams of one session share: the ids seen, and the way back to the server.
+//! The state that all streams of one session share: the IDs seen, and the endpoints.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,20 +15,17 @@ use crate::mcp::legacy;
 use crate::mcp::sse::Event;
 use crate::target::Target;
 
-/// The pause before another attempt, where the server does not name one.
+/// Pause before another attempt if the server names none.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause that a server may ask for here.
+/// Maximum pause that a server may ask for.
 const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
 
-/// One session, shared by the streams on it.
 #[derive(Clone)]
 pub(super) struct Session {
-    /// The client's number, for findings.
     pub(super) client: usize,
-    /// The session on the wire.
     pub(super) wire: legacy::Session,
-    /// Where to resume: any of them must know the session.
+    /// Where to resume: every endpoint must know the session.
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     ids: Arc<Mutex<SeenIds>>,
@@ -50,7 +47,7 @@ impl Session {
         }
     }
 
-    /// Counts an event; false where its id was seen before in this session.
+    /// Counts an event. Returns `false` if its ID was seen before in this session.
     pub(super) fn note(&self, event: &Event) -> bool {
         self.tally.count(|counts| counts.events += 1);
         let Some(id) = &event.id else {
@@ -60,11 +57,8 @@ impl Session {
         ids.insert(id)
     }
 
-    /// Opens a stream by GET on a new connection, trying again while the server is away or busy.
-    ///
-    /// # Errors
-    ///
-    /// Where the server refuses for good, or at `deadline`.
+    /// Opens a stream by GET on a new connection; retries until `deadline` while the server is away
+    /// or busy.
     pub(super) async fn listen(
         &self,
         last_event_id: Option<&str>,

@@ -1,6 +1,5 @@
-//! A session's standalone stream, dropped and resumed while its resource changes.
-//!
-//! Updates are conflated, so none is owed; but no event may come twice.
+//! A session's standalone stream, dropped and resumed while its resource changes. Updates are
+//! conflated, so a particular one may be missing, but an event must not come twice.
 
 use std::time::Duration;
 
@@ -20,10 +19,9 @@ use crate::mcp::sse::Event;
 /// The resource that `increment_counter` changes.
 const COUNTER: &str = "demo://counter";
 
-/// How long one GET may be refused for passing reasons.
+/// Time for which one GET may be refused temporarily.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The stream's reader; dropping it closes the stream.
 pub(super) struct Standalone {
     reader: JoinHandle<()>,
 }
@@ -34,11 +32,6 @@ impl Drop for Standalone {
     }
 }
 
-/// Subscribes to the counter and starts reading the standalone stream.
-///
-/// # Errors
-///
-/// Where the subscription is refused.
 pub(super) async fn hold(
     session: &Session,
     client: &mut Client,
@@ -91,7 +84,6 @@ impl Listener {
         }
     }
 
-    /// Reads for a while, then drops the connection.
     async fn read(&mut self, mut reply: Reply) {
         let until = Instant::now() + self.chance.listening_time();
         while let Ok(Ok(Some(event))) = timeout_at(until, reply.next()).await {

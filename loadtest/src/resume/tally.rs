@@ -1,4 +1,4 @@
-//! What all clients of a resume run did and found, so far.
+//! The counts and findings of all clients of a resume run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,64 +8,51 @@ use serde::Serialize;
 
 use super::violation::{Finding, Violation};
 
-/// How many findings are kept in words.
 const EXAMPLES: usize = 20;
 
-/// What was done.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Counts {
-    /// Sessions opened.
     pub(crate) sessions: u64,
-    /// Calls of the long tool that the server accepted.
+    /// Accepted calls of the long tool.
     pub(crate) calls: u64,
-    /// Those that were answered.
     pub(crate) answered: u64,
-    /// Connections that a client dropped in the middle of a stream.
+    /// Connections that a client dropped within a stream.
     pub(crate) drops: u64,
-    /// Those of them that stayed open, unread, while the stream was resumed elsewhere.
+    /// Of those, the ones that stayed open, unread, while the stream was resumed elsewhere.
     pub(crate) half_open: u64,
     /// Streams that the server ended before the answer.
     pub(crate) server_ends: u64,
-    /// Streams resumed.
     pub(crate) resumes: u64,
-    /// Those of them resumed after the call had ended.
+    /// Of those, the ones resumed after the call had ended.
     pub(crate) late_resumes: u64,
-    /// Finished streams asked for again and compared.
+    /// Finished streams requested again and compared.
     pub(crate) replays: u64,
-    /// Requests repeated because the server was not there or asked to come back.
+    /// Requests repeated because the server was away or busy.
     pub(crate) retries: u64,
     /// Events received, without replays.
     pub(crate) events: u64,
     /// Standalone streams opened or resumed.
     pub(crate) listens: u64,
-    /// Resource updates received.
     pub(crate) updates: u64,
-    /// Calls of the short tool that changes the resource.
+    /// Calls of the tool that changes the resource.
     pub(crate) increments: u64,
-    /// Sessions given up because the server could not be reached or refused.
+    /// Sessions abandoned because the server could not be reached or refused.
     pub(crate) broken_sessions: u64,
 }
 
-/// What was done, what was found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Snapshot {
-    /// What was done.
     pub(crate) counts: Counts,
-    /// What was found, by kind.
     pub(crate) violations: BTreeMap<Violation, u64>,
-    /// The first few findings, in words.
     pub(crate) examples: Vec<String>,
-    /// The first few reasons why sessions were given up.
     pub(crate) broken: Vec<String>,
 }
 
 impl Snapshot {
-    /// How many violations of all kinds there are.
     pub(crate) fn violations(&self) -> u64 {
         self.violations.values().sum()
     }
 
-    /// True where nothing was violated and no session broke.
     pub(crate) fn is_clean(&self) -> bool {
         self.violations() == 0 && self.counts.broken_sessions == 0
     }
@@ -92,19 +79,16 @@ impl fmt::Display for Snapshot {
     }
 }
 
-/// The counts that all clients share.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     snapshot: Mutex<Snapshot>,
 }
 
 impl Tally {
-    /// Changes a count.
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
         change(&mut self.locked().counts);
     }
 
-    /// Adds what `client` found.
     pub(crate) fn found(&self, client: usize, findings: impl IntoIterator<Item = Finding>) {
         let mut snapshot = self.locked();
         for finding in findings {
@@ -117,7 +101,6 @@ impl Tally {
         }
     }
 
-    /// Counts a session that `client` gave up.
     pub(crate) fn broken(&self, client: usize, why: &impl fmt::Display) {
         let mut snapshot = self.locked();
         snapshot.counts.broken_sessions += 1;
@@ -126,7 +109,6 @@ impl Tally {
         }
     }
 
-    /// The counts now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.locked().clone()
     }

@@ -1,4 +1,4 @@
-//! Shoal as a cluster: Redis, session nodes, edges and workers, each a process of its own.
+//! Shoal as a cluster: Redis, session nodes, edges and workers, each in its own process.
 
 pub(crate) mod member;
 pub(crate) mod redis;
@@ -16,11 +16,9 @@ use serde_json::Value;
 use super::get::get;
 use super::spawned::{Environment, start};
 
-/// How long the processes may take until calls can be served.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What a cluster is made of, besides Redis.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) edges: usize,
@@ -28,14 +26,13 @@ pub(crate) struct Shape {
     /// Processes that are edge and session node.
     pub(crate) combined: usize,
     pub(crate) workers: usize,
-    /// Variables for all processes of Shoal.
+    /// Environment variables of all Shoal processes.
     pub(crate) environment: Environment,
-    /// A directory for what the processes log; without one it is lost.
+    /// Directory of the log files; without it the logs are lost.
     pub(crate) logs: Option<PathBuf>,
 }
 
 impl Shape {
-    /// One process of each role.
     pub(crate) fn smallest(environment: &Environment) -> Self {
         Self {
             edges: 1,
@@ -47,7 +44,6 @@ impl Shape {
         }
     }
 
-    /// One process that is edge and session node, and a worker.
     pub(crate) fn combined(environment: &Environment) -> Self {
         Self {
             edges: 0,
@@ -58,23 +54,18 @@ impl Shape {
     }
 }
 
-/// Running processes; dropping it kills them.
+/// Running processes, killed on drop.
 pub(crate) struct Cluster {
-    /// The first edge's endpoint.
     pub(crate) url: String,
-    /// Its Shoal processes, session nodes first, then edges, then workers.
+    /// The Shoal processes: session nodes, then edges, then workers.
     pub(crate) members: Vec<Member>,
-    /// Questions to its Redis.
     pub(crate) redis: Redis,
     redis_process: Child,
 }
 
 impl Cluster {
-    /// Starts one process of each role on loopback, on `core` where one is given; `environment` is for those of Shoal.
-    ///
-    /// # Errors
-    ///
-    /// Where one does not start in time, `redis-server` being the first that is looked for.
+    /// Starts one process of each role on loopback, pinned to `core` if given. `environment`
+    /// applies to Shoal.
     pub(crate) fn start(
         shoal: &Path,
         core: Option<usize>,
@@ -83,12 +74,8 @@ impl Cluster {
         Self::start_as(shoal, core, &Shape::smallest(environment))
     }
 
-    /// Starts a cluster of any shape, and waits until every process knows all others that it needs: what is opened
-    /// before would all be on the first ones. Blocks.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::start`].
+    /// Starts a cluster of any shape. Waits until every process knows all others that it needs,
+    /// because earlier sessions would all go to the first nodes. Blocks.
     pub(crate) fn start_as(
         shoal: &Path,
         core: Option<usize>,
@@ -101,7 +88,7 @@ impl Cluster {
         command
             .args(["--port", &port.to_string(), "--save", ""])
             .args(["--appendonly", "no"])
-            // As docs/redis.md recommends, and the deployments that come with Shoal do.
+            // The recommendation of docs/redis.md and of the deployments in this repository.
             .args(["--hash-max-listpack-value", "1024"])
             .args(["--hash-max-listpack-entries", "32"])
             .stdout(Stdio::null());
@@ -167,33 +154,24 @@ impl Cluster {
         Ok(())
     }
 
-    /// Its processes of one role.
     pub(crate) fn of(&self, role: Role) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(move |one| one.role == role)
     }
 
-    /// The first process of one role, to do something to it.
     pub(crate) fn first_mut(&mut self, role: Role) -> Option<&mut Member> {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// All processes, Redis the last of them.
+    /// All processes; Redis is the last.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()
     }
 
-    /// The process id of Redis.
     pub(crate) fn redis_pid(&self) -> u32 {
         self.redis_process.id()
     }
 
-    /// Commands that Redis has carried out since it started, by name (`INFO commandstats`), but for this
-    /// question.
-    ///
-    /// # Errors
-    ///
-    /// Where Redis does not answer.
     pub(crate) fn redis_commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
         self.redis.commands()
     }
@@ -239,7 +217,7 @@ fn wait_until_it_knows(member: &Member, shape: &Shape) -> anyhow::Result<()> {
     }
 }
 
-/// How many entries of a list in a status can be reached and are `what`.
+/// Number of reachable entries of a list in a status for which `what` is true.
 fn seen(list: &Value, what: &str) -> usize {
     let list = list.as_array().map_or(&[][..], Vec::as_slice);
     let seen = |one: &&Value| one["reachable"] == true && one[what] == true;
@@ -248,9 +226,9 @@ fn seen(list: &Value, what: &str) -> usize {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // First those that would miss it, then Redis.
+        // Redis ends last, because the others depend on it.
         self.members.clear();
-        // It may have ended by itself; either way it must not outlive the measurement.
+        // It may have ended already. Otherwise it must not outlive the measurement.
         let _ = self.redis_process.kill();
         let _ = self.redis_process.wait();
     }

@@ -1,4 +1,4 @@
-//! What a server's telemetry is sent to: a collector of spans that answers, or one that is down.
+//! The destination of a server's telemetry: a collector of spans that answers, or one that is down.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,30 +21,28 @@ use tonic::{Request, Response, Status};
 
 use crate::affinity;
 
-/// How a collector behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conduct {
-    /// Takes all spans, counts them and forgets them.
     Answers,
-    /// Refuses connections: its process is gone.
+    /// Refuses connections, like a dead process.
     Refuses,
-    /// Takes connections and never says a word on them.
+    /// Accepts connections but does not answer.
     Hangs,
 }
 
-/// A collector on a thread of this process, so that its CPU time is not the server's; dropping it ends it.
+/// A collector on a thread of this process, so that its CPU time is not the server's. Stops on
+/// drop.
 pub(crate) struct Collector {
-    /// What to set as `telemetry.endpoint`.
+    /// The value of `telemetry.endpoint`.
     pub(crate) endpoint: String,
     spans: Arc<AtomicU64>,
     running: Running,
 }
 
-/// What stands behind the endpoint.
 enum Running {
-    /// The port, taken so that nobody else listens there; nobody listens on it either.
+    /// Reserves the port without listening on it.
     Refusing { _taken: TcpSocket },
-    /// A thread, which ends when the sender is dropped.
+    /// The thread ends when the sender is dropped.
     Thread {
         stop: Option<oneshot::Sender<()>>,
         thread: Option<JoinHandle<()>>,
@@ -52,11 +50,7 @@ enum Running {
 }
 
 impl Collector {
-    /// Starts a collector for OTLP over gRPC on loopback, on `core` where one is given.
-    ///
-    /// # Errors
-    ///
-    /// Where it finds no port or cannot have a thread.
+    /// Starts a collector for OTLP over gRPC on loopback, pinned to `core` if given.
     pub(crate) fn start(conduct: Conduct, core: Option<usize>) -> anyhow::Result<Self> {
         let spans = Arc::<AtomicU64>::default();
         let (address, running) = match conduct {
@@ -70,7 +64,6 @@ impl Collector {
         })
     }
 
-    /// Spans that have come so far.
     pub(crate) fn spans(&self) -> u64 {
         self.spans.load(Ordering::Relaxed)
     }
@@ -102,7 +95,7 @@ fn listening(
     let thread = std::thread::Builder::new().name("collector".to_owned());
     let thread = thread.spawn(move || {
         if let Some(core) = core {
-            // Elsewhere it disturbs the measurement a little more, which is no reason to have none.
+            // An unpinned collector disturbs the measurement slightly, which is acceptable.
             let _ = affinity::pin(core);
         }
         runtime.block_on(async {
@@ -124,7 +117,7 @@ async fn serve(conduct: Conduct, listener: TcpListener, spans: Arc<AtomicU64>) {
         let service = TraceServiceServer::new(Count(spans));
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let serving = Server::builder().add_service(service);
-        // That it ended too early shows: spans are missing.
+        // An early end shows as missing spans.
         let _ = serving.serve_with_incoming(incoming).await;
         return;
     }
@@ -139,14 +132,13 @@ impl Drop for Collector {
         if let Running::Thread { stop, thread } = &mut self.running {
             drop(stop.take());
             if let Some(thread) = thread.take() {
-                // It could only have panicked, and then it has said so.
+                // A panic has already been reported.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// Counts spans.
 struct Count(Arc<AtomicU64>);
 
 #[tonic::async_trait]

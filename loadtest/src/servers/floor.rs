@@ -1,9 +1,9 @@
-//! The floor: the least that an HTTP server in Rust does to answer an echo call.
+//! The floor: the least work of an HTTP server in Rust that answers an echo call.
 //!
-//! JSON-RPC is parsed and written with typed serde over bare axum. Nothing of MCP is checked, so the
-//! CPU time of a real server over this one's is the price of the protocol and of its architecture. The same for a call
-//! that reports its progress: the bytes that Shoal would send, and neither a log of them nor a session. A call of `echo_slowly`
-//! becomes a task at once, and the task has ended when it is asked for.
+//! It parses and writes JSON-RPC with typed serde over bare axum, without checking MCP. The ratio
+//! of a real server's CPU time to the floor's is the price of the protocol and the architecture.
+//! For progress, it sends the same bytes as Shoal, but without a log or a session. A call of
+//! `echo_slowly` becomes a task at once, which has ended at the first poll.
 
 mod progress;
 mod task;
@@ -24,7 +24,6 @@ use futures::stream::pending;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// How often a silent stream gets a comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -87,11 +86,6 @@ struct TextContent<'a> {
     text: &'a str,
 }
 
-/// Serves the floor at `listen` until the process ends.
-///
-/// # Errors
-///
-/// Where the address cannot be bound.
 pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     super::serve(
         Router::new().route(super::PATH, post(answer).get(silence)),
@@ -100,7 +94,7 @@ pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     .await
 }
 
-/// An event stream without events: what the least stream costs that only stays open.
+/// An event stream without events: the least cost of an open stream.
 async fn silence() -> impl IntoResponse {
     let events = pending::<Result<Event, Infallible>>();
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))

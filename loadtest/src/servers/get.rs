@@ -1,4 +1,4 @@
-//! One HTTP request, for what a server tells its operators.
+//! Requests to admin ports.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,14 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-/// How long the server may stay silent.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Asks the admin port at `address` for `path`; gives the body of a good answer. Blocks.
-///
-/// # Errors
-///
-/// Where there is no answer, or one with another status than 200.
+/// Requests `path` from the admin port at `address`, and returns the body of a 200 answer. Blocks.
 pub(crate) fn get(address: &str, path: &str) -> anyhow::Result<String> {
     let asked = || -> std::io::Result<String> {
         let mut connection = TcpStream::connect(address)?;

@@ -1,4 +1,4 @@
-//! The peer: an echo server on the official Rust SDK, in each way that it can be configured.
+//! The peer: an echo server on the official Rust SDK, in each of its configurations.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,22 +14,17 @@ use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How the SDK's server is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Keeps legacy sessions. Without it every request stands alone.
+    /// Keeps legacy sessions. Otherwise every request stands alone.
     pub(crate) stateful: bool,
-    /// Answers with JSON instead of an event stream where it can; needs `stateful` off.
+    /// Answers with JSON instead of an event stream where possible; needs `stateful` off.
     pub(crate) json: bool,
 }
 
-/// Serves the peer at `listen` until the process ends.
-///
-/// # Errors
-///
-/// Where the address cannot be bound.
 pub(crate) async fn serve(listen: SocketAddr, options: Options) -> anyhow::Result<()> {
-    // Built once and shared: the SDK asks for a service per session, or per request when stateless.
+    // Built once and shared, because the SDK asks for a service for each session, or for each
+    // stateless request.
     let tools = Arc::new(Tools {
         tool_router: Tools::tool_router(),
     });

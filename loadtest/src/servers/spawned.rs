@@ -1,4 +1,4 @@
-//! A server process that lives as long as the value that stands for it.
+//! A server process that lives as long as its value.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,30 +11,25 @@ use anyhow::{Context, bail};
 use super::LISTENING;
 use crate::affinity;
 
-/// What Shoal prints before the address of its admin port, which comes last.
+/// Text before the address of Shoal's admin port, which is printed last.
 pub(super) const ADMIN: &str = "shoal: admin on http://";
 
-/// How long a server may take until it listens: interpreters load their packages first, and the machine may be busy.
+/// Time until a server must listen. Interpreters load their packages first, and the machine may be
+/// busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Variables for a process that is started, over those of this one.
+/// Environment variables of a started process, in addition to those of this one.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
-/// A running server; dropping it kills the process.
 pub(crate) struct Spawned {
-    /// The endpoint.
     pub(crate) url: String,
-    /// Host and port for operators, where it is Shoal.
+    /// Host and port of Shoal's admin listener.
     pub(crate) admin: String,
     child: Child,
 }
 
 impl Spawned {
-    /// Starts one of this program's own servers, which ends when this process does, even if that is killed.
-    ///
-    /// # Errors
-    ///
-    /// Where it does not start.
+    /// Starts one of this program's own servers. It ends with this process, even if that is killed.
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
@@ -45,11 +40,7 @@ impl Spawned {
             .with_context(|| format!("the server {} did not start", arguments.join(" ")))
     }
 
-    /// Starts a server that says in its first line where it listens, as those of this program do.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be started, ends before that, says something else, or nothing in time.
+    /// Starts a server that prints its address in its first line.
     pub(crate) fn announcing(command: Command, core: Option<usize>) -> anyhow::Result<Self> {
         Self::heard(command, core, Stdio::null())
     }
@@ -63,11 +54,11 @@ impl Spawned {
         };
         let output = server.child.stdout.take().context("no output to read")?;
         let (sender, first) = mpsc::channel();
-        // A thread of its own, since a read cannot be given up; it ends with the server at the latest.
+        // A thread of its own, because a read cannot be cancelled; it ends with the server.
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(output).read_line(&mut line);
-            // Nobody may be waiting any more.
+            // The receiver may have timed out.
             let _ = sender.send(read.map(|_| line));
         });
         let Ok(line) = first.recv_timeout(START_TIMEOUT) else {
@@ -81,10 +72,6 @@ impl Spawned {
     }
 
     /// Starts Shoal with its demo tools on free ports.
-    ///
-    /// # Errors
-    ///
-    /// Where it does not start.
     pub(crate) fn shoal(
         program: &Path,
         core: Option<usize>,
@@ -93,11 +80,7 @@ impl Spawned {
         Self::shoal_by(Command::new(program), core, environment)
     }
 
-    /// The same by a command that lacks only Shoal's arguments, such as a profiler with the binary's name.
-    ///
-    /// # Errors
-    ///
-    /// Where it does not start.
+    /// Like `shoal`, with a command that lacks only Shoal's arguments, for example a profiler.
     pub(crate) fn shoal_by(
         mut command: Command,
         core: Option<usize>,
@@ -124,7 +107,6 @@ impl Spawned {
         Ok(server)
     }
 
-    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -132,17 +114,14 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it must not outlive the measurement or stay a zombie.
+        // It may have ended already. Otherwise it must not outlive the measurement or stay a
+        // zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What Shoal prints of itself, up to the line that begins with `last`.
-///
-/// # Errors
-///
-/// Where it ends before that.
+/// Shoal's output up to the line that begins with `last`.
 pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<String>> {
     let output = shoal.stdout.take().context("no output to read")?;
     let mut output = BufReader::new(output).lines();
@@ -153,11 +132,7 @@ pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<Str
     Ok(lines)
 }
 
-/// The Shoal binary: the one named, or the one next to this program.
-///
-/// # Errors
-///
-/// Where none is named and none is there.
+/// The named Shoal binary, or the one next to this program.
 pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let found = named
         .map(Path::to_path_buf)
@@ -165,14 +140,14 @@ pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     found.context("no shoal binary next to this program; name one with --shoal")
 }
 
-/// Starts `command`, on `core` where one is given.
 pub(super) fn start(command: Command, core: Option<usize>) -> anyhow::Result<Child> {
     start_reading(command, core, Stdio::null())
 }
 
 fn start_reading(mut command: Command, core: Option<usize>, input: Stdio) -> anyhow::Result<Child> {
     let what = format!("could not start {}", command.get_program().display());
-    // A thread of its own: what it starts inherits its affinity, and this one keeps its own.
+    // A thread of its own, because the new process inherits its affinity, and this thread keeps its
+    // own.
     let starter = std::thread::spawn(move || {
         if let Some(core) = core {
             affinity::pin(core)?;

@@ -1,5 +1,5 @@
-//! A session node dies, and everybody who waits for one of its sessions looks for the next owner: with the pauses and the
-//! rendezvous hashing of nodes, and a Redis that does one thing at a time.
+//! A session node dies, and all requests for its sessions search for the next owners. Uses the
+//! nodes' pauses and rendezvous hashing, and a single-threaded Redis.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,47 +12,42 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::seconds;
 
-/// Lookups that an edge makes at once (`RoutingConfig::lookups_at_once`).
+/// Concurrent lookups of an edge (`RoutingConfig::lookups_at_once`).
 const AT_ONCE: usize = 64;
-/// A way to Redis and back.
+/// Round trip to Redis.
 const TRIP: Duration = Duration::from_micros(200);
 
-/// A node's death.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Death {
-    /// Sessions that somebody waits for: with an open stream, or with a call under way.
+    /// Sessions with a waiting request or an open stream.
     pub(super) sessions: usize,
     pub(super) edges: usize,
-    /// Session nodes that are left.
     pub(super) nodes: usize,
-    /// When the lease lapses, after the death.
+    /// Time from the death to the lapse of the lease.
     pub(super) lapse: Duration,
-    /// What a lookup, and all of a claim, takes of Redis; what a claim takes of the node.
+    /// CPU time of Redis for a lookup and for a claim; of the node for a claim.
     pub(super) lookup: Duration,
     pub(super) claim: Duration,
     pub(super) wake: Duration,
 }
 
-/// How it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// From the lapse until so many of the sessions had an owner.
+    /// Time from the lapse until this share of the sessions had an owner.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
-    /// Lookups in all.
     pub(super) lookups: usize,
-    /// Of Redis' one thread in its busiest second, in percent.
+    /// Load of Redis' thread in its busiest second, in percent.
     pub(super) redis_busy: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A session is looked for, unless a look is no longer due by this number.
+    /// Look up a session, unless this number is outdated.
     Look(usize, u32),
-    /// Redis has answered.
     Answer(usize),
-    /// An edge notices that the node is gone from the list.
+    /// An edge notices that the node has left the list.
     Gone(usize),
 }
 
@@ -62,7 +57,7 @@ struct Town<'a, R> {
     steps: BinaryHeap<Reverse<(Duration, u64, Step)>>,
     number: u64,
     pauses: Vec<Pauses>,
-    /// Which look of a session is due; those planned before are void.
+    /// Number of the current lookup of each session; earlier ones are void.
     due: Vec<u32>,
     waiting: Vec<bool>,
     asking: Vec<usize>,
@@ -142,7 +137,7 @@ impl<R: Rng> Town<'_, R> {
         self.plan(done + TRIP, Step::Answer(session));
     }
 
-    /// When Redis has done something, which it begins when it has done all before.
+    /// When Redis finishes an operation, after all earlier ones.
     fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
         let begins = now.max(self.redis_free);
         self.redis_free = begins + takes;
@@ -174,7 +169,7 @@ impl<R: Rng> Town<'_, R> {
         self.owned.push(woken - self.death.lapse);
     }
 
-    /// Whoever waits at the edge looks again soon.
+    /// The waiting requests of the edge look again soon.
     fn gone(&mut self, now: Duration, edge: usize) {
         for session in (edge..self.death.sessions).step_by(self.death.edges) {
             if self.waiting[session] {
@@ -260,7 +255,8 @@ mod tests {
     #[test]
     fn all_sessions_have_an_owner_soon_after_the_lapse_and_a_seed_decides() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // Who sleeps the longest pause is woken by the list of nodes, read each 0.1 s, and spread over as much.
+        // The list of nodes, read every 0.1 s, wakes requests in their longest pause, and spreads
+        // them over as much.
         assert!(taken.all < Duration::from_millis(600), "{taken:?}");
         assert!(taken.lookups >= 2 * DEATH.sessions, "{taken:?}");
         assert_eq!(taken, take_over(DEATH, &mut StdRng::seed_from_u64(7)));
@@ -269,7 +265,8 @@ mod tests {
     #[test]
     fn pauses_keep_those_who_wait_from_asking_again_and_again() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // 0.1, 0.2, 0.4, 0.8 and then 1 s, each at least by half: 13 looks before the lapse at most, two after.
+        // Pauses of 0.1, 0.2, 0.4, 0.8 and then 1 s, each at least by half: at most 13 lookups
+        // before the lapse, two after.
         assert!(taken.lookups <= 15 * DEATH.sessions, "{taken:?}");
     }
 }

@@ -1,40 +1,38 @@
-//! Tool lists that change again and again while many sessions listen: what conflation saves, and what is left.
+//! Tool lists that change repeatedly while many sessions listen: the effect of conflation.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::seconds;
 
-/// Changes, and who hears of them on one session node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Changes {
     pub(super) listening: u64,
     pub(super) changes: u64,
-    /// Between two changes.
+    /// Time between two changes.
     pub(super) every: Duration,
-    /// What it takes the node to tell one session.
+    /// Time that the node needs to notify one session.
     pub(super) tell: Duration,
 }
 
-/// What the node said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
-    /// How often all sessions were told.
+    /// Number of times that all sessions were notified.
     pub(super) rounds: u64,
     pub(super) notifications: u64,
-    /// When the last session had heard of the last change.
+    /// When the last session had been notified of the last change.
     pub(super) over: Duration,
 }
 
-/// A round tells one session after the other; what changes meanwhile is one change, for the next round
-/// (`announce.rs` of `shoal-session` waits for the catalog's versions, of which only the newest counts).
+/// A round notifies one session after the other. Changes during a round count as one change for the
+/// next round: `announce.rs` of `shoal-session` waits for the newest version of the catalog.
 pub(super) fn tell(changes: Changes) -> Told {
     let when = |change: u64| changes.every * u32::try_from(change).unwrap_or(u32::MAX);
     let round = changes.tell * u32::try_from(changes.listening).unwrap_or(u32::MAX);
     let (mut now, mut known, mut rounds) = (Duration::ZERO, 0, 0);
     while known < changes.changes {
         now = now.max(when(known));
-        // All that has changed when the round begins is told in it.
+        // A round reports all changes before its start.
         known += (known..changes.changes)
             .take_while(|change| when(*change) <= now)
             .count() as u64;
@@ -90,7 +88,8 @@ mod tests {
             every: Duration::from_millis(100),
             tell: Duration::from_millis(5),
         };
-        // Rounds of 500 ms begin at 0, 500 and 1000 ms; the second tells of five changes, the third of the last five.
+        // Rounds of 500 ms begin at 0, 500 and 1000 ms; the second reports five changes, the third
+        // the last five.
         let told = Told {
             rounds: 3,
             notifications: 300,

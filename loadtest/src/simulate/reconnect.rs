@@ -1,4 +1,4 @@
-//! The clients of an edge that died come back, all at once or spread, to the edges that are left.
+//! The clients of a dead edge reconnect to the remaining edges, all at once or spread.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,28 +7,25 @@ use rand::Rng;
 
 use super::seconds;
 
-/// A crowd without its edge.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Storm {
     pub(super) streams: usize,
-    /// Edges that are left; the balancer draws one for each connection.
+    /// Remaining edges; the balancer draws one for each connection.
     pub(super) edges: usize,
-    /// When the first come back, and over how much time the others follow.
+    /// When the first clients return, and the time over which the others follow.
     pub(super) retry: Duration,
     pub(super) spread: Duration,
-    /// What one reconnection takes of an edge's core, and how many cores an edge has.
+    /// CPU time of one reconnection, and the number of cores of an edge.
     pub(super) cost: Duration,
     pub(super) cores: u32,
 }
 
-/// What the edges that are left went through.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Survived {
     /// Connections in the busiest tenth of a second, over all edges.
     pub(super) peak: usize,
-    /// The longest that work waited at an edge: what its other clients' calls wait, too.
+    /// Longest wait for an edge's CPU, which also delays other clients' calls.
     pub(super) longest_wait: Duration,
-    /// When the last client was served, after the edge died.
     pub(super) all_back: Duration,
 }
 

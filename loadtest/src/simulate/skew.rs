@@ -1,5 +1,5 @@
-//! Whether session nodes are loaded evenly: new sessions by two choices on what edges have heard, orphaned ones by
-//! rendezvous hashing.
+//! Whether session nodes are loaded evenly: new sessions by two random choices on announced loads,
+//! orphaned ones by rendezvous hashing.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,23 +11,21 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::skew_of;
 
-/// How often nodes announce themselves (`node.lease` / 3).
+/// Interval of announcements (`node.lease` / 3).
 const ANNOUNCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
-/// Sessions that arrive, and who is there for them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrivals {
     pub(super) edges: usize,
     pub(super) nodes: usize,
-    /// Nodes of these that are empty, while all others already hold `held` each.
+    /// Nodes that start empty, while all others already hold `held` sessions each.
     pub(super) fresh: usize,
     pub(super) held: u64,
     pub(super) sessions: u64,
     pub(super) per_second: u64,
 }
 
-/// How many of the sessions each node got.
 pub(super) fn place(arrivals: Arrivals, rng: &mut impl Rng) -> Vec<u64> {
     let Arrivals { edges, nodes, .. } = arrivals;
     let names: Vec<String> = (0..nodes).map(|n| format!("session-{n}")).collect();
@@ -73,7 +71,7 @@ pub(super) fn place(arrivals: Arrivals, rng: &mut impl Rng) -> Vec<u64> {
     got
 }
 
-/// How many sessions of a lost node each of the others takes.
+/// Number of a lost node's sessions that each other node takes.
 pub(super) fn orphans(nodes: usize, sessions: u64, rng: &mut impl Rng) -> Vec<u64> {
     let nodes: Vec<NodeId> = (0..nodes)
         .map(|n| NodeId::new(format!("session-{n}")))

@@ -1,4 +1,4 @@
-//! Clients that come, do a few things and leave, at a fixed rate.
+//! Clients that arrive, do a few things and leave, at a fixed rate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,41 +18,34 @@ use crate::mcp::tools::{Job, call, echo, listen, long_job};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
-/// Clients at once; more are not started, and counted: the servers, or this machine, cannot keep up.
+/// Maximum number of concurrent clients. Further ones are only counted: the servers or this machine
+/// cannot keep up.
 const MOST_CLIENTS: usize = 2_000;
 
-/// How long one client's life may take.
+/// Time limit of one client.
 const LIFE: Duration = Duration::from_secs(120);
 
-/// How long a stream is held that nobody reads.
+/// Time for which a stream is held without reading.
 const UNREAD: Duration = Duration::from_millis(300);
 
-/// How often clients are started.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What the clients did.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Sessions opened.
     pub(super) sessions: AtomicU64,
-    /// Calls and other requests that were answered rightly.
     pub(super) requests: AtomicU64,
-    /// Streams opened and dropped.
     pub(super) streams: AtomicU64,
-    /// Sessions ended by a DELETE.
     pub(super) deleted: AtomicU64,
-    /// Sessions that were left to expire.
+    /// Sessions left to expire.
     pub(super) abandoned: AtomicU64,
-    /// Clients that were told to come back later (429, 503), and did not.
+    /// Clients that were refused with 429 or 503 and gave up.
     pub(super) refused: AtomicU64,
-    /// Clients that were not started, because too many were still busy.
+    /// Clients not started, because too many were busy.
     pub(super) not_started: AtomicU64,
 }
 
-/// The churn.
 pub(super) struct Churn {
     pub(super) targets: Arc<[Target]>,
-    /// Sessions opened a second.
     pub(super) rate: f64,
     pub(super) seed: u64,
     pub(super) counts: Arc<Counts>,
@@ -60,7 +53,6 @@ pub(super) struct Churn {
 }
 
 impl Churn {
-    /// Starts clients until `until`, and waits for the last ones.
     pub(super) async fn run(self, until: Instant) {
         let mut clients = JoinSet::new();
         let mut ticks = interval(TICK);
@@ -102,7 +94,7 @@ impl Life {
         let findings = Arc::clone(&self.findings);
         match timeout(LIFE, self.live()).await {
             Ok(Ok(())) => {}
-            // A clear refusal breaks no promise; it ends this client's life all the same, and is counted.
+            // A clear refusal breaks no promise. It ends this client and is counted.
             Ok(Err((
                 _,
                 Failure::Status {
@@ -114,7 +106,7 @@ impl Life {
         }
     }
 
-    /// One session from its beginning to its end, or to where it is left.
+    /// One session until it is ended or abandoned.
     async fn live(&mut self) -> Result<(), (&'static str, Failure)> {
         let target = self.target();
         let opening = Client::open(&target, Mode::Legacy, Goodbye::Reset);
@@ -167,7 +159,7 @@ impl Life {
         done.map(drop).map_err(named("long_job"))
     }
 
-    /// Opens the standalone stream, drops it, and half of the time comes back to it.
+    /// Opens the standalone stream, drops it, and in half of the cases resumes it.
     async fn stream(&mut self, client: &Client) -> Result<(), (&'static str, Failure)> {
         let Some(session) = client.session().cloned() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the cluster holds, over time.
+//! The state that the cluster holds, over time.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,21 @@ use crate::process;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 
-/// Keys that describe the processes, which live on.
+/// Keys of the processes themselves.
 const OF_NODES: &str = "{nodes}";
 
-/// What the sessions left, at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Keys in Redis that do not belong to the processes.
+    /// Keys in Redis except those of the processes.
     pub(super) keys: usize,
-    /// Sessions on the session nodes, in memory or passive.
+    /// Sessions on the session nodes, active or passive.
     pub(super) sessions: u64,
-    /// Streams open on the edges.
     pub(super) streams: u64,
-    /// Calls running on the session nodes.
     pub(super) calls: u64,
 }
 
 impl Held {
-    /// Asks everybody. Blocks.
-    ///
-    /// # Errors
-    ///
-    /// Where one does not answer.
+    /// Queries all processes. Blocks.
     pub(super) fn read(cluster: &Cluster) -> anyhow::Result<Self> {
         let keys = cluster.redis.keys("*")?;
         let mut held = Self {
@@ -54,13 +47,11 @@ impl Held {
         Ok(held)
     }
 
-    /// Whether nothing is left.
     pub(super) fn is_nothing(self) -> bool {
         self.keys == 0 && self.sessions == 0 && self.streams == 0 && self.calls == 0
     }
 }
 
-/// All readings of a run.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     memory: BTreeMap<String, Vec<(f64, f64)>>,
@@ -69,10 +60,6 @@ pub(super) struct Samples {
 
 impl Samples {
     /// Reads everything, `seconds` after the start. Blocks.
-    ///
-    /// # Errors
-    ///
-    /// Where a process has ended, or does not answer.
     pub(super) fn take(&mut self, cluster: &Cluster, seconds: f64) -> anyhow::Result<Held> {
         for member in &cluster.members {
             let kib = member.rss_kib()?;
@@ -98,13 +85,12 @@ impl Samples {
         points.push((seconds, kib));
     }
 
-    /// Memory of all processes together at the last reading, in MiB.
     pub(super) fn latest_mib(&self) -> f64 {
         let last = self.memory.values().filter_map(|points| points.last());
         last.map(|point| point.1).sum::<f64>() / 1024.0
     }
 
-    /// Puts series, figures and the verdicts on memory into `outcome`.
+    /// Adds series, figures and the verdicts on memory to `outcome`.
     pub(super) fn conclude(self, outcome: &mut Outcome) {
         for (process, points) in self.memory {
             let last = points.last().map_or(0.0, |point| point.1);

@@ -1,21 +1,21 @@
-//! Whether a series grows: a robust slope with a confidence interval.
+//! Decides whether a series grows, by a robust slope with a confidence interval.
 //!
-//! Readings that lie close together depend on one another, which would make any interval too narrow. So the readings are
-//! first gathered into blocks, whose medians are all that counts from then on; between those, the slope is the median of
-//! the slopes of all pairs (Theil and Sen), and the interval comes from the ranks of these slopes (Kendall's statistic).
+//! Adjacent readings depend on one another and would make any interval too narrow. Therefore
+//! readings are grouped into blocks, and only the blocks' medians count. The slope is the median of
+//! the slopes of all pairs (Theil-Sen), and its interval comes from their ranks (Kendall's
+//! statistic).
 
 use crate::report::median;
 
-/// Into how many blocks the readings are gathered.
 const BLOCKS: usize = 20;
 
-/// The fewest blocks that say anything: with fewer, the interval would be all slopes there are.
+/// With fewer blocks, the interval would contain all slopes.
 const FEWEST_BLOCKS: usize = 8;
 
-/// The normal distribution's quantile for an interval of 95 %.
+/// The normal quantile of a 95% interval.
 const NORMAL_95: f64 = 1.96;
 
-/// A slope and the interval that holds it with a probability of 95 %, in units of the series a second.
+/// A slope and its 95% confidence interval, per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slope {
     pub(super) median: f64,
@@ -24,7 +24,8 @@ pub(super) struct Slope {
 }
 
 impl Slope {
-    /// The slope of the last two thirds of `points` (seconds and values, ascending); `None` where they are too few.
+    /// The slope of the last two thirds of `points` (seconds and values, ascending); `None` if
+    /// there are too few.
     pub(super) fn settled(points: &[(f64, f64)]) -> Option<Self> {
         let medians = blocks(&points[points.len() / 3..]);
         let count = medians.len();
@@ -49,13 +50,12 @@ impl Slope {
         })
     }
 
-    /// Whether the series grew, beyond what chance explains.
     pub(super) fn grows(&self) -> bool {
         self.low > 0.0
     }
 }
 
-/// The medians of equal runs of points; one point each where there are not enough.
+/// The medians of equal runs of points, or the points themselves if there are few.
 fn blocks(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let length = points.len().div_ceil(BLOCKS).max(1);
     let middle = |block: &[(f64, f64)]| {
@@ -72,7 +72,7 @@ mod tests {
 
     use super::Slope;
 
-    /// Readings every five seconds of half an hour, with noise of ± 50.
+    /// Readings every five seconds for half an hour, with noise of ± 50.
     fn readings(value: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let mut chance = SmallRng::seed_from_u64(7);
         let times = (0..360).map(|number| f64::from(number) * 5.0);

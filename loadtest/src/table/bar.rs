@@ -1,16 +1,15 @@
-//! What is asked of Shoal's rows, and whether it held.
+//! The limits of Shoal's rows, and whether they were met.
 
 use super::row::Row;
 use crate::outcome::Verdict;
 
-/// What a row may cost.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
-    /// At most so many times the floor of its work.
+    /// Maximum multiple of the floor of the same work.
     TimesFloor(f64),
-    /// At most so many CPU-microseconds of Redis a call.
+    /// Maximum CPU-microseconds of Redis per call.
     Redis(f64),
-    /// So many times fewer CPU-microseconds a call than the cheapest of these rows, at least.
+    /// Minimum factor by which the row is cheaper than the cheapest of these rows.
     TimesFewer(f64, &'static [&'static str]),
 }
 
@@ -20,7 +19,6 @@ use Limit::{Redis, TimesFewer, TimesFloor};
 const GATEWAYS_LEGACY: &[&str] = &["FastMCP proxy, legacy"];
 const GATEWAYS_MODERN: &[&str] = &["FastMCP proxy, modern"];
 
-/// What is asked of which row.
 const BARS: &[(&str, Limit)] = &[
     ("shoal legacy", TimesFloor(1.5)),
     ("shoal modern", TimesFloor(1.5)),
@@ -40,7 +38,7 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // Shoal keeps a session where the stateless server has none: the harder comparison.
+    // Shoal keeps a session and the stateless server does not, so this is the harder comparison.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
@@ -50,7 +48,7 @@ const BARS: &[(&str, Limit)] = &[
     ("cluster modern", TimesFewer(5.0, GATEWAYS_MODERN)),
 ];
 
-/// Judges `rows`. What was not measured, or has nothing measured to be compared with, is not asked.
+/// Judges `rows`; limits without a measured row or reference are skipped.
 pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let row = |name: &str| rows.iter().find(|row| row.case == name);
     let judged = BARS.iter().filter_map(|(case, limit)| {
@@ -82,7 +80,8 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // CPU time went into what failed as well, and would count as the price of the rest.
+                    // Failed calls also used CPU time, which would count as the price of the
+                    // others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }
@@ -102,8 +101,8 @@ mod tests {
     use crate::table::case::cases;
     use crate::table::row::rows;
 
-    /// What is held, by the beginnings of the verdicts' texts, where rows cost these microseconds; three rounds of each, so
-    /// that one outlier moves no median.
+    /// The verdicts, by the beginnings of their texts, on rows with these costs. Each has three
+    /// rounds, so that one outlier does not change a median.
     fn judged(cpu_us: &[(&str, f64)]) -> Vec<(String, Option<bool>)> {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         let reports: Vec<_> = cases

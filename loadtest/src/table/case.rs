@@ -1,53 +1,41 @@
-//! The rows of the table: which server, configured how, driven in which era.
+//! The rows of the table: server, configuration and era.
 
 use crate::drive::Progress;
 use crate::mcp::Mode;
 use crate::peers::{Peer, Variant};
 
-/// Where a case's server comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Server {
-    /// A subcommand of this program.
     Own(&'static [&'static str]),
-    /// Shoal in one process, with its demo tools.
     Shoal,
-    /// Shoal as an edge, a session node and a worker, with Redis.
+    /// An edge, a session node and a worker, with Redis.
     Cluster,
-    /// The same with edge and session node in one process.
+    /// Like `Cluster`, with edge and session node in one process.
     Combined,
     /// From a package registry; a gateway stands in front of [`BEHIND_GATEWAYS`].
     Peer(&'static Peer, &'static Variant),
 }
 
-/// What is called over and over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A small text is given back.
     Echo,
-    /// A job reports its progress.
     Job(Progress),
-    /// A small text is given back as the result of a task. Its floor is that of two requests, since no client of a task can do
-    /// with fewer: the call, and the question for its result.
+    /// Echoes a short text as the result of a task. The floor makes two requests, the minimum for a
+    /// client of a task: the call, and the poll for its result.
     Task,
 }
 
-/// One row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
-    /// The row's name.
     pub(super) name: &'static str,
-    /// Where its server comes from.
     pub(super) server: Server,
-    /// The era it is driven in.
     pub(super) mode: Mode,
-    /// The tool called.
     pub(super) tool: &'static str,
-    /// What the tool does: ratios refer to the floor of the same work.
+    /// Ratios refer to the floor of the same work.
     pub(super) work: Work,
 }
 
 impl Case {
-    /// True for what the ratios of all rows of the same work refer to.
     pub(super) fn is_floor(&self) -> bool {
         matches!(self.server, Server::Own(["serve-floor"]))
     }
@@ -57,33 +45,32 @@ const FLOOR: Server = Server::Own(&["serve-floor"]);
 const PEER_STATEFUL: Server = Server::Own(BEHIND_GATEWAYS);
 const PEER_JSON: Server = Server::Own(&["serve-rmcp", "--stateful", "false", "--json", "true"]);
 
-/// The server that a gateway stands in front of.
 pub(super) const BEHIND_GATEWAYS: &[&str] =
     &["serve-rmcp", "--stateful", "true", "--json", "false"];
 
-/// Ten reports as fast as they can be made.
+/// Ten reports as fast as possible.
 const BURST: Work = Work::Job(Progress {
     steps: 10,
     interval_ms: 0,
 });
 
-/// Ten reports of which each leaves by itself.
+/// Ten reports, each sent separately.
 const PACED: Work = Work::Job(Progress {
     steps: 10,
     interval_ms: 1,
 });
 
-/// All rows but those of peers from package registries, in the order of their turns.
+/// All rows except those of peers from registries, in order.
 const CASES: &[Case] = &[
     echo("floor", FLOOR, Mode::Legacy, "echo"),
     echo("rmcp stateful", PEER_STATEFUL, Mode::Legacy, "echo"),
-    // Shoal always keeps a legacy session: a mode that only the SDK has.
+    // Only the SDK has this mode, because Shoal always keeps a legacy session.
     echo("rmcp stateless JSON", PEER_JSON, Mode::Legacy, "echo"),
     echo("rmcp modern", PEER_STATEFUL, Mode::Modern, "echo"),
     echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
     echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
     echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
-    // Not safe to repeat, so journaled before it runs: the price of at most once.
+    // Must not repeat, so it is journaled before it runs: the price of at most once.
     echo(
         "shoal legacy journaled",
         Server::Shoal,
@@ -105,7 +92,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Longer than a call is held, as most real ones are: a stream, and in a cluster two steps in Redis.
+    // Longer than a call is held, like most real tools: a stream, and in a cluster two steps in
+    // Redis.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,
@@ -118,7 +106,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_slowly",
     ),
-    // The same tool in the modern era, as a call and as a task: what a client that declares tasks pays for a short one.
+    // The same tool in the modern era, as a call and as a task: the price of declaring tasks for a
+    // short tool.
     echo(
         "shoal modern, 20 ms",
         Server::Shoal,
@@ -142,7 +131,6 @@ const CASES: &[Case] = &[
     job("shoal, 10 in 10 ms", Server::Shoal, PACED),
 ];
 
-/// All rows, in the order of their turns, those of `peers` last.
 pub(super) fn cases(peers: &[&'static Peer]) -> Vec<Case> {
     let variants = peers
         .iter()
@@ -164,7 +152,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// A tool that takes longer than a call may before it becomes a task. Tasks are of the modern era.
+/// A tool that takes longer than the time after which a call becomes a task. Modern era only.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -175,7 +163,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// Jobs are called in the legacy era, whose streams can be resumed.
+/// Jobs run in the legacy era, which can resume their streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

@@ -1,10 +1,9 @@
-//! The table in the form that all scenarios have in common.
+//! The table in the common format of all scenarios.
 
 use super::row::Row;
 use super::{Options, bar};
 use crate::outcome::{Better, Outcome, Violation};
 
-/// Figures of each row, wrong answers, and what is asked of Shoal.
 pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outcome {
     let parameters = [
         ("sessions", options.sessions.to_string()),
@@ -31,7 +30,7 @@ pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outco
             ),
         ];
         for (what, value, unit, better) in figures {
-            // Where a ratio has no floor to refer to, there is none.
+            // A row without a floor has no ratio.
             if value.is_finite() {
                 outcome.figure(format!("{}: {what}", row.case), value, unit, better);
             }

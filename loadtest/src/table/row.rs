@@ -1,4 +1,4 @@
-//! From the reports of all rounds to rows of medians.
+//! Combines the reports of all rounds into rows of medians.
 
 use std::fmt;
 
@@ -8,36 +8,32 @@ use super::case::Case;
 use crate::mcp::Mode;
 use crate::report::{RedisUsage, RunReport, median};
 
-/// One row: the medians over all rounds.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     pub(super) case: &'static str,
     mode: Mode,
     pub(super) cpu_us_per_call: f64,
-    /// Over the CPU time of the floor of the same work.
+    /// Ratio to the CPU time of the floor of the same work.
     pub(super) times_floor: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
     pub(super) calls_per_s: f64,
     /// Of all of the server's processes, at the end of a round.
     pub(super) rss_kib: f64,
-    /// Of all that is neither server nor generator.
+    /// Cores used by anything except server and generator.
     pub(super) other_cores: f64,
     pub(super) wrong: u64,
     pub(super) failed: u64,
     pub(super) examples: Vec<String>,
-    /// What Redis took, where there is one; the commands are those of all rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) redis: Option<RedisUsage>,
-    /// Calls answered in all rounds.
     pub(super) calls: u64,
-    /// The longest time that a round was measured for.
+    /// Duration of the longest round.
     pub(super) seconds: f64,
-    /// The CPU time a call of each round, to see how far they lie apart.
+    /// CPU time per call of each round, to show the spread.
     cpu_us_per_call_rounds: Vec<f64>,
 }
 
-/// The rows of the cases that were measured; `reports` has the rounds of each of `cases`.
 pub(super) fn rows(cases: &[Case], reports: &[Vec<RunReport>]) -> Vec<Row> {
     let cpu_us = |rounds: &[RunReport]| median(rounds.iter().map(RunReport::cpu_us_per_call));
     let floor_of = |case: &Case| {
@@ -88,7 +84,6 @@ pub(super) fn rows(cases: &[Case], reports: &[Vec<RunReport>]) -> Vec<Row> {
         .collect()
 }
 
-/// Writes `rows` as a table.
 pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     writeln!(
         out,

@@ -18,24 +18,19 @@ use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
-/// Calls that each session makes in a turn at least, so that a slow server's figures rest on enough of them.
+/// Minimum calls of each session in a turn, for the figures of slow servers.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
-/// How much longer than it should a peer's turn may take, its start and its last calls included, before it is given up.
+/// Extra time of a peer's turn, including its start and last calls, before it is abandoned.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How one case's turn went.
 pub(super) enum Turn {
     Measured(Box<RunReport>),
     LeftOut(String),
 }
 
-/// Starts the server of `case`, drives it and ends it.
-///
-/// # Errors
-///
-/// Where a server does not start or its sessions cannot be opened. A peer from a registry is left out then: why it does
-/// not work is not the table's business.
+/// Starts the server of `case`, drives it and ends it. A registry peer that fails is left out
+/// instead of failing the table.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -98,11 +93,9 @@ async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> any
     Ok(Turn::Measured(Box::new(report)))
 }
 
-/// What is measured.
 enum Running {
     One(Spawned),
     Many(Cluster),
-    /// A gateway and the server behind it.
     Both(Spawned, Spawned),
 }
 
@@ -152,7 +145,6 @@ impl Running {
     }
 }
 
-/// Starts a peer that has been installed in the directory `peers`.
 fn start_peer(
     peer: &Peer,
     variant: &Variant,
@@ -167,21 +159,21 @@ fn start_peer(
     Spawned::announcing(command, core).context("it did not start")
 }
 
-/// What Shoal is started with.
 fn environment(case: &Case) -> Environment {
-    // Nobody else in the table keeps metrics; `loadtest telemetry` says what they add.
+    // Other servers in the table have no metrics; `loadtest telemetry` measures their cost.
     let mut environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
     if case.work == Work::Task {
         environment.extend([
-            // So that a short call becomes a task.
+            // Makes short calls become tasks.
             ("SHOAL_TASKS__AFTER", "1ms".to_owned()),
             (
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // A task counts as a session until it is forgotten, and more come in an hour than a node may have. Here it has its
-            // whole life within a run, as it would in an hour: it leaves the memory, and is forgotten once nobody has asked for
-            // it for long enough. Each step has time for the one before, so that nothing is saved or lost that would not be.
+            // A task counts as a session until it is forgotten, and an hour of tasks would exceed a
+            // node's limit. These times let a task pass through its whole life within a run: it
+            // leaves the memory, then it is forgotten. Each step has time for the one before, so
+            // the amount of work stays realistic.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),
@@ -190,12 +182,11 @@ fn environment(case: &Case) -> Environment {
     environment
 }
 
-/// Whether the server lists the tool of `case`.
 async fn has_tool(url: &str, case: &Case) -> anyhow::Result<bool> {
     let target = Target::resolve(url).await?;
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     let tools = client.tools().await?;
-    // A server without sessions may refuse this, and nothing depends on it.
+    // A server without sessions may refuse this, which is harmless.
     client.end().await.ok();
     Ok(tools.iter().any(|tool| tool == case.tool))
 }

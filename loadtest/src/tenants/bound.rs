@@ -1,4 +1,4 @@
-//! The most memory that a process may have, from its effective configuration.
+//! The maximum memory of a process by its effective configuration.
 
 use std::fmt;
 use std::path::Path;
@@ -11,36 +11,34 @@ use crate::servers::cluster::member::Role;
 use crate::servers::spawned::Environment;
 
 const KIB: u64 = 1 << 10;
-/// The body of a request, or an event, that counts in no limit of bytes.
+/// A request body or an event that is not counted in a limit of bytes.
 const SMALL: u64 = 16 * KIB;
-/// What a connection takes besides the headers of its request: its buffers, tasks and timers.
+/// A connection without its request headers: buffers, tasks and timers.
 const CONNECTION: u64 = 32 * KIB;
-/// What a session in memory takes besides what is stored of it.
+/// A session in memory without its stored content.
 const SESSION: u64 = 16 * KIB;
-/// What the allocator keeps, and threads take, under load.
+/// Overhead of the allocator and of threads under load.
 const ALLOCATOR: u64 = 64 << 20;
-/// A text is there as it came and as it leaves.
+/// A text exists as received and as sent.
 const TWICE: u64 = 2;
 
-/// A part of the bound.
 struct Term {
-    /// As in the configuration.
+    /// The name in the configuration.
     what: &'static str,
     number: u64,
     bytes: u64,
 }
 
-/// The bound of the processes of one role, without what they have when they idle.
+/// The bound of the processes of one role, in addition to their idle memory.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,
 }
 
-/// The configuration in force.
 pub(super) struct Effective(Value);
 
 impl Effective {
-    /// Asks the binary what is in force with these variables.
+    /// Asks the binary for its effective configuration with these variables.
     pub(super) fn of(shoal: &Path, environment: &Environment) -> anyhow::Result<Self> {
         let mut command = Command::new(shoal);
         command.args(["config", "show", "--output", "json"]);
@@ -53,7 +51,6 @@ impl Effective {
             .context("shoal config show gives no JSON")
     }
 
-    /// The value of a setting.
     pub(super) fn number(&self, setting: &'static str) -> anyhow::Result<u64> {
         let found = setting
             .split('.')
@@ -62,7 +59,7 @@ impl Effective {
         number.with_context(|| format!("{setting} is no number in the effective configuration"))
     }
 
-    /// The bound of each role, with so many edges.
+    /// The bound of each role with this number of edges.
     pub(super) fn bounds(&self, edges: usize) -> anyhow::Result<[(Role, Bound); 3]> {
         let header_bytes = self.number("limits.header_bytes")?;
         let buffer = self.number("streams.buffer")?;

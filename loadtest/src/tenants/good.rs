@@ -1,4 +1,4 @@
-//! The tenant that must not notice: modest calls of both eras at a constant rate, each timed from when it was due.
+//! The good tenant: modest calls of both eras at a constant rate, timed from when each was due.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -16,43 +16,38 @@ use crate::mcp::client::Client;
 use crate::mcp::tools::echo;
 use crate::target::Target;
 
-/// How many of the slowest calls are shown.
 const SLOWEST: usize = 5;
-/// How long a call may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where and how a call is made: the edge and the era.
+/// The edge and the era of a call.
 struct Way {
     target: Target,
     mode: Mode,
-    /// A tool that may be repeated in one era, and one that must not in the other.
+    /// A tool that may repeat in one era, and one that must not in the other.
     tool: &'static str,
     idle: Mutex<Vec<Client>>,
 }
 
-/// The good tenant. Its clients stay open from one phase to the next.
+/// The good tenant. Its clients stay open across phases.
 pub(super) struct Good {
     ways: Vec<Arc<Way>>,
     every: Duration,
 }
 
-/// What became of its calls.
 #[derive(Default)]
 pub(super) struct Worked {
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) first_failure: Option<String>,
     pub(super) p99: Duration,
-    /// The slowest of them.
     pub(super) slowest: Vec<Took>,
 }
 
-/// A call that was answered.
 #[derive(Clone, Copy)]
 pub(super) struct Took {
     time: Duration,
     mode: Mode,
-    /// When it was due, since the phase began.
+    /// When the call was due, since the phase began.
     at: Duration,
 }
 
@@ -64,7 +59,7 @@ impl fmt::Display for Took {
 }
 
 impl Good {
-    /// Calls `rate` times a second, in turns at each of `targets` and in each era.
+    /// Calls `rate` times per second, alternating between `targets` and eras.
     pub(super) fn new(targets: &[Target], rate: f64) -> Self {
         let way = |target: &Target, mode, tool| {
             Arc::new(Way {
@@ -86,7 +81,7 @@ impl Good {
         }
     }
 
-    /// Calls for so long, and waits for the last answer.
+    /// Calls for this time, and waits for the last answer.
     pub(super) async fn work(&self, time: Duration) -> Worked {
         let (mut calls, mut worked, mut times) = (JoinSet::new(), Worked::default(), Vec::new());
         let mut note = |ended: Result<Took, Failure>| match ended {

@@ -1,4 +1,4 @@
-//! The tenant that takes what it can get: so many connections, each of which tries again and again at the same pace.
+//! The hostile tenant: each of its connections repeats its attempt at the same pace.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,33 +20,31 @@ use crate::mcp::tools::{call, echo};
 use crate::mcp::{Mode, modern};
 use crate::target::Target;
 
-/// Who is not refused within this time holds something.
+/// An attempt that is not refused within this time holds something.
 const SETTLED: Duration = Duration::from_millis(100);
-/// The same for a large body, which waits for room for a moment.
+/// The same for a large body, which waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
-/// How long something unread is held before it is tried anew: the server ends it sooner or later.
+/// How long unread data is held before a new attempt. The server ends it sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
-/// Bytes of a large text, below the longest message.
+/// Bytes of a large text, below the limit of a message.
 const LARGE: usize = 2 << 20;
-/// Bytes of a text that is sent over a WebSocket again and again.
+/// Bytes of a text that is sent over a WebSocket repeatedly.
 const WEBSOCKET_TEXT: usize = 64 << 10;
-/// Bytes of a URI, below the longest.
+/// Bytes of a URI, below the limit.
 const LONG_URI: usize = 8000;
 /// Subscriptions of one attempt.
 const AT_ONCE: u64 = 4;
-/// A client that can be asked by forms.
 const ASKABLE: &str = r#"{"elicitation":{"form":{}}}"#;
 
-/// What a connection tries.
 #[derive(Clone, Copy)]
 pub(super) enum Deed {
-    /// An echo: what the baseline is measured beside.
+    /// An echo, for the baseline.
     Harmless,
     Hold(Item),
 }
 
-/// The hostile tenant, on a thread of its own: what it takes to attempt something is not taken from the good tenant's timer. Its
-/// connections end with the value.
+/// The hostile tenant, on a thread of its own so that its work does not delay the good tenant's
+/// timer. Dropping it closes its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
@@ -54,11 +52,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Has `connections` try `deed`, each once in `pace`, in turns at the targets.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no runtime for it.
+    /// Makes `connections` attempt `deed` once per `pace`, alternating between targets.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -81,11 +75,10 @@ impl Hostile {
             runtime.block_on(async {
                 let mut running = JoinSet::new();
                 for one in ones {
-                    // Not all at the same moment.
+                    // Spreads the starts.
                     let share = one.number as f64 / connections as f64;
                     running.spawn(one.go_on(deed, deed.spread(pace).mul_f64(share), pace));
                 }
-                // It ends when the other side is dropped.
                 let _ = stopped.await;
             });
         });
@@ -101,15 +94,15 @@ impl Drop for Hostile {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say about its end.
             let _ = thread.join();
         }
     }
 }
 
 impl Deed {
-    /// The time over which the first attempts are spread. Large messages come over as much time as each is held: what is
-    /// measured is what they hold, and not how fast the machine copies them.
+    /// The time over which the first attempts are spread. Large messages are spread over as much
+    /// time as each is held, because the test measures what they hold instead of how fast the
+    /// machine copies.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
@@ -118,12 +111,11 @@ impl Deed {
     }
 }
 
-/// One of its connections.
 struct One {
     target: Target,
     tally: Arc<Tally>,
     number: usize,
-    /// What stays held though no connection holds it.
+    /// Resources that stay held without a connection.
     kept: Vec<Holding>,
     client: Option<Client>,
     made: u64,
@@ -273,7 +265,6 @@ impl One {
         self.read(reply).await
     }
 
-    /// Holds a stream until the server ends it.
     async fn read(&self, mut reply: Reply) -> Result<(), Failure> {
         if !reply.is_streamed() {
             let said = reply.next().await?.unwrap_or_default();
@@ -312,7 +303,7 @@ impl One {
         Ok(())
     }
 
-    /// A WebSocket with its session; `None` where it was refused.
+    /// A WebSocket with its session; `None` if refused.
     async fn upgraded(&self, narrow: bool) -> Result<Option<Wire>, Failure> {
         let mut wire = Wire::open(&self.target, narrow).await?;
         let said = wire.upgrade().await?;

@@ -1,4 +1,4 @@
-//! What the hostile tenant tries to hold, one item after the other.
+//! The resources that the hostile tenant tries to hold.
 
 use clap::ValueEnum;
 
@@ -43,14 +43,14 @@ pub(crate) enum Item {
     IdleConnections,
 }
 
-/// How it is found out what is held.
+/// How the held amount is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gauge {
-    /// The hostile tenant counts what it was given.
+    /// The hostile tenant counts what it got.
     Own,
-    /// The processes of a role say it, by this metric. The good tenant's part is in it.
+    /// A metric of the processes of a role, including the good tenant's share.
     Metric(Role, &'static str),
-    /// The workers say it, and an edge knows it.
+    /// The workers' queues, as an edge knows them.
     Queued,
 }
 
@@ -62,7 +62,7 @@ impl Item {
             .unwrap_or_default()
     }
 
-    /// The settings whose product bounds it in each process that has them.
+    /// The settings whose product limits the resource in each process.
     pub(super) fn limits(self) -> &'static [&'static str] {
         match self {
             // The streamed answer to a request is a part of it.
@@ -76,7 +76,7 @@ impl Item {
             Self::Streams | Self::Websockets | Self::Listen => &["limits.streams_per_principal"],
             Self::Sessions | Self::Tasks => &["limits.sessions_per_principal"],
             Self::StoredBytes => &["limits.stored_bytes_per_principal"],
-            // A tool of rmcp that asks waits at its worker, whichever era its client speaks.
+            // An rmcp tool that asks waits at its worker, in either era.
             Self::Questions | Self::WaitingCalls => &["pools.demo.asking_per_principal"],
             Self::Subscriptions => &[
                 "limits.sessions_per_principal",

@@ -1,14 +1,13 @@
-//! What became of an item, and the table of all.
+//! The result of a resource, and the table of all.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// How often slower than its baseline the good tenant may be.
+/// Maximum slowdown of the good tenant relative to its baseline.
 pub(super) const SLOWER: f64 = 3.0;
 
-/// The memory of a process.
 #[derive(Debug, Serialize)]
 pub(super) struct Memory {
     pub(super) process: String,
@@ -17,14 +16,13 @@ pub(super) struct Memory {
     pub(super) bound_kib: u64,
 }
 
-/// One item.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) item: String,
-    /// What the hostile tenant held at most.
+    /// The most that the hostile tenant held.
     pub(super) held: u64,
     pub(super) setting: String,
-    /// What it may hold in all processes together.
+    /// The limit in all processes together.
     pub(super) limit: u64,
     pub(super) attempts: u64,
     pub(super) refused: String,
@@ -35,7 +33,7 @@ pub(super) struct Row {
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) first_failure: Option<String>,
-    /// CPU time of the servers a second, in the baseline and beside the hostile tenant.
+    /// CPU time of the servers per second, in the baseline and beside the hostile tenant.
     pub(super) cpu: [f64; 2],
     pub(super) memory: Vec<Memory>,
 }
@@ -45,7 +43,6 @@ impl Row {
         self.beside.as_secs_f64() / self.baseline.as_secs_f64().max(f64::EPSILON)
     }
 
-    /// What is not as it should be.
     pub(super) fn faults(&self) -> Vec<(&'static str, String)> {
         let item = &self.item;
         let mut faults = Vec::new();
@@ -86,7 +83,6 @@ impl Row {
     }
 }
 
-/// All rows, as a table in Markdown.
 pub(crate) struct Table(pub(super) Vec<Row>);
 
 impl fmt::Display for Table {

@@ -1,4 +1,4 @@
-//! The cluster that is shared: its limits are low enough for so many connections to reach them.
+//! The shared cluster, with limits low enough for a few connections to reach them.
 
 use anyhow::Context as _;
 use http::HeaderValue;
@@ -6,7 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::servers::spawned::Environment;
 
-/// What `[limits]` and the pool are set to. The share of a principal is a half of a node's limit or less.
+/// The settings of `[limits]` and of the pool. A principal's share is at most half of a node's
+/// limit.
 const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_SERVER__WEBSOCKET", "true"),
     ("SHOAL_LIMITS__CONNECTIONS", "1024"),
@@ -39,14 +40,12 @@ const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_POOLS__DEMO__ASKING_PER_PRINCIPAL", "16"),
 ];
 
-/// The two tenants' tokens.
 pub(super) struct Tokens {
     good: String,
     hostile: String,
 }
 
 impl Tokens {
-    /// New ones.
     pub(super) fn draw() -> Self {
         let [good, hostile] = [(); 2].map(|()| format!("{:032x}", rand::random::<u128>()));
         Self { good, hostile }
@@ -60,11 +59,7 @@ impl Tokens {
         bearer(&self.hostile)
     }
 
-    /// The variables of all processes, with these settings (`SETTING=VALUE`) in place of others.
-    ///
-    /// # Errors
-    ///
-    /// Where one has no value.
+    /// The variables of all processes, with these settings (`SETTING=VALUE`) replaced.
     pub(super) fn environment(&self, changed: &[String]) -> anyhow::Result<Environment> {
         let settings = SETTINGS.iter();
         let mut all: Environment = settings
@@ -85,7 +80,7 @@ impl Tokens {
                 .split_once('=')
                 .with_context(|| format!("{setting} is not SETTING=VALUE"))?;
             let name = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
-            // The last one counts. Names of variables live as long as the program, as all others do.
+            // The last value wins. Variable names live as long as the program.
             all.push((name.leak(), value.to_owned()));
         }
         Ok(all)

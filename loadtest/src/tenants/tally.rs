@@ -1,4 +1,4 @@
-//! What the hostile tenant holds, and what it is refused with.
+//! What the hostile tenant holds, and its refusals.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::failure::Failure;
 
-/// The count of one item, shared by all connections.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     held: AtomicU64,
@@ -15,14 +14,13 @@ pub(super) struct Tally {
     refused: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Something that is held until this is dropped.
 pub(super) struct Holding {
     tally: Arc<Tally>,
     amount: u64,
 }
 
 impl Tally {
-    /// Notes something of so many units that was got.
+    /// Records a resource of this many units.
     pub(super) fn hold(self: &Arc<Self>, amount: u64) -> Holding {
         let held = self.held.fetch_add(amount, Ordering::Relaxed) + amount;
         self.most.fetch_max(held, Ordering::Relaxed);
@@ -32,7 +30,7 @@ impl Tally {
         }
     }
 
-    /// Notes how much the servers say that is held.
+    /// Records the held amount that the servers report.
     pub(super) fn measured(&self, held: u64) {
         self.most.fetch_max(held, Ordering::Relaxed);
     }
@@ -49,7 +47,7 @@ impl Tally {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    /// Notes a refusal, by its status and its error code.
+    /// Records a refusal, by its status and its error code.
     pub(super) fn refused(&self, status: u16, text: &str) {
         self.note(match (status, code(text)) {
             (0, None) => "tool error".to_owned(),
@@ -59,7 +57,6 @@ impl Tally {
         });
     }
 
-    /// Notes how an exchange failed.
     pub(super) fn failed(&self, failure: &Failure) {
         match failure {
             Failure::Status { status, body, .. } => self.refused(*status, body),
@@ -73,7 +70,6 @@ impl Tally {
         *refused.entry(what).or_default() += 1;
     }
 
-    /// All refusals: what, and how often.
     pub(super) fn refusals(&self) -> String {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let each: Vec<String> = refused
@@ -93,7 +89,6 @@ impl Drop for Holding {
     }
 }
 
-/// The code of a JSON-RPC error in a text.
 fn code(text: &str) -> Option<i64> {
     let (_, rest) = text.split_once("\"code\":")?;
     let end = rest.find([',', '}']).unwrap_or(rest.len());

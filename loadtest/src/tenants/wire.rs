@@ -1,4 +1,4 @@
-//! A connection of the hostile tenant, written to by hand: what no HTTP client does must be possible here.
+//! A hand-written connection of the hostile tenant, for behaviour that HTTP clients do not offer.
 
 use std::time::Duration;
 
@@ -9,14 +9,13 @@ use tokio::time::timeout;
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// The receive buffer of a connection that is not read, in bytes.
+/// Receive buffer of an unread connection, in bytes.
 const NARROW: u32 = 4096;
-/// How much of an answer is kept.
+/// Bytes of an answer that are kept.
 const LONGEST: usize = 8192;
-/// How long the rest of a refusal may take.
+/// Time for the rest of a refusal.
 const REST: Duration = Duration::from_millis(200);
 
-/// An open connection.
 pub(super) struct Wire {
     stream: TcpStream,
     host: String,
@@ -24,14 +23,13 @@ pub(super) struct Wire {
     authorization: String,
 }
 
-/// The beginning of an answer.
 pub(super) struct Said {
     pub(super) status: u16,
     pub(super) text: String,
 }
 
 impl Wire {
-    /// Connects; `narrow` to have the system hold little of what is not read.
+    /// Connects; `narrow` makes the system buffer little unread data.
     pub(super) async fn open(target: &Target, narrow: bool) -> Result<Self, Failure> {
         let failed = |cause| Failure::transport("connect", cause);
         let socket = TcpSocket::new_v4().map_err(failed)?;
@@ -40,7 +38,7 @@ impl Wire {
         }
         let stream = socket.connect(target.address).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        // Thousands of orderly ends would use the ports up.
+        // Many orderly closes would use up the ports.
         stream.set_zero_linger().map_err(failed)?;
         let text = |value: Option<&http::HeaderValue>| {
             let text = value.and_then(|value| value.to_str().ok());
@@ -54,7 +52,7 @@ impl Wire {
         })
     }
 
-    /// Sends the head of a modern call of `tool` whose body has `length` bytes.
+    /// Sends the head of a modern call of `tool` with a body of `length` bytes.
     pub(super) async fn begin_call(&mut self, tool: &str, length: usize) -> Result<(), Failure> {
         let Self {
             host,
@@ -71,7 +69,7 @@ impl Wire {
         self.send(head.as_bytes()).await
     }
 
-    /// Makes a modern call, and reads nothing of its answer.
+    /// Makes a modern call without reading its answer.
     pub(super) async fn call(&mut self, tool: &str, arguments: &str) -> Result<(), Failure> {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},"_meta":{{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
@@ -80,7 +78,7 @@ impl Wire {
         self.send(body.as_bytes()).await
     }
 
-    /// Asks for a WebSocket; it is one where the answer is 101.
+    /// Requests a WebSocket, which a 101 answer confirms.
     pub(super) async fn upgrade(&mut self) -> Result<Said, Failure> {
         let Self {
             host,
@@ -97,7 +95,7 @@ impl Wire {
         self.answer().await
     }
 
-    /// Sends a text frame of a WebSocket. Its mask is zero, which changes nothing.
+    /// Sends a text frame of a WebSocket, with a mask of zero.
     pub(super) async fn frame(&mut self, text: &str) -> Result<(), Failure> {
         let mut frame = vec![0x81];
         match u16::try_from(text.len()) {
@@ -121,7 +119,6 @@ impl Wire {
         sent.map_err(|cause| Failure::transport("send", cause))
     }
 
-    /// Waits for the beginning of an answer.
     pub(super) async fn answer(&mut self) -> Result<Said, Failure> {
         let mut read = Vec::new();
         let until_head = |read: &[u8]| read.windows(4).any(|end| end == b"\r\n\r\n");
@@ -131,7 +128,7 @@ impl Wire {
         let status = read.get(9..12).and_then(|it| str::from_utf8(it).ok());
         let status = status.and_then(|it| it.parse().ok()).unwrap_or_default();
         if status >= 400 {
-            // The text comes with the head, or soon.
+            // The text comes with the head, or soon after.
             while !read.ends_with(b"}")
                 && timeout(REST, self.more(&mut read))
                     .await
@@ -142,7 +139,6 @@ impl Wire {
         Ok(Said { status, text })
     }
 
-    /// Reads until the server ends the connection.
     pub(super) async fn ended(&mut self) {
         let mut read = [0; 1024];
         while matches!(self.stream.read(&mut read).await, Ok(bytes) if bytes > 0) {}

@@ -1,5 +1,5 @@
-//! `load` against a server that answers rightly, and against servers that break one promise each; then `report` and
-//! `compare` on what it wrote.
+//! `load` against a correct server and against servers with one fault each; then `report` and
+//! `compare` on its results.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
@@ -34,7 +34,7 @@ async fn every_kind_of_call_is_made_and_verified_in_both_eras() {
     }
 }
 
-/// Loads a server with `fault` and expects `what` to be found.
+/// Loads a server with `fault` and expects the violation `what`.
 async fn expect_found(fault: Fault, mode: &str, more: &str, what: &str) {
     let violation = format!("VIOLATION {what}");
     let found = |ran: &Output, _: &Value| said(ran).contains(&violation);
@@ -118,7 +118,8 @@ async fn the_open_loop_counts_the_time_that_calls_wait_behind_a_stall() {
     std::fs::remove_file(&json).unwrap();
     let (due, waited) = latency(&result, "latency from when a call was due");
     let (sent, answered) = latency(&result, "latency from when a call was sent");
-    // Every call that was due is there, sent or not; of those sent only one met the stall, but many waited for it.
+    // Every due call is counted, sent or not. Only one sent call met the stall, but many waited for
+    // it.
     assert_eq!(due, 100);
     assert_eq!(
         due - sent,
@@ -205,7 +206,7 @@ async fn results_become_a_page_and_are_compared() {
     let mut arguments = vec!["compare".to_owned(), "--html".to_owned(), page.clone()];
     arguments.extend(files.clone());
     let ran = loadtest(arguments).await;
-    // One of them answered wrongly, which no comparison may hide.
+    // A comparison must not hide the wrong answers of one result.
     assert!(
         !ran.status.success() && said(&ran).contains("VIOLATIONS in"),
         "{}",

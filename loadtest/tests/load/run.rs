@@ -1,4 +1,4 @@
-//! Runs the load tool, and reads what it wrote.
+//! Runs the load tool and reads its results.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::server::{self, Fault};
 
-/// Runs this program and waits for it.
 pub(crate) async fn loadtest(arguments: Vec<String>) -> Output {
     let run = move || {
         Command::new(env!("CARGO_BIN_EXE_loadtest"))
@@ -18,17 +17,16 @@ pub(crate) async fn loadtest(arguments: Vec<String>) -> Output {
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-/// A file of this test process.
 pub(crate) fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("loadtest-{}-{name}", std::process::id()))
 }
 
-/// Loads a server with `fault` for a second.
 pub(crate) async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Option<Value>) {
     load_for("1s", fault, mode, more).await
 }
 
-/// Loads a server with `fault` until `enough`, for longer each time: on a busy machine a second may hold few calls.
+/// Loads a server with `fault` until `enough`, for longer each time, because a second may hold few
+/// calls on a busy machine.
 pub(crate) async fn load_until(
     enough: impl Fn(&Output, &Value) -> bool,
     fault: Fault,
@@ -45,7 +43,6 @@ pub(crate) async fn load_until(
     unreachable!("the last time is always enough")
 }
 
-/// Loads a server with `fault`: what was printed, and the result if one was written.
 async fn load_for(time: &str, fault: Fault, mode: &str, more: &str) -> (Output, Option<Value>) {
     let address = server::start(fault).await;
     let name = format!("{fault:?}-{mode}-{}.json", address.port());
@@ -80,7 +77,7 @@ pub(crate) fn figure(result: &Value, name: &str) -> f64 {
         .unwrap()
 }
 
-/// How many there are in the latency called `name`, and its third quartile.
+/// The count and the third quartile of the latency `name`.
 pub(crate) fn latency(result: &Value, name: &str) -> (u64, f64) {
     let latencies = result["latencies"].as_array().unwrap();
     let latency = latencies.iter().find(|latency| latency["name"] == name);

@@ -1,4 +1,5 @@
-//! A server of both eras with the tools that the load tool calls, right by construction except for one planted fault.
+//! A correct server of both eras with the tools that the load tool calls, except for one planted
+//! fault.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,35 +16,28 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-/// What is wrong with the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Every third echo has another text.
     WrongText,
-    /// Every third call is answered with the id of another.
+    /// Every third call is answered with the ID of another.
     WrongId,
-    /// The second progress notification is never sent.
     LosesStep,
-    /// The first two are sent the wrong way round.
+    /// The first two notifications are swapped.
     Reorders,
     /// A table is booked without asking.
     AsksNothing,
-    /// Every third counting is carried out twice.
+    /// Every third count is executed twice.
     CountsTwice,
-    /// Every third call breaks its connection.
     Breaks,
-    /// Every third call is turned away for the moment.
+    /// Every third call is refused temporarily.
     Refuses,
-    /// Streams of listeners end at once.
     EndsStreams,
-    /// Listeners are told nothing.
     TellsNothing,
     /// The tenth call takes a second.
     Stalls,
 }
 
-/// The tools.
 const TOOLS: [&str; 6] = [
     "echo",
     "echo_once",
@@ -57,14 +51,12 @@ struct Server {
     fault: Fault,
     calls: AtomicU64,
     sessions: Mutex<HashMap<String, u64>>,
-    /// Questions that wait for their answers.
     asked: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     changed: broadcast::Sender<()>,
 }
 
 type Shared = State<Arc<Server>>;
 
-/// Starts the server; it ends with the test's runtime.
 pub(crate) async fn start(fault: Fault) -> SocketAddr {
     let server = Arc::new(Server {
         fault,
@@ -107,7 +99,7 @@ async fn answer(State(server): Shared, headers: HeaderMap, body: Bytes) -> Respo
             respond(id, &json!({"tools": tools})).into_response()
         }
         "tools/call" => call(&server, &headers, id, params).await,
-        // A task's id holds its text.
+        // A task's ID contains its text.
         "tasks/get" => respond(
             id,
             &json!({"taskId": params["taskId"], "status": "completed"}),

@@ -1,4 +1,4 @@
-//! The resuming clients against a server that keeps its promises, and against servers that break one each.
+//! Resuming clients against a correct server and against servers with one fault each.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use server::Fault;
 
-/// Runs the clients against a server with `fault`; the exit code's verdict, and what was printed.
+/// Runs the clients against a server with `fault`. Returns the exit code's verdict and the output.
 async fn resume(fault: Fault) -> (bool, String) {
     let address: SocketAddr = server::start(fault).await;
     let ran = tokio::task::spawn_blocking(move || {

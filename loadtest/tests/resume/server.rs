@@ -1,4 +1,4 @@
-//! A server with resumable streams that are right by construction, except for one planted fault.
+//! A correct server with resumable streams, except for one planted fault.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -15,27 +15,23 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// What is wrong with the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// A resumed stream leaves out an event, though never the response.
+    /// A resumed stream omits an event, but not the response.
     LosesOnResume,
-    /// The second step is never sent.
+    /// The second step is not sent.
     LosesInLog,
-    /// A resumed stream begins with the event that the client already has.
+    /// A resumed stream begins with an event that the client already has.
     RepeatsOnResume,
-    /// The second step is sent twice, under two ids.
+    /// The second step is sent twice, under two IDs.
     RepeatsInLog,
-    /// The first two steps are sent the wrong way round.
+    /// The first two steps are swapped.
     Reorders,
-    /// The response comes twice.
     AnswersTwice,
-    /// No stream can be resumed.
     Forgets,
 }
 
-/// Starts the server; it ends with the test's runtime.
 pub(crate) async fn start(fault: Fault) -> SocketAddr {
     let server = Server {
         fault,
@@ -60,7 +56,7 @@ struct Server {
     streams: Arc<Mutex<HashMap<String, Stream>>>,
 }
 
-/// A log that readers follow. The flag says that nothing will be added.
+/// A log that readers follow. The flag says that it is complete.
 type Stream = watch::Sender<(Vec<String>, bool)>;
 
 impl Server {
@@ -115,7 +111,7 @@ async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
 async fn listen(State(server): State<Server>, headers: HeaderMap) -> Response {
     let Some(last) = headers.get("last-event-id") else {
         let session = headers["mcp-session-id"].to_str().unwrap();
-        // What came before is not this listener's business, but a fresh id to come back with is.
+        // This listener does not need earlier events, but it needs a new ID to resume from.
         let stream = server.stream(session).unwrap();
         let length = stream.borrow().0.len();
         append(&stream, "");
@@ -167,7 +163,6 @@ fn append(stream: &Stream, data: &str) {
     stream.send_modify(|(log, _)| log.push(data.to_owned()));
 }
 
-/// The events from `index` on, as they come.
 fn follow(name: &str, stream: &Stream, index: usize) -> Response {
     let start = (name.to_owned(), stream.subscribe(), index);
     let body = futures::stream::unfold(start, |(name, mut log, index)| async move {

@@ -1,8 +1,8 @@
-//! Where tests find the server.
+//! Finds the server for tests.
 
 use std::path::{Path, PathBuf};
 
-/// The `shoal` binary that is named by `TEST_SHOAL_BIN`, or was built beside `loadtest`.
+/// The `shoal` binary named by `TEST_SHOAL_BIN`, or built next to `loadtest`.
 pub(crate) fn shoal(loadtest: &str) -> PathBuf {
     let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
     let shoal = named.unwrap_or_else(|| Path::new(loadtest).with_file_name("shoal"));

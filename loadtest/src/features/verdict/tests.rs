@@ -1,5 +1,3 @@
-//! The promises, judged over made-up rows.
-
 use super::{Verdict, judge};
 use crate::features::case::{Case, Part};
 use crate::features::cases;
@@ -8,7 +6,7 @@ use crate::features::turn::{Spans, Turn};
 use crate::mcp::Mode;
 use crate::report::RunReport;
 
-/// One round: CPU time a call, calls a second, and p99.
+/// CPU time per call, calls per second, and p99.
 type Round = (f64, f64, f64);
 
 const ROUND: Round = (1.0, 100.0, 100.0);
@@ -23,7 +21,8 @@ fn turn((cpu_us, calls_per_s, p99_us): Round) -> Turn {
     }
 }
 
-/// The verdict on the first case that is `part`, where it has `its` rounds, and the others [`ROUND`].
+/// The verdict on the first case of `part` with the rounds `its`; other cases have `others` or
+/// [`ROUND`].
 fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
     let cases = cases::telemetry(Mode::Legacy, true);
     let case = cases.iter().find(|case| case.part == part).unwrap();
@@ -43,10 +42,9 @@ fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
 fn what_sampling_costs_is_judged_by_cpu_time_alone() {
     for (round, due) in [
         ((1.0, 100.0, 100.0), Verdict::Held),
-        // Slow, because the collector has the generator's core.
+        // Slow, because the collector shares the generator's core.
         ((1.149, 50.0, 300.0), Verdict::Held),
         ((1.15, 100.0, 100.0), Verdict::NotHeld),
-        // No CPU time is known.
         ((f64::NAN, 100.0, 100.0), Verdict::NotHeld),
     ] {
         assert_eq!(
@@ -73,7 +71,7 @@ fn enough_rounds_on_one_side_of_the_limit_decide() {
         let rounds: Vec<Round> = rounds.map(|cpu_us| (cpu_us, 100.0, 100.0)).collect();
         verdict(Part::Sampled, &rounds, &vec![ROUND; rounds.len()])
     };
-    // Of eight tosses of a coin seven are heads with 3.5 in 100, of seven six with 6.3, and of twenty 15 with 2.1.
+    // Probability of 7 heads in 8 tosses 3.5%, of 6 in 7 6.3%, of 15 in 20 2.1%.
     for (below, above, due) in [
         (7, 1, Verdict::Held),
         (6, 1, Verdict::TooNoisy),

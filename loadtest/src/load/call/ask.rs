@@ -1,5 +1,5 @@
-//! A call in which the server asks the client: by a request of its own in 2025-11-25, by a result that asks for a
-//! second call in 2026-07-28.
+//! A call in which the server asks the client: by its own request in 2025-11-25, by a result that
+//! requires a second call in 2026-07-28.
 
 use http::HeaderValue;
 use serde::Deserialize;
@@ -12,7 +12,6 @@ use crate::mcp::client::Client;
 
 const TOOL: &str = "book_table";
 
-/// The question of a modern server.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked {
@@ -30,7 +29,7 @@ struct Question {
     params: Option<Box<RawValue>>,
 }
 
-/// Books a table at `restaurant`, unlike that of any other call.
+/// Books a table at `restaurant`, which is unique for each call.
 pub(super) async fn call(
     client: &mut Client,
     restaurant: &str,

@@ -9,19 +9,16 @@ use crate::mcp::sse::Event;
 use crate::resume::check::{CallCheck, SeenIds};
 use crate::resume::violation::{Finding, Violation};
 
-/// A call of `long_job` that has been sent.
 pub(in crate::load) struct Job {
     pub(in crate::load) reply: Reply,
     pub(in crate::load) watch: Watch,
 }
 
-/// Watches the stream of such a call.
 pub(in crate::load) struct Watch {
     check: CallCheck,
     ids: SeenIds,
 }
 
-/// Calls and reads to the end.
 pub(super) async fn call(client: &mut Client, steps: usize) -> Result<(), Failure> {
     let Job {
         mut reply,
@@ -34,7 +31,7 @@ pub(super) async fn call(client: &mut Client, steps: usize) -> Result<(), Failur
     watch.finish()
 }
 
-/// Calls, and leaves the reading to the caller.
+/// Sends the call; the caller reads the answer.
 pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<Job, Failure> {
     let id = client.next_id();
     let token = format!("job-{id}");
@@ -55,11 +52,7 @@ pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<
 }
 
 impl Watch {
-    /// Takes in the next event of the stream.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Wrong`] where its id was there before.
+    /// Records the next event of the stream. Fails if its ID was seen before.
     pub(in crate::load) fn take(&mut self, event: &Event) -> Result<(), Failure> {
         if let Some(id) = &event.id
             && !self.ids.insert(id)
@@ -72,25 +65,16 @@ impl Watch {
         Ok(())
     }
 
-    /// True once the response has come.
     pub(in crate::load) fn is_answered(&self) -> bool {
         self.check.is_answered()
     }
 
-    /// Says whether all that was due has come.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Wrong`] with what has not, or what was wrong.
+    /// Verifies that everything expected has come.
     pub(in crate::load) fn finish(self) -> Result<(), Failure> {
         verdict(&self.check.finish())
     }
 
-    /// Says whether what has come was right, of a stream that ended before its response.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Wrong`] with what was wrong. What is missing is not.
+    /// Verifies a stream that ended before its response; missing messages are not an error.
     pub(in crate::load) fn finish_cut(self) -> Result<(), Failure> {
         let mut findings = self.check.finish();
         findings.retain(|finding| {

@@ -9,13 +9,13 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// How long the server is asked to keep the task, in milliseconds.
+/// Requested lifetime of the task, in milliseconds.
 const KEEP_MS: u64 = 60_000;
 
-/// The longest pause between two polls, whatever the server asks for.
+/// Maximum pause between two polls, whatever the server asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause between two polls where the server names none.
+/// Pause between two polls if the server names none.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Deserialize)]
@@ -32,7 +32,6 @@ struct Task {
     poll_interval: Option<u64>,
 }
 
-/// Makes the echo call as a task.
 pub(super) async fn call(client: &mut Client, echo: &Echo, text: &str) -> Result<(), Failure> {
     let params = format!(
         r#""name":"{}","arguments":{{"{}":"{text}"}},"task":{{"ttl":{KEEP_MS}}}"#,

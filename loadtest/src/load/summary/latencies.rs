@@ -1,4 +1,4 @@
-//! How long calls took: altogether, by kind and by stage.
+//! Latencies: altogether, by kind and by stage.
 
 use hdrhistogram::Histogram;
 
@@ -7,7 +7,7 @@ use crate::load::tally::{LATE, Timing};
 use crate::outcome::{Better, Distribution, Mark, Outcome, Verdict};
 
 impl Run<'_> {
-    /// All latencies, and in an open loop how well it kept its schedule.
+    /// All latencies, and the precision of the open loop's schedule.
     pub(super) fn latencies(&self, outcome: &mut Outcome) {
         let measured = &self.counts.stages[1..];
         let sent = sum(measured, |timing| &timing.from_sent);
@@ -38,7 +38,6 @@ impl Run<'_> {
         }
     }
 
-    /// How well the open loop kept its schedule, of so many calls that were due.
     fn schedule(&self, outcome: &mut Outcome, due: u64) {
         let (sessions, unsent, late) = (self.options.sessions, self.unsent, self.counts.late);
         let name = "calls outstanding at most, one per session";
@@ -63,7 +62,6 @@ impl Run<'_> {
         });
     }
 
-    /// What the stages differ by, where there are several.
     pub(super) fn by_stage(&self, outcome: &mut Outcome) {
         if self.counts.stages.len() < 3 {
             return;

@@ -7,10 +7,10 @@ use crate::result::number::{quantile, short, time_us};
 use crate::result::plot::{KINDS, Line, Plot};
 use crate::result::scale::Scale;
 
-/// Latencies this many times apart are shown by factors.
+/// Ratio of latencies above which the scale is logarithmic.
 const FAR_APART: f64 = 20.0;
 
-/// All plots of `outcome`: its latencies, and then its series, those of one unit together.
+/// All plots of `outcome`: its latencies, then its series, grouped by unit.
 pub(super) fn plots(outcome: &Outcome) -> String {
     let mut html = String::from("<div class=\"plots\">\n");
     let lines = outcome.latencies.iter().filter(|latency| latency.count > 0);
@@ -30,7 +30,7 @@ pub(super) fn plots(outcome: &Outcome) -> String {
     {
         by_unit.entry(&series.unit).or_default().push(series);
     }
-    // In the order in which the scenario wrote them, not that of their units.
+    // In the order of the scenario instead of the units.
     for series in &outcome.series {
         if let Some(all) = by_unit.remove(series.unit.as_str()) {
             html.push_str(&over_time(&series.unit, &all, outcome));
@@ -40,7 +40,6 @@ pub(super) fn plots(outcome: &Outcome) -> String {
     html
 }
 
-/// The line of a latency over its percentiles.
 pub(super) fn tail(name: &str, latency: &Distribution) -> Line {
     Line {
         name: name.to_owned(),
@@ -48,7 +47,6 @@ pub(super) fn tail(name: &str, latency: &Distribution) -> Line {
     }
 }
 
-/// The plot of such lines.
 pub(super) fn percentiles(title: &str, lines: Vec<Line>) -> String {
     let values = lines
         .iter()

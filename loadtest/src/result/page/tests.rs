@@ -2,7 +2,6 @@ use super::{Named, of_comparison, of_results};
 use crate::outcome::{Better, Distribution, Mark, Outcome, Series, Verdict, Violation};
 use crate::result::compare::Comparison;
 
-/// A result called `name`, with something in every part.
 fn named(name: &str) -> Named {
     let mut outcome = Outcome::begin("load", "echo <script>alert(1)</script>");
     outcome.figure("calls a second", 1_500.0, "1/s", Better::Higher);
@@ -58,7 +57,8 @@ fn the_page_has_every_part_of_a_result_and_nothing_from_elsewhere() {
 #[test]
 fn points_lie_where_their_values_are() {
     let page = of_results(&[named("one")]);
-    // 1 000 of 0 to 2 000 calls a second is half-way up: 240 − 0.5 × 222; second 1 of 0 to 2 in the middle of 64 to 624.
+    // 1,000 of 0 to 2,000 calls per second is half-way up: 240 − 0.5 × 222; second 1 of 0 to 2 is
+    // half-way between 64 and 624.
     assert!(page.contains("d=\"M344.0 129.0L624.0 18.0\""), "{page}");
 }
 

@@ -15,7 +15,6 @@ fn answer() -> String {
     r#"{"jsonrpc":"2.0","id":9,"result":{"content":[{"type":"text","text":"done"}]}}"#.to_owned()
 }
 
-/// What the checker finds in `messages`.
 fn violations(messages: &[String]) -> Vec<Violation> {
     let mut check = CallCheck::new(9, "t".to_owned(), STEPS, Some("done".to_owned()));
     for message in messages {
@@ -28,7 +27,6 @@ fn violations(messages: &[String]) -> Vec<Violation> {
         .collect()
 }
 
-/// The faultless stream.
 fn whole() -> Vec<String> {
     let mut messages: Vec<String> = (1..=STEPS).map(progress).collect();
     messages.push(answer());

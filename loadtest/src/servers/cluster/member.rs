@@ -11,26 +11,20 @@ use crate::process;
 use crate::servers::get::get;
 use crate::servers::spawned::{ADMIN, announced, start};
 
-/// What Shoal prints before the URL of its endpoint.
+/// Text before the URL of the endpoint in Shoal's output.
 const SERVING: &str = "shoal: serving MCP on ";
-/// What Shoal prints before the address at which other processes reach it.
+/// Text before the cluster address in Shoal's output.
 const CLUSTER: &str = "shoal: cluster on ";
 
-/// What a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Serves clients.
     Edge,
-    /// Holds legacy sessions.
     Session,
-    /// Does both.
     Combined,
-    /// Runs tools.
     Worker,
 }
 
 impl Role {
-    /// As on Shoal's command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Edge => "edge",
@@ -41,27 +35,21 @@ impl Role {
     }
 }
 
-/// A process that ends with the value.
 pub(crate) struct Member {
-    /// `edge 1`.
+    /// For example `edge 1`.
     pub(crate) name: String,
-    /// What it does.
     pub(crate) role: Role,
-    /// The endpoint, where it is an edge; else empty.
+    /// The endpoint; empty for a process that is not an edge.
     pub(crate) url: String,
-    /// Host and port for operators.
+    /// Host and port of the admin listener.
     pub(crate) admin: String,
-    /// Where others join it; empty for a worker.
+    /// The cluster address; empty for a worker.
     pub(super) joined_at: String,
     child: Child,
 }
 
 impl Member {
-    /// Starts `command` and reads where it is reached. What it logs goes to a file in `logs`, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// Where it ends before it served.
+    /// Starts `command` and reads its addresses. Its log goes to a file in `logs`, if given.
     pub(super) fn start(
         role: Role,
         number: usize,
@@ -102,45 +90,26 @@ impl Member {
         Ok(member)
     }
 
-    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Resident memory now, in KiB.
-    ///
-    /// # Errors
-    ///
-    /// Where it has ended.
     pub(crate) fn rss_kib(&self) -> anyhow::Result<u64> {
         Ok(process::measure(&[self.pid()])?.rss_kib)
     }
 
-    /// What it says of itself (`/status`). Blocks.
-    ///
-    /// # Errors
-    ///
-    /// Where it does not answer.
+    /// The process's `/status`. Blocks.
     pub(crate) fn status(&self) -> anyhow::Result<Value> {
         let text = get(&self.admin, "/status")?;
         serde_json::from_str(&text).with_context(|| format!("{} gives no JSON", self.name))
     }
 
-    /// The sum of a metric's series whose labels contain all of `labels`, as Prometheus sees it; 0 where there is
-    /// none. Blocks.
-    ///
-    /// # Errors
-    ///
-    /// Where it does not answer.
+    /// The sum of a metric's series that have all of `labels`; 0 without series. Blocks.
     pub(crate) fn metric(&self, name: &str, labels: &[&str]) -> anyhow::Result<f64> {
         Ok(sum(&get(&self.admin, "/metrics")?, name, labels))
     }
 
-    /// Kills it (SIGKILL) and waits for its end.
-    ///
-    /// # Errors
-    ///
-    /// Where it could not be killed.
+    /// Kills the process (SIGKILL) and waits for its end.
     pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
         let killed = self.child.kill().and_then(|()| self.child.wait());
         killed.with_context(|| format!("could not kill {}", self.name))?;
@@ -150,13 +119,13 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it must not outlive the measurement or stay a zombie.
+        // It may have ended already. Otherwise it must not outlive the measurement or stay a
+        // zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Adds up the series of `name` in a Prometheus text.
 fn sum(text: &str, name: &str, labels: &[&str]) -> f64 {
     let series = text.lines().filter_map(|line| {
         let rest = line.strip_prefix(name)?;

@@ -1,4 +1,4 @@
-//! Questions to the cluster's Redis, on a connection each, in its inline protocol.
+//! Queries the cluster's Redis by its inline protocol, on a new connection each.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -6,55 +6,34 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-/// How long Redis may stay silent.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Redis at a port of this machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Redis {
-    /// Its port.
     pub(super) port: u16,
 }
 
 impl Redis {
-    /// Its host and port.
     pub(crate) fn address(self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Commands carried out since it started, by name (`INFO commandstats`), but for this question.
-    ///
-    /// # Errors
-    ///
-    /// Where Redis does not answer.
+    /// Commands executed since the start, by name (`INFO commandstats`), without this query.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
     }
 
-    /// CPU time, user and system, that it has taken since it started.
-    ///
-    /// # Errors
-    ///
-    /// Where Redis does not answer.
+    /// CPU time since the start.
     pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
         cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
     }
 
-    /// The names of all keys that match `pattern`.
-    ///
-    /// # Errors
-    ///
-    /// Where Redis does not answer.
     pub(crate) fn keys(self, pattern: &str) -> anyhow::Result<Vec<String>> {
         Ok(values(&self.ask(&format!("KEYS {pattern}"))?))
     }
 
-    /// Bytes that its data takes, and the number of keys.
-    ///
-    /// # Errors
-    ///
-    /// Where Redis does not answer.
+    /// Bytes of the data, and the number of keys.
     pub(crate) fn size(self) -> anyhow::Result<(u64, u64)> {
         let memory = self.ask("INFO memory")?;
         let used = memory
@@ -77,14 +56,14 @@ impl Redis {
     }
 }
 
-/// Reads `cmdstat_evalsha:calls=12,usec=…`.
+/// Parses `cmdstat_evalsha:calls=12,usec=…`.
 fn command_count(line: &str) -> Option<(String, u64)> {
     let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     let calls = stats.split(',').next()?.parse().ok()?;
     (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
 }
 
-/// Reads `used_cpu_sys:1.25` and `used_cpu_user:2.5`.
+/// Parses `used_cpu_sys:1.25` and `used_cpu_user:2.5`.
 fn cpu(info: &str) -> Option<Duration> {
     let seconds = |name: &str| -> Option<f64> {
         let line = info.lines().find_map(|line| line.strip_prefix(name));
@@ -93,7 +72,7 @@ fn cpu(info: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds("used_cpu_sys:")? + seconds("used_cpu_user:")?).ok()
 }
 
-/// The values of an array of texts without line ends, each of which follows a line with its length.
+/// The values of an array of texts without line ends; each follows a line with its length.
 fn values(answer: &str) -> Vec<String> {
     let mut lines = answer.lines();
     let mut values = Vec::new();

@@ -1,5 +1,3 @@
-//! Each conduct, as a client of the collector sees it.
-
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -57,12 +55,12 @@ fn one_that_hangs_takes_what_is_sent_and_says_nothing() {
     let patience = Some(Duration::from_millis(200));
     connection.set_read_timeout(patience).unwrap();
     let silence = connection.read(&mut [0]).unwrap_err();
-    // Which of them is the system's choice; neither is a closed connection.
+    // The system chooses between these; neither means a closed connection.
     assert!(
         [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&silence.kind()),
         "{silence}"
     );
     drop(collector);
-    // Nobody holds it any longer: closed, or reset as what was sent is unread.
+    // The connection is closed, or reset because of unread data.
     assert!(matches!(connection.read(&mut [0]), Ok(0) | Err(_)));
 }

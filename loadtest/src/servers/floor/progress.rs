@@ -1,4 +1,4 @@
-//! The floor of a call that reports its progress: bare axum that sends the event stream which Shoal would send.
+//! The floor of a call that reports progress: bare axum that sends the same event stream as Shoal.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::{Answer, EchoResult, TextContent};
 
-/// The headers of an event stream.
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_TYPE,
@@ -25,19 +24,14 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
     ),
 ];
 
-/// Calls so far, as part of event ids.
+/// Number of calls, which is part of event IDs.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
-    /// Of the request.
     pub(super) id: u64,
-    /// Which call the reports belong to.
     pub(super) token: u64,
-    /// How many reports there are.
     pub(super) steps: u32,
-    /// The time that a step takes.
     pub(super) interval: Duration,
 }
 
@@ -57,9 +51,8 @@ struct Report {
     message: String,
 }
 
-/// The event that a client could resume from, a report as each step begins, and the result after the last.
-///
-/// Without an interval all events are ready at once, and leave in as few writes as hyper likes.
+/// A priming event, a report at the beginning of each step, and the result after the last. Without
+/// an interval all events are ready at once, and hyper combines them into few writes.
 pub(super) fn stream(job: &Job) -> Response {
     let (job, call) = (*job, CALLS.fetch_add(1, Ordering::Relaxed));
     let events = stream::iter(0..=job.steps + 1).then(move |number| async move {

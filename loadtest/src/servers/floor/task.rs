@@ -1,16 +1,14 @@
-//! The floor of a call that becomes a task: the two answers that its client needs, as Shoal would write them.
-//!
-//! Nothing is kept between them: the text travels in the task's id.
+//! The floor of a call that becomes a task: the two answers that its client needs, in Shoal's
+//! format. Stateless: the task ID contains the text.
 
 use serde::Serialize;
 
 use super::{EchoResult, TextContent};
 use crate::drive::POLL_INTERVAL_MS;
 
-/// What a task's id begins with; its text is the rest.
 const ID: &str = "task-";
 
-/// Some time, which nobody reads.
+/// A constant time, which clients ignore.
 const WHEN: &str = "2026-07-28T00:00:00.000Z";
 
 #[derive(Serialize)]
@@ -27,12 +25,11 @@ pub(super) struct Task<'a> {
     result: Option<EchoResult<'a>>,
 }
 
-/// The task that the call with this text becomes.
 pub(super) fn created(text: &str) -> Task<'_> {
     task(text, "task", "working", None)
 }
 
-/// The task with this id, which has always ended.
+/// The task with this ID, which always has ended.
 pub(super) fn ended(id: &str) -> Task<'_> {
     let text = id.strip_prefix(ID).unwrap_or_default();
     let result = EchoResult {
