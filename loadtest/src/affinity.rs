@@ -1,14 +1,11 @@
-//! Pins the servers and the generator to cores.
-//!
-//! Threads and processes inherit the affinity of their starter, so each is pinned before it starts
-//! others.
+//! Pins the servers and the generator to cores, before they start threads and processes, which
+//! inherit the affinity.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cores {
     pub(crate) server: usize,
     pub(crate) generator: usize,
-    /// The core of the servers' peers, such as the collector; the generator's core if there are
-    /// only two.
+    /// The core of the servers' peers, such as the collector.
     pub(crate) collector: usize,
 }
 
@@ -28,7 +25,6 @@ pub(crate) fn pair() -> Option<Cores> {
     })
 }
 
-/// Pins the calling thread, and everything that it starts afterwards.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin(core: usize) -> std::io::Result<()> {
     use nix::sched::{CpuSet, sched_setaffinity};

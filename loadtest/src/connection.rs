@@ -1,7 +1,5 @@
-//! One HTTP/1.1 connection, used for one exchange at a time.
-//!
-//! The waiting caller polls the connection, so an answer costs one wake-up, and dropping the value
-//! closes the socket at once.
+//! One HTTP/1.1 connection for one exchange at a time. The caller polls it, so an answer costs one
+//! wake-up, and a drop closes the socket at once.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -20,10 +18,8 @@ use crate::failure::Failure;
 use crate::mcp::sse::{Event, Parser};
 use crate::target::Target;
 
-/// Bytes of a refusal's body that are kept.
 const REFUSAL_BYTES: usize = 200;
 
-/// Receive buffer of a slow reader, in bytes.
 const NARROW_BYTES: u32 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +33,17 @@ type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
 
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` after hyper has reported the end of the connection, which must not be polled again.
+    /// `None` after its end: hyper must not poll an ended connection again.
     wire: Option<Wire>,
 }
 
 impl Connection {
-    /// Connects to `target`.
     pub(crate) async fn open(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         Self::open_from(None, target, goodbye).await
     }
 
-    /// Like [`open`](Self::open), from the client address `source`. One address has only about
-    /// 28,000 ports for connections to one server.
+    /// Like [`open`](Self::open), from the address `source`, because one address has only about
+    /// 28,000 ports for one server.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -71,8 +66,7 @@ impl Connection {
         Self::over(socket, goodbye).await
     }
 
-    /// Connects with the smallest receive buffer, so that a server soon notices a client that does
-    /// not read.
+    /// Connects with the smallest receive buffer, so that a server soon notices an idle reader.
     pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         let socket = if target.address.is_ipv4() {
             TcpSocket::new_v4()
@@ -106,12 +100,7 @@ impl Connection {
         })
     }
 
-    /// Sends `request` and waits for the head of the answer.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Transport`] if the connection breaks, [`Failure::Status`] for any status that is
-    /// not a success. Both close the connection.
+    /// Sends `request` and waits for the head of the answer. Any error closes the connection.
     pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
         drive(&mut self.wire, self.sender.ready())
             .await
@@ -185,8 +174,8 @@ impl Reply {
         }
     }
 
-    /// The next bytes, including comments, or `None` at the end of the body: for callers that wait
-    /// for signs of life. Cancellation safe.
+    /// The next bytes, including comments, for callers that wait for signs of life. Cancellation
+    /// safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             match drive(&mut self.connection.wire, self.body.frame()).await {
@@ -205,7 +194,7 @@ impl Reply {
         self.streamed
     }
 
-    /// The connection for the next exchange; `None` if the body was not read to its end.
+    /// The connection, if the body was read to its end.
     pub(crate) fn into_connection(self) -> Option<Connection> {
         self.ended.then_some(self.connection)
     }
@@ -234,7 +223,6 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Polls the connection while waiting for `future`, which makes progress only through it.
 async fn drive<F: Future>(wire: &mut Option<Wire>, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -1,5 +1,5 @@
-//! Measures the CPU time of each process of a cluster under several loads, and fits it to costs of
-//! calls, sessions and streams. `loadtest model` reads the result.
+//! Fits the CPU time of a cluster's processes under several loads to costs of calls, sessions and
+//! streams, for `loadtest model`.
 
 mod fit;
 mod load;
@@ -18,7 +18,6 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Member;
 use crate::{drive, table};
 
-/// Sessions (and streams) that are opened for one measurement of their memory.
 const CROWD: usize = 1000;
 /// Comment interval of silent streams: short enough to be measured.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
@@ -37,13 +36,11 @@ pub(crate) struct Cost {
     out: Option<PathBuf>,
 }
 
-/// The difference between two readings of the processes.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     what: String,
     seconds: f64,
     counts: Vec<(Counted, f64)>,
-    /// CPU time of each role, in the order of [`ROLES`].
     cpu_us: Vec<f64>,
     rss_kib: Vec<f64>,
     redis_commands: f64,
@@ -95,8 +92,7 @@ impl Look {
     }
 }
 
-/// Measures, and returns the costs as TOML. Fails on a wrong answer, because its cost means
-/// nothing.
+/// Measures, and returns the costs as TOML. Wrong answers are errors.
 pub(crate) async fn run(
     cost: &Cost,
     cores: Option<Cores>,
@@ -197,7 +193,6 @@ fn plan(
         authorization: None,
         stateless: false,
         sessions,
-        // All calls count, including the first ones.
         warmup: Duration::ZERO,
         duration,
         call: drive::Call::echo(tool, 32),
@@ -219,7 +214,7 @@ fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     }
 }
 
-/// Fits the cost of each second and of each counted item, for each role, and for Redis in commands.
+/// Fits the costs of a second and of each counted item, by role, and Redis' commands.
 fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fitted = |of: &dyn Fn(&Sample) -> f64| {
@@ -235,7 +230,6 @@ fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
 }
 
 impl Sample {
-    /// The seconds, and the number of each counted item.
     fn row(&self) -> Vec<f64> {
         let count = |what: &Counted| {
             let known = self.counts.iter().filter(|(counted, _)| counted == what);

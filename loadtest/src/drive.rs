@@ -23,28 +23,23 @@ pub(crate) use progress::Progress;
 use tally::{Phase, Tally};
 pub(crate) use task::POLL_INTERVAL_MS;
 
-/// Maximum extra time for a slow server.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) url: String,
     pub(crate) mode: Mode,
-    /// The `Authorization` header of every request, if any.
     pub(crate) authorization: Option<HeaderValue>,
-    /// Requires that the server keeps no legacy session.
+    /// Requires a server without legacy sessions.
     pub(crate) stateless: bool,
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
-    /// Extends the measurement until this many calls are answered, and the warm-up until each
-    /// session has an answer, by at most [`LONGEST_WAIT`]. 0 keeps to the times. For servers so
-    /// slow that the time would hold few calls.
+    /// Extends the measurement until this many calls are answered, by at most [`LONGEST_WAIT`], for
+    /// slow servers. 0 keeps to the times.
     pub(crate) least_calls: u64,
     pub(crate) call: Call,
-    /// The server's processes; their descendants are found.
     pub(crate) pids: Vec<u32>,
-    /// The Redis among the processes, which is reported separately.
     pub(crate) redis: Option<Redis>,
 }
 
@@ -55,9 +50,8 @@ pub(crate) struct Call {
     pub(crate) text_bytes: usize,
     /// Text that the tool puts before its answer.
     pub(crate) answer_prefix: String,
-    /// If set, the tool reports progress instead of echoing a text.
     pub(crate) progress: Option<Progress>,
-    /// Expects each call to become a task: only in the modern era, with a slow tool.
+    /// Expects calls to become tasks: only in the modern era, with a slow tool.
     pub(crate) as_task: bool,
 }
 
@@ -74,8 +68,7 @@ impl Call {
     }
 }
 
-/// Runs `plan` and calls `progress` with a line each second. Later failures and wrong answers are
-/// counted in the report.
+/// Runs `plan` and calls `progress` every second. Counts failures in the report.
 pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
     let mut target = Target::resolve(&plan.url).await?;
     target.authorization.clone_from(&plan.authorization);
@@ -128,13 +121,12 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
 
 struct Reading {
     server: process::Usage,
-    /// CPU time of everything except server and generator.
     others: Duration,
     redis: Option<(Duration, Vec<(String, u64)>)>,
 }
 
 impl Reading {
-    /// Reads the usage now; `None` if the server's processes are unknown.
+    /// Reads the usage now; `None` if the processes are unknown.
     fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
         if plan.pids.is_empty() {
             return Ok(None);
@@ -154,7 +146,6 @@ impl Reading {
         }))
     }
 
-    /// Usage of Redis since another reading, per call.
     fn redis_since(&self, before: &Self, calls: u64) -> Option<RedisUsage> {
         let ((earlier, before), (now, after)) = before.redis.as_ref().zip(self.redis.as_ref())?;
         let earlier_count = |name: &str| {
@@ -176,7 +167,6 @@ impl Reading {
     }
 }
 
-/// Waits until `time` has passed and `enough` calls are answered, reporting every second.
 async fn observe(
     time: Duration,
     enough: u64,

@@ -1,7 +1,5 @@
-//! Measures the cost of features: the same calls without features, with each one, and with all. For
-//! telemetry, also with its collector down.
-//!
-//! Each case of each round has its own server process, and the cases take turns.
+//! Measures the cost of features: calls without features, with each one, with all, and with the
+//! telemetry collector down. Each case of each round has its own process, and the cases take turns.
 
 mod arguments;
 mod case;
@@ -41,7 +39,6 @@ struct Options {
     warmup: Duration,
     duration: Duration,
     rounds: usize,
-    /// Cores of servers, generator and collector; `None` leaves them to the system.
     cores: Option<Cores>,
 }
 
@@ -51,14 +48,12 @@ struct Comparison {
     seconds: f64,
     rounds: usize,
     pinned: bool,
-    /// Whether the collector had a core of its own.
     collector_apart: bool,
     rows: Vec<Row>,
     judgements: Vec<Judgement>,
 }
 
 impl Comparison {
-    /// Whether all calls were answered correctly.
     fn is_correct(&self) -> bool {
         self.rows
             .iter()
@@ -66,7 +61,6 @@ impl Comparison {
     }
 }
 
-/// Measures the cost of each feature. Returns whether all calls were answered correctly.
 pub(crate) fn execute(arguments: Features) -> anyhow::Result<bool> {
     let cases = arguments.cases()?;
     if !arguments.instructions {
@@ -136,8 +130,8 @@ async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Compa
     })
 }
 
-/// The order of `cases` in a round. Each round starts with another one, because the first runs on
-/// an idle machine.
+/// The order of `cases` in a round. Rounds start with different cases, because the first one runs
+/// on an idle machine.
 fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
     let first = round * cases / 2 + round / 2;
     (first..first + cases).map(move |turn| turn % cases)

@@ -2,13 +2,13 @@
 
 use std::io;
 
-/// Raises the limit for this process and its later children as far as the system permits. Returns
-/// the new limit.
+/// Raises the limit for this process and its later children as far as possible; returns the new
+/// limit.
 #[cfg(unix)]
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // Exceeding the hard limit needs privileges, and some systems refuse even with them.
+    // Raising the hard limit needs privileges, which may not suffice.
     for (soft, hard) in [(wanted, wanted.max(hard)), (wanted.min(hard), hard)] {
         if setrlimit(Resource::RLIMIT_NOFILE, soft, hard).is_ok() {
             return Ok(soft);

@@ -1,5 +1,4 @@
-//! Crowds of idle streams: measures the memory of each, and verifies that all survive while others
-//! call.
+//! Crowds of idle streams: measures their memory, and verifies that all survive while others call.
 
 mod calls;
 pub(crate) mod crowd;
@@ -27,24 +26,20 @@ use result::{BareResult, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
-/// Streams that are opened and closed before measuring, so that one-time allocations are excluded.
+/// Streams that come and go before measuring, so that one-time allocations do not count.
 const WARM_UP: usize = 200;
-/// Time for the server to release their memory.
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
-/// The same for the floor, which releases no memory.
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
-/// Time during which the server may refuse streams after its start.
+/// The server may refuse streams this long after its start.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const READY_EVERY: Duration = Duration::from_millis(500);
 const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Samples per line of progress.
 const SAY_EVERY: usize = 10;
-/// Open files of this process besides its callers' connections.
+/// Open files besides the callers' connections.
 const OTHER_FILES: u64 = 200;
 
-/// Runs the scenario. Returns whether all streams and calls succeeded.
 pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
     ensure!(
         arguments.streams + arguments.bare_sessions > 0,
@@ -130,7 +125,6 @@ fn streams(server: &Server, arguments: &cli::Idle) -> Wanted {
     }
 }
 
-/// Memory of an idle stream of bare axum, in KiB.
 async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Result<f64> {
     progress("the floor first");
     let server = Server::floor(arguments.streams)?;

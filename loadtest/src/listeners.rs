@@ -1,5 +1,5 @@
-//! Many clients that listen to a resource that changes constantly: verifies that each learns of the
-//! last change, and how soon.
+//! Many clients that listen to a constantly changing resource: each must soon learn of the last
+//! change.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,16 +25,14 @@ use crate::servers::cluster::member::Role;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::target::Target;
 
-/// The resource that `increment_counter` changes.
 const COUNTER: &str = "demo://counter";
 
 /// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
-/// Maximum wait for late notifications.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Maximum growth of the edges between the first third of the changes and their end, as a fraction.
+/// Maximum growth of the edges after the first third of the changes, as a fraction.
 const GROWTH: f64 = 0.1;
 
 const OPENING: usize = 64;
@@ -74,7 +72,7 @@ impl Listeners {
             logs: self.logs.clone(),
             ..Shape::smallest(&vec![
                 ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                // A large queue, so that late changes are not refused.
+                // So that late changes are not refused.
                 ("SHOAL_POOLS__DEMO__QUEUE", "100000".to_owned()),
             ])
         }
@@ -121,7 +119,7 @@ pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow:
     let before = measure(&pids)?.rss_kib;
     changes.come(options.rate, options.duration - third).await;
     let after = measure(&pids)?.rss_kib;
-    // The last change is made alone, so that its time is known.
+    // Alone, so that its time is known.
     let began = Instant::now();
     changes.change().await;
     let done = Instant::now();
@@ -244,7 +242,6 @@ async fn read(mut reply: Reply, heard: &Mutex<(u64, Instant)>) -> Result<(), Fai
     Ok(())
 }
 
-/// Waits until every listener was notified after this moment. Returns how many were not.
 async fn wait_for(heard: &[Heard], began: Instant) -> usize {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -270,7 +267,6 @@ async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
     (client.request("resources/read", Some(&name), &params, check)).await
 }
 
-/// Changes the counter in an open loop, each time on a free connection.
 struct Changes {
     target: Target,
     idle: Mutex<(u64, Vec<Client>)>,
@@ -322,7 +318,6 @@ impl Changes {
 }
 
 struct Told {
-    /// Delays from the answer to the last change.
     lags: Vec<Duration>,
     updates: u64,
     changes: u64,

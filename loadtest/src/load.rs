@@ -41,11 +41,10 @@ use crate::target::Target;
 
 const OPENING: usize = 128;
 
-/// Time beyond the call timeout in which the last calls may end.
+/// Time for the last calls beyond the call timeout.
 const GRACE: Duration = Duration::from_secs(90);
 
-/// Runs `options` and calls `progress` with a line each second. Failures after the start are part
-/// of the outcome.
+/// Runs `options`, and calls `progress` every second. Later failures are part of the outcome.
 pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     options.check()?;
     let mut targets = Vec::with_capacity(options.urls.len());
@@ -53,7 +52,7 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         targets.push(Target::resolve(url).await?);
     }
     let servers = Servers::of(&options.pids)?;
-    // The times of the stages depend on when all sessions are open; their number does not.
+    // Only the times of the stages depend on when all sessions are open.
     let shape = options.shape();
     let stage_count = shape.stages(Instant::now()).all.len();
     let common = Arc::new(Common {
@@ -190,7 +189,6 @@ fn spawn_churn(
     }
 }
 
-/// Waits for calls in flight; calls that do not end in time count as unanswered.
 async fn finish(running: &mut JoinSet<()>, timeout: Duration, common: &Common) {
     let ending = async { while running.join_next().await.is_some() {} };
     if tokio::time::timeout(timeout + GRACE, ending).await.is_err() {

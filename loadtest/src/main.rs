@@ -123,7 +123,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
     }
 }
 
-/// Prints a scenario's outcome and writes it to `json`. Returns whether all checks succeeded.
+/// Prints and writes a scenario's outcome; returns whether all checks succeeded.
 fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
     say(outcome);
     if let Some(path) = json {
@@ -201,8 +201,7 @@ fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Pins this thread to the generator's core. Runs before the runtime starts, because its threads
-/// inherit the affinity.
+/// Pins this thread to the generator's core, before the runtime's threads inherit its affinity.
 fn pinned() -> anyhow::Result<Option<affinity::Cores>> {
     let cores = affinity::pair();
     if let Some(cores) = cores {
@@ -238,7 +237,7 @@ fn resume(arguments: cli::Resume) -> anyhow::Result<bool> {
     Ok(report.is_clean())
 }
 
-/// A runtime of `threads` threads; `None` for one per core.
+/// `None` means one thread per core.
 fn runtime(threads: Option<usize>) -> anyhow::Result<Runtime> {
     let runtime = match threads {
         Some(1) => Builder::new_current_thread().enable_all().build(),

@@ -14,10 +14,9 @@ use serde::Serialize;
 
 use crate::target::Target;
 
-/// The revision of every request after the first.
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// Both eras require clients to accept both types in answers to a POST.
+/// Required of clients in both eras.
 const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

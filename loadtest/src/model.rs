@@ -14,7 +14,7 @@ use clap::Args;
 use self::costs::Costs;
 use self::plan::{Load, Nodes, plan};
 
-/// The last measurement; the file says when and where.
+/// The last measurement, with its time and place.
 const MEASURED: &str = include_str!("../model.toml");
 
 /// `loadtest model`.

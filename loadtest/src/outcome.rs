@@ -1,5 +1,4 @@
-//! The common result format of all scenarios: figures, latencies, series, violations and verdicts.
-//! `report` and `compare` read it.
+//! The result format of all scenarios, which `report` and `compare` read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +6,7 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the format; readers refuse others.
+/// Readers refuse other versions.
 pub(crate) const FORMAT: &str = "shoal-loadtest/1";
 
 const QUANTILES: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
@@ -18,25 +17,21 @@ pub(crate) struct Outcome {
     pub(crate) scenario: String,
     pub(crate) title: String,
     pub(crate) started_unix_s: u64,
-    /// Measured time, in seconds.
     pub(crate) seconds: f64,
     /// The command line options of the run.
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) latencies: Vec<Distribution>,
     pub(crate) series: Vec<Series>,
-    /// Notable moments, ascending.
     #[serde(default)]
     pub(crate) marks: Vec<Mark>,
-    /// Broken promises.
     pub(crate) violations: Vec<Violation>,
-    /// The requirements on figures, and whether they were met.
     pub(crate) verdicts: Vec<Verdict>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Figure {
-    /// Unique within an outcome: `edge: resident memory a stream`.
+    /// A unique name: `edge: resident memory a stream`.
     pub(crate) name: String,
     pub(crate) value: f64,
     /// `µs`, `KiB`, `1/s`; empty for a plain number.
@@ -55,16 +50,14 @@ pub(crate) enum Better {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Distribution {
-    /// Unique within an outcome.
     pub(crate) name: String,
     pub(crate) count: u64,
     pub(crate) mean_us: f64,
-    /// Pairs of a quantile (0 to 1) and its value, ascending.
+    /// Pairs of quantile (0 to 1) and value, ascending.
     pub(crate) quantiles_us: Vec<(f64, f64)>,
 }
 
 impl Distribution {
-    /// Takes a histogram of nanoseconds.
     pub(crate) fn of(name: impl Into<String>, histogram: &Histogram<u64>) -> Self {
         let quantiles = QUANTILES.iter();
         Self {
@@ -80,10 +73,9 @@ impl Distribution {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Series {
-    /// Unique within an outcome.
     pub(crate) name: String,
     pub(crate) unit: String,
-    /// Pairs of the seconds since the run began and the value, ascending.
+    /// Pairs of seconds and value, ascending.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -98,7 +90,6 @@ pub(crate) struct Mark {
 pub(crate) struct Violation {
     pub(crate) what: String,
     pub(crate) count: u64,
-    /// Text of the first violation.
     pub(crate) example: String,
 }
 
@@ -155,7 +146,7 @@ impl Outcome {
         });
     }
 
-    /// Whether there are no violations and no failed verdicts; figures do not count.
+    /// Figures do not count.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.is_empty()
     }

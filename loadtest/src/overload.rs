@@ -1,5 +1,4 @@
-//! More calls than the workers can run: measures the goodput, and how soon the other calls are
-//! refused.
+//! More calls than the workers can run: measures the goodput, and how soon other calls are refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +24,6 @@ use crate::target::Target;
 /// Required goodput, as a fraction of the workers' capacity.
 const GOODPUT: f64 = 0.9;
 
-/// Maximum time to a refusal.
 const SHED_WITHIN: Duration = Duration::from_millis(50);
 
 /// Longer than any call may wait.
@@ -64,7 +62,6 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// Calls per second that the workers can run.
     fn capacity(&self) -> f64 {
         (self.workers * self.places) as f64 / self.service.as_secs_f64()
     }
@@ -86,7 +83,7 @@ struct Tally {
     done: Vec<Duration>,
     refused: Vec<Duration>,
     without_retry_after: u64,
-    /// Answers within the measured time, whenever their calls came.
+    /// Whenever the calls came.
     answered_in_time: u64,
 }
 
@@ -131,7 +128,6 @@ pub(crate) async fn run(options: &Overload, progress: impl Fn(&str)) -> anyhow::
     Ok(outcome)
 }
 
-/// Clients that call in an open loop, each time on a free connection.
 struct Crowd {
     target: Target,
     milliseconds: u128,
@@ -189,7 +185,7 @@ impl Crowd {
                     tally.refused.push(took);
                 }
             }
-            // A queued call that is refused later gets the refusal in the stream of its answer.
+            // Refused while queued, so the refusal comes in a stream.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
                 if counts {
                     tally.refused.push(took);

@@ -12,10 +12,9 @@ use clap::Args;
 use crate::cli::duration;
 use crate::outcome::{Better, Outcome, Verdict};
 
-/// Maximum cost of a byte of a large payload, as a multiple of the floor's.
+/// Maximum ratio to the floor's cost of a byte.
 const BAR: f64 = 1.5;
 
-/// Size from which the limit applies.
 const LARGE: usize = 1 << 20;
 
 /// What to do.
@@ -91,7 +90,7 @@ pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::R
     Ok(outcome)
 }
 
-/// Adds the ratio of `case` to the floor, with a verdict if the limit applies to the size.
+/// Adds the ratio of `case`, with a verdict for large sizes.
 fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
     outcome.figure(
         format!("{case}, {size} B: CPU a byte over the floor's"),

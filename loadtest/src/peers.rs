@@ -1,7 +1,6 @@
-//! Other MCP servers, built on SDKs from package registries, each with the same `echo` tool.
-//!
-//! Their sources and lock files are in `loadtest/peers/` and embedded in this program. It writes
-//! them to a directory, runs the registry's client to install their packages, and starts them.
+//! Other MCP servers with an `echo` tool, built on SDKs from package registries. This program
+//! embeds their sources from `loadtest/peers/`, installs their packages with the registry's client,
+//! and starts them.
 
 mod install;
 mod list;
@@ -14,7 +13,6 @@ pub(crate) use list::PEERS;
 
 use crate::mcp::Mode;
 
-/// The origin of a peer's packages, which determines how it is installed and started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Registry {
     Npm,
@@ -26,9 +24,8 @@ pub(crate) enum Registry {
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     registry: Registry,
-    /// Directory below that of all peers; peers with the same files may share it.
+    /// Peers with the same files may share a directory.
     directory: &'static str,
-    /// Names and contents of the files.
     files: &'static [(&'static str, &'static str)],
     pub(crate) variants: &'static [Variant],
 }
@@ -38,7 +35,7 @@ pub(crate) struct Variant {
     pub(crate) row: &'static str,
     pub(crate) mode: Mode,
     arguments: &'static [&'static str],
-    /// Whether it is a gateway, which gets the URL of the server behind it as its last argument.
+    /// A gateway gets the URL of the server behind it as its last argument.
     pub(crate) is_gateway: bool,
 }
 
@@ -57,7 +54,7 @@ impl Peer {
             Registry::Npm => {
                 let mut node = Command::new("node");
                 node.arg(home.join("server.js"));
-                // The usual setting in production, which some packages check.
+                // Usual in production, and some packages check it.
                 node.env("NODE_ENV", "production");
                 node
             }
@@ -73,7 +70,7 @@ impl Peer {
     }
 }
 
-/// The peers of these names, in the order of the table; `all` selects every one.
+/// The peers of these names, or `all`.
 pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     for name in names {
         let is_known = name == "all" || PEERS.iter().any(|peer| peer.name == name);
@@ -91,7 +88,7 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_named).collect())
 }
 
-/// The default directory, next to this program and so outside of the sources.
+/// Next to this program, outside of the sources.
 pub(crate) fn default_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.with_file_name("peers"))

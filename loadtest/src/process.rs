@@ -8,8 +8,7 @@ use anyhow::Context;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// User and system time, including reaped children, so that a child that ends between two
-    /// readings counts.
+    /// Includes reaped children, so that a child that ends between two readings counts.
     pub(crate) cpu: Duration,
     pub(crate) rss_kib: u64,
     pub(crate) processes: usize,
@@ -56,7 +55,6 @@ fn parse_machine(stat: &str) -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     parent: u32,
-    /// Sum of utime, stime, cutime and cstime, in clock ticks.
     ticks: u64,
 }
 
@@ -85,8 +83,7 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
     Ok(table)
 }
 
-/// Parses a `/proc/PID/stat` line. The second field, the program's name, may contain blanks and
-/// parentheses.
+/// Parses `/proc/PID/stat`. The program's name may contain blanks and parentheses.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::mcp::Mode;
 
-/// Cores of other work that are not worth reporting.
 const QUIET_CORES: f64 = 0.1;
 
 #[derive(Debug, Clone, Serialize)]
@@ -20,7 +19,7 @@ pub(crate) struct RunReport {
     pub(crate) mode: Mode,
     pub(crate) sessions: usize,
     pub(crate) seconds: f64,
-    /// Verified answers in the measured time.
+    /// In the measured time.
     pub(crate) calls: u64,
     pub(crate) calls_per_s: f64,
     /// From sending a request to the end of its answer.
@@ -28,14 +27,13 @@ pub(crate) struct RunReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redis: Option<RedisUsage>,
     pub(crate) server: Option<ServerUsage>,
-    /// Cores used by anything except server and generator, if the server's process IDs are known.
-    /// Well above 0, the other figures are unreliable.
+    /// Cores used by others, if the server's processes are known. Well above 0, the figures are
+    /// unreliable.
     pub(crate) other_cores: Option<f64>,
-    /// Wrong answers, including the warm-up.
+    /// Includes the warm-up.
     pub(crate) wrong: u64,
-    /// Unanswered calls, including the warm-up.
+    /// Includes the warm-up.
     pub(crate) failed: u64,
-    /// Texts of the first failures.
     pub(crate) examples: Vec<String>,
 }
 
@@ -65,7 +63,6 @@ impl Latency {
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ServerUsage {
-    /// CPU time per verified answer, in microseconds.
     pub(crate) cpu_us_per_call: f64,
     /// CPU time divided by wall time: 1.0 is one busy core.
     pub(crate) cores: f64,
@@ -75,13 +72,11 @@ pub(crate) struct ServerUsage {
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RedisUsage {
-    /// CPU time per verified answer, in microseconds.
     pub(crate) cpu_us_per_call: f64,
     pub(crate) commands: BTreeMap<String, u64>,
 }
 
 impl ServerUsage {
-    /// The usage between two readings.
     pub(crate) fn between(
         before: &crate::process::Usage,
         after: &crate::process::Usage,
@@ -99,8 +94,6 @@ impl ServerUsage {
 }
 
 impl RunReport {
-    /// CPU time of the server per verified answer, in microseconds; NaN if its processes are
-    /// unknown.
     pub(crate) fn cpu_us_per_call(&self) -> f64 {
         let server = self.server.as_ref();
         server.map_or(f64::NAN, |server| server.cpu_us_per_call)
@@ -150,8 +143,7 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// Warns if other work on the machine distorts the measurement; `other_cores` has the value of each
-/// row.
+/// Warns if other work on the machine distorts the measurement.
 pub(crate) fn write_disturbance(
     out: &mut fmt::Formatter<'_>,
     other_cores: impl Iterator<Item = f64>,
@@ -172,7 +164,6 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> anyhow::Result
     std::fs::write(path, text).with_context(|| format!("could not write {}", path.display()))
 }
 
-/// The median of `values`; 0 without values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -186,7 +177,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 impl RunReport {
-    /// A sample run with `cpu_us` per call, and 1 everywhere else.
+    /// A sample with `cpu_us` per call, and 1 elsewhere.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
             redis: None,

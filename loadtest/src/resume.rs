@@ -1,5 +1,4 @@
-//! Many clients that drop and resume their streams at random, against a server that must not lose a
-//! message.
+//! Many clients that drop and resume their streams at random; the server must not lose a message.
 
 mod call;
 mod chance;
@@ -35,21 +34,18 @@ const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
 const SAMPLES_PER_LINE: usize = 5;
 
-/// Time that the last call of a run may take beyond its job: the sum of its timeouts.
+/// The sum of the timeouts of the last call beyond its job.
 const END_GRACE: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// The endpoints, all of one server.
     pub(crate) urls: Vec<String>,
     pub(crate) clients: usize,
-    /// Time after which no new call begins.
     pub(crate) duration: Duration,
     /// Determines every random decision.
     pub(crate) seed: u64,
     pub(crate) max_steps: usize,
     pub(crate) max_interval: Duration,
-    /// The server's processes; their descendants are found.
     pub(crate) pids: Vec<u32>,
 }
 
@@ -64,14 +60,12 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Whether calls were made, without violations or broken sessions.
     pub(crate) fn is_clean(&self) -> bool {
         self.outcome.is_clean() && self.outcome.counts.answered > 0
     }
 }
 
-/// Runs all clients, and calls `progress` with a line every few seconds. Violations are counted in
-/// the report.
+/// Runs all clients, with regular `progress`. Violations are part of the report.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Report> {
     ensure!(options.max_steps > 0, "a call needs at least one step");
     let mut targets = Vec::new();
@@ -148,7 +142,7 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
     format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
 }
 
-/// Checks that the server has the required tool. Returns whether it has the counter too.
+/// Requires the tool; returns whether the server has the counter.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
         .await

@@ -17,10 +17,9 @@ use tokio::net::TcpListener;
 
 const PATH: &str = "/mcp";
 
-/// Text before the URL that a listening server prints.
 const LISTENING: &str = "listening on ";
 
-/// Serves `router` at `listen` until the process ends; prints the address first.
+/// Serves `router` until the process ends; prints the address first.
 #[allow(
     clippy::print_stdout,
     reason = "whoever started the server reads its address from here"
@@ -39,7 +38,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .context("could not serve")
 }
 
-/// Serves; with `input`, only until standard input ends, that is, as long as the starter lives.
+/// With `input`, serves only until standard input ends, as the starter's death does.
 pub(crate) async fn serve_while(
     input: bool,
     serving: impl Future<Output = anyhow::Result<()>>,
@@ -48,7 +47,7 @@ pub(crate) async fn serve_while(
         return serving.await;
     }
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    // A thread of its own, because a read cannot be cancelled; it ends with the process.
+    // A thread of its own, because a read cannot be cancelled.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         drop(ended);

@@ -1,5 +1,5 @@
-//! Simulates hot spots: many nodes in one thread, with Shoal's own rules of placement and waiting.
-//! Times are simulated, and the same seed prints the same table.
+//! Simulates hot spots in one thread, with Shoal's own rules of placement and waiting. Times are
+//! simulated, and a seed determines the table.
 
 mod claims;
 mod lists;

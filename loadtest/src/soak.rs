@@ -1,5 +1,4 @@
-//! Long churn on a cluster: verifies that memory does not grow, and that no state is left
-//! afterwards.
+//! Long churn on a cluster: memory must not grow, and no state may remain.
 
 mod churn;
 mod samples;
@@ -24,7 +23,7 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// Time after the last client until all state must be gone, beyond the configured times.
+/// Time for all state to go, beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What to do.
@@ -94,7 +93,7 @@ pub(crate) async fn run(options: &Soak, progress: impl Fn(&str)) -> anyhow::Resu
         tokio::select! {
             ended = &mut running => break ended?,
             _ = readings.tick() => {
-                // Blocks for some milliseconds, in which this thread serves no client.
+                // Blocks this thread's clients for some milliseconds.
                 let held = samples.take(&cluster, began.elapsed().as_secs_f64())?;
                 progress(&format!(
                     "{:.0} s: {} sessions opened, {} held, {} streams, {} keys, {:.1} MiB, {} findings",
@@ -137,7 +136,7 @@ fn begin(options: &Soak, seed: u64) -> Outcome {
     outcome
 }
 
-/// A cluster with short retention, so that the end can be awaited.
+/// A cluster with short retention.
 fn shape(options: &Soak) -> Shape {
     let idle = format!("{}ms", options.idle.as_millis());
     Shape {
@@ -150,8 +149,8 @@ fn shape(options: &Soak) -> Shape {
             ("SHOAL_SESSION__PASSIVATE_AFTER", "5s".to_owned()),
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_STREAMS__RETENTION", "10s".to_owned()),
-            // The memory against repeated executions is bounded by time and number. It must be full
-            // before the first third is over.
+            // The bounded memory against repeated executions must be full before the first third is
+            // over.
             ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
             ("SHOAL_POOLS__DEMO__CALL_MEMORY", "30s".to_owned()),
             ("SHOAL_POOLS__DEMO__RESULT_RETENTION", "10s".to_owned()),

@@ -1,7 +1,5 @@
-//! Compares the floor, peers and Shoal in one table of the same run.
-//!
-//! Each case of each round has its own server process, so that no case inherits another's memory.
-//! The cases take turns, so that a slow minute of the machine affects all of them.
+//! Compares the floor, peers and Shoal in one table. Each case of each round has its own process
+//! and memory. The cases take turns, so that a slow minute affects all of them.
 
 mod bar;
 mod case;
@@ -27,13 +25,12 @@ use turn::Turn;
 
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// The Shoal binary; without it, its rows are left out.
+    /// Without it, Shoal's rows are left out.
     pub(crate) shoal: Option<PathBuf>,
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
     pub(crate) rounds: usize,
-    /// Cores of servers and generator; `None` leaves them to the system.
     pub(crate) cores: Option<Cores>,
     pub(crate) peers: Chosen,
 }
@@ -46,18 +43,16 @@ pub(crate) struct Table {
     rounds: usize,
     pinned: bool,
     rows: Vec<Row>,
-    /// Why each missing case was left out.
     left_out: Vec<String>,
 }
 
 impl Table {
-    /// Whether all calls were answered correctly.
     pub(crate) fn is_correct(&self) -> bool {
         self.outcome.is_correct()
     }
 }
 
-/// Runs every case in every round. Fails if a server does not start, except peers from registries.
+/// Only peers from registries may fail to start.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",

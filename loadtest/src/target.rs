@@ -11,13 +11,12 @@ pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     pub(crate) host: HeaderValue,
     pub(crate) path: Uri,
-    /// The `Authorization` header of every request, if any.
     pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl Target {
-    /// Resolves `url`. Refuses other machines, because a typing error would make the load generator
-    /// attack a foreign server.
+    /// Resolves `url`. Refuses other machines, because a typing error would attack a foreign
+    /// server.
     pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
         let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
         if uri.scheme_str() != Some("http") {

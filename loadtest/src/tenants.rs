@@ -1,5 +1,5 @@
-//! Two tenants on one cluster: a hostile one takes as much as it can of one resource after the
-//! other, and the good one must not notice.
+//! Two tenants on one cluster: a hostile one takes one resource after the other, and a good one
+//! must not notice.
 
 mod bound;
 mod good;
@@ -36,9 +36,8 @@ use crate::target::Target;
 
 const EDGES: usize = 2;
 const WORKERS: usize = 2;
-/// Time for the good tenant to open its sessions, which is not measured.
+/// Not measured.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// Interval at which the servers are asked what is held.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// What to do.
@@ -158,7 +157,6 @@ pub(crate) async fn run(
     Ok((Table(rows), outcome))
 }
 
-/// A new cluster for each item, and both tenants' targets.
 struct Scene {
     cluster: Arc<Cluster>,
     good: Good,
@@ -262,8 +260,7 @@ impl Scene {
         })
     }
 
-    /// Runs the good tenant beside the hostile one. The last value is the servers' CPU time per
-    /// second.
+    /// Runs the good tenant beside the hostile one; also returns the servers' CPU time per second.
     async fn phase(
         &self,
         options: &Tenants,
@@ -284,7 +281,6 @@ impl Scene {
         Ok((worked, hostile, cpu.as_secs_f64() / time.as_secs_f64()))
     }
 
-    /// Polls what the servers hold.
     async fn watch(&self, gauge: Gauge, hostile: &Hostile) {
         if matches!(gauge, Gauge::Own) {
             return std::future::pending().await;
@@ -308,7 +304,6 @@ impl Scene {
     }
 }
 
-/// Calls that wait for a worker, as an edge knows them.
 fn queued(cluster: &Cluster) -> anyhow::Result<f64> {
     let edge = cluster.of(Role::Edge).next().context("no edge")?;
     let status = edge.status()?;

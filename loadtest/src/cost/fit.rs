@@ -1,7 +1,6 @@
 //! Least squares.
 
-/// The non-negative coefficients by which `rows` explain `values` best. `None` if the rows do not
-/// determine them.
+/// The non-negative coefficients that explain `values` best; `None` if they are not determined.
 pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut free: Vec<usize> = (0..width).collect();
@@ -15,7 +14,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64
             }
             return Some(all);
         }
-        // A coefficient that noise makes negative is set to zero, and the others are fitted again.
+        // Noise can make a coefficient negative: it becomes zero, and the others are fitted again.
         let worst = worst.0;
         free.remove(worst);
         if free.is_empty() {
@@ -24,7 +23,6 @@ pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64
     }
 }
 
-/// Solves the normal equations of the columns `free` by elimination.
 fn normal(rows: &[Vec<f64>], values: &[f64], free: &[usize]) -> Option<Vec<f64>> {
     let size = free.len();
     // Scales the columns, so that a small pivot means dependence instead of a small unit.

@@ -13,7 +13,6 @@ use crate::mcp::client::Client;
 use crate::target::Target;
 
 const AT_ONCE: usize = 32;
-/// Sessions that call [`progress`] concurrently, and events of each call.
 const CALLERS: usize = 64;
 const STEPS: usize = 10;
 
@@ -40,7 +39,6 @@ pub(super) async fn listen(url: &str, clients: &[Client]) -> anyhow::Result<Vec<
     opened.context("could not open a stream")
 }
 
-/// Calls a journaled tool that reports progress for this time; returns the calls and their events.
 pub(super) async fn progress(url: &str, time: Duration) -> anyhow::Result<(f64, f64)> {
     let clients = open(url, CALLERS).await?;
     let until = Instant::now() + time;

@@ -7,7 +7,6 @@ use crate::failure::Failure;
 use crate::mcp::answer::{Message, check_text, quote};
 use crate::mcp::client::Client;
 
-/// The arguments of the tool `long_job`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) steps: u32,
@@ -15,8 +14,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Makes the call and verifies that every step is reported once and in order before the right
-    /// answer. `token` must be unique among the client's calls.
+    /// Makes the call and verifies each step, once and in order. `token` must be unique for the
+    /// client.
     pub(super) async fn call(
         &self,
         client: &mut Client,
@@ -55,7 +54,6 @@ impl Progress {
     }
 }
 
-/// The step that a progress notification reports.
 fn step_of(message: &Message<'_>, token: u64) -> Result<f64, Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -16,10 +16,8 @@ use crate::mcp::client::Client;
 use crate::mcp::{Mode, legacy, modern};
 use crate::target::Target;
 
-/// Time after which a call counts as failed.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Pause before a failed session reconnects, to spare a dead server.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Session {
@@ -28,14 +26,13 @@ pub(super) struct Session {
     mode: Mode,
     call: Call,
     tool: HeaderValue,
-    /// `None` after a failure, until the next attempt.
     client: Option<Client>,
     tally: Arc<Tally>,
     calls: u64,
 }
 
-/// Opens all sessions of `plan` concurrently. Fails if one cannot be opened, because the numbers
-/// would not match the plan.
+/// Opens all sessions of `plan`, or fails: with fewer sessions the numbers would not match the
+/// plan.
 pub(super) async fn open_all(
     plan: &Plan,
     target: &Target,
@@ -137,7 +134,7 @@ impl Session {
 
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// A text of `bytes` bytes that is unique in this run, as far as the length permits.
+/// A text that is unique in this run, as far as `bytes` permits.
 pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
     let mut text = format!("{call:x}.{session:x}.");
     text.truncate(bytes);

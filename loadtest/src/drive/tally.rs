@@ -15,10 +15,8 @@ const LONGEST_NS: u64 = 120_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
-    /// Load without measuring.
     WarmUp = 0,
     Measure = 1,
-    /// Sessions end after their current call.
     Stop = 2,
 }
 
@@ -56,7 +54,7 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }
 
-    /// Counts a verified answer; `latency` is `None` if the call began before measuring.
+    /// Counts a verified answer; without `latency`, the call began before measuring.
     pub(super) fn answered(&self, latency: Option<Duration>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(latency) = latency {

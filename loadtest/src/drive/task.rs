@@ -1,5 +1,5 @@
-//! A call that becomes a task of 2026-07-28 (extension `io.modelcontextprotocol/tasks`). Polls it
-//! until it is completed and verifies its result.
+//! A call that becomes a task of 2026-07-28 (extension `io.modelcontextprotocol/tasks`), polled
+//! until it is completed.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,10 +15,8 @@ use crate::mcp::client::Client;
 /// Poll interval that servers ask for: several times the tool's 20 ms, so that one poll suffices.
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
 
-/// Maximum number of calls until one becomes a task.
 const ATTEMPTS: usize = 20;
 
-/// Maximum pause, whatever a server asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]
@@ -44,10 +42,8 @@ struct Running {
     pause: Duration,
 }
 
-/// Calls the tool, and polls the resulting task until it ends with the text `expected`.
-///
-/// A slow server may have the result before it has made a task and may answer directly, so the call
-/// is then repeated. Such a server is more expensive, but correct.
+/// Calls the tool, and polls its task until it ends with the text `expected`. A slow server may
+/// answer directly instead of with a task; the call is then repeated.
 pub(super) async fn call(
     client: &mut Client,
     tool: &HeaderValue,
@@ -96,8 +92,7 @@ async fn begin(
     )))
 }
 
-/// The task that a call has become, which may have ended already; `None` if the call was answered
-/// with the expected text.
+/// The task of a call, or `None` if the call was answered with the expected text.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let kind: Kind<'_> = parse(result)?;
     match kind.result_type.as_ref() {
@@ -106,7 +101,7 @@ fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     }
 }
 
-/// `None` if the task has ended with the expected text; otherwise the next poll.
+/// The next poll, or `None` if the task has ended with the expected text.
 fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let task: Task<'_> = parse(result)?;
     match (task.status.as_str(), task.result) {

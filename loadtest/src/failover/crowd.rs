@@ -21,21 +21,18 @@ use crate::mcp::{Mode, legacy};
 use crate::resume::check::SeenIds;
 use crate::target::Target;
 
-/// The resource that all sessions subscribe to; `increment_counter` changes it.
 const COUNTER: &str = "demo://counter";
 
 const OPENING: usize = 50;
 
-/// Pause before the next attempt if the server names none.
 const PAUSE: Duration = Duration::from_millis(500);
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// When each stream was open again.
     back: Mutex<Vec<Instant>>,
-    /// Streams that were notified of a change after their return.
+    /// Streams notified of a change after their return.
     told: AtomicUsize,
     broken: AtomicU64,
     refused: AtomicU64,
@@ -46,7 +43,6 @@ pub(super) struct Returns {
     pub(super) moments: Vec<Instant>,
     /// Attempts that failed to connect, or lost the connection.
     pub(super) broken: u64,
-    /// Attempts refused with 429 or 503.
     pub(super) refused: u64,
 }
 
@@ -57,8 +53,8 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Opens `size` subscribed sessions with standalone streams at `first`. Returns when all have
-    /// an event ID. They reconnect to `others`.
+    /// Opens `size` subscribed sessions with streams at `first`, and waits for their event IDs.
+    /// They reconnect to `others`.
     pub(super) async fn open(
         size: usize,
         first: &Target,
@@ -112,8 +108,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until all returned streams were notified of a change, or for `deadline`. Returns their
-    /// number.
+    /// Waits until the returned streams were notified of a change; returns their number.
     pub(super) async fn until_told(&self, deadline: Instant) -> usize {
         loop {
             let told = self.shared.told.load(Ordering::Relaxed);
@@ -169,7 +164,6 @@ struct Stream {
 }
 
 impl Stream {
-    /// Reads, and reconnects after each break, until the server refuses for good.
     async fn run(mut self, mut reply: Reply) {
         loop {
             while let Ok(Some(event)) = reply.next().await {

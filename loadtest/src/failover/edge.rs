@@ -1,5 +1,4 @@
-//! Kills an edge with open streams. Verifies that all streams return without loss, and measures the
-//! effect on others.
+//! Kills an edge with open streams: all must return without loss, and others must not suffer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +22,6 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Maximum growth of the others' p99.
 const FACTOR: f64 = 3.0;
 
 pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
@@ -55,8 +53,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     victim.kill()?;
     progress(&format!("{name} is killed"));
 
-    // Changes the resource while the streams are broken; each must report the change after its
-    // return.
+    // Each stream must report this change after its return.
     change(&mut changer).await?;
 
     let deadline = killed + options.after;
@@ -134,9 +131,8 @@ async fn change(client: &mut Client) -> Result<(), Failure> {
         .await
 }
 
-/// Compares the others' calls before the kill with those during the return of the streams. The time
-/// in between is separate, because the machine is then busy only with thousands of broken
-/// connections, including the generator's.
+/// Compares the others' calls before the kill with those during the return of the streams. The
+/// phase in between counts separately: broken connections then keep this machine busy.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {
         let within = steady

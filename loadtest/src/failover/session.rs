@@ -21,12 +21,11 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Maximum pause: the lease of a dead process is not waited for.
+/// Maximum pause: clients need not wait for the lease of a dead process.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const OPENING: usize = 50;
 
-/// The metric in which a worker counts finished calls.
 const EXECUTIONS: &str = "mcp_client_operation_duration_seconds_count";
 
 pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
@@ -144,7 +143,7 @@ async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Starts each client's call, spread over one interval so that messages do not come all at once.
+/// Starts each client's call, spread over one interval.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -169,7 +168,6 @@ fn start(
     calls
 }
 
-/// Number of sessions on the node to be killed.
 fn held_by_first(cluster: &Cluster) -> anyhow::Result<usize> {
     let node = cluster
         .of(Role::Session)
@@ -185,7 +183,6 @@ fn held_by_first(cluster: &Cluster) -> anyhow::Result<usize> {
 struct Seen<'a> {
     job: Job,
     killed: Instant,
-    /// Sessions on the killed node, including those of the steady clients.
     held: usize,
     journeys: &'a [Journey],
 }
@@ -198,7 +195,8 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // The calls of the killed node waited longest, in proportion to its share of all sessions.
+        // The killed node's calls waited longest; its share of the sessions tells how many these
+        // are.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
         let hit = histogram(waits.iter().rev().take(hit).copied());
@@ -244,8 +242,8 @@ impl Seen<'_> {
         });
     }
 
-    /// Time from the kill, or from when the message was due if that was later, to a call's next
-    /// message. `None` if the call was not in flight.
+    /// Time from the kill, or from the due time if later, to a call's next message. `None` if the
+    /// call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

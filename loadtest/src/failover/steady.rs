@@ -1,5 +1,4 @@
-//! Clients that call at a fixed rate, partly with a counter that detects lost and repeated
-//! executions.
+//! Clients that call at a fixed rate. Some count up, which reveals lost and repeated executions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,16 +17,14 @@ use crate::target::Target;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Pause after a refusal that names none.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// Every `COUNTS`th call counts up in its session; the others are echoes.
 const COUNTS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// When the call was due. Latency counts from here, because a stalled server would otherwise
-    /// get fewer calls and look better.
+    /// Latency counts from the due time, because a stalled server would otherwise get fewer calls
+    /// and look better.
     pub(super) due: Instant,
     pub(super) answered: Instant,
 }
@@ -41,12 +38,11 @@ impl Done {
 pub(super) struct Steady {
     clients: JoinSet<Vec<Done>>,
     stop: Arc<AtomicBool>,
-    /// Calls repeated after 429 or 503.
     pub(super) refusals: Arc<AtomicU64>,
 }
 
 impl Steady {
-    /// Opens `count` clients, spread over `targets`, that together call `rate` times per second.
+    /// Opens `count` clients over `targets` with `rate` calls per second in total.
     pub(super) async fn start(
         count: usize,
         rate: f64,
@@ -125,11 +121,11 @@ impl Caller {
         all
     }
 
-    /// Makes one call. Repeats it if it is refused, because a refused call was not executed.
+    /// Makes one call, and repeats it if it is refused, because it was then not executed.
     async fn call(&mut self, made: u64) -> Result<(), Failure> {
         loop {
             let answered = if made.is_multiple_of(COUNTS) {
-                // The session's count is right only if each earlier call was executed exactly once.
+                // Right only if each earlier call was executed exactly once.
                 let text = (self.counted + 1).to_string();
                 call(&mut self.client, "count_up", "{}", &text).await
             } else {

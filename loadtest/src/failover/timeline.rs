@@ -8,10 +8,8 @@ use tokio::time::Instant;
 use super::steady::Done;
 use crate::outcome::{Better, Mark, Outcome, Series};
 
-/// Step width of a series.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Maximum recorded duration: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
@@ -28,7 +26,6 @@ pub(crate) fn quantile(histogram: &Histogram<u64>, at: f64) -> Duration {
     Duration::from_nanos(histogram.value_at_quantile(at))
 }
 
-/// Number of `moments` in each step since `began`.
 fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
     let step_of = |moment: &Instant| {
         let since = moment.saturating_duration_since(began);
@@ -47,7 +44,6 @@ fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
     }
 }
 
-/// Plots the answers to steady clients, the other `moments`, and the kill.
 pub(super) fn show(
     outcome: &mut Outcome,
     began: Instant,

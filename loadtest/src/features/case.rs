@@ -13,31 +13,27 @@ use crate::servers::spawned::Environment;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Deployment {
     OneProcess,
-    /// An edge, a session node and a worker, with Redis.
     Cluster,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The reference of all ratios, without the features in question.
+    /// The reference of all ratios.
     Off,
-    /// Normal telemetry: its CPU time is judged against [`Part::Off`].
+    /// Normal telemetry, judged by CPU time against [`Part::Off`].
     Sampled,
-    /// All security features: their CPU time is judged against [`Part::Off`].
+    /// All security features, judged by CPU time against [`Part::Off`].
     Secured,
-    /// Telemetry with the collector down: latency and throughput are judged against
-    /// [`Part::Sampled`].
+    /// A collector that is down, judged by latency and throughput against [`Part::Sampled`].
     Outage,
-    /// Shown, but not judged.
     Shown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Authentication {
     Off,
-    /// With this number of fixed tokens, one of which is used.
+    /// This many tokens, of which one is used.
     Tokens(usize),
-    /// With access tokens of an authorization server.
     Jwt,
 }
 
@@ -69,8 +65,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The settings of the server: its collector, its credentials and its files. Sets all of them,
-    /// so that OpenTelemetry variables of the caller have no effect.
+    /// All settings of the server, so that the caller's OpenTelemetry variables have no effect.
     pub(super) fn environment(
         &self,
         endpoint: Option<&str>,

@@ -14,7 +14,6 @@ const BARE: Features = Features {
     traces: None,
 };
 
-/// Shoal's defaults, without telemetry.
 const WITHOUT_TELEMETRY: Features = Features {
     validation: true,
     ..BARE
@@ -30,10 +29,8 @@ const WITH_SECURITY: Features = Features {
 
 const SECURED: &str = "JWT+policy+quotas+audit";
 
-/// Number of tokens of an unusually large setup.
 const MANY_TOKENS: usize = 1000;
 
-/// Fraction of calls traced in normal operation.
 const OPERATED: f64 = 0.1;
 
 pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
@@ -79,7 +76,6 @@ pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
     cases
 }
 
-/// The cases of `loadtest features` in each of `modes`: one feature at a time, then all.
 pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
     let authentication = |authentication| Features {
         authentication,
@@ -153,7 +149,6 @@ fn metrics(features: Features) -> Features {
     }
 }
 
-/// Shoal's defaults with metrics and this fraction of traces.
 fn traces(ratio: f64, collector: Conduct) -> Features {
     Features {
         traces: Some(Traces { ratio, collector }),

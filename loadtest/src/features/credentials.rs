@@ -8,16 +8,14 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
 use super::case::Authentication;
 use crate::servers::spawned::Environment;
 
-/// The audience of access tokens. No client connects to it.
+/// The audience of access tokens.
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-/// A claim of the access token that rules check.
 pub(super) const TENANT: &str = "loadtest";
 
-/// Lifetime of an access token in seconds: longer than any turn.
 const LIFETIME: u64 = 86_400;
 
-/// The token of every request. Dropping it stops the authorization server, if any.
+/// The token of every request. A drop stops its authorization server.
 pub(super) struct Credentials {
     token: String,
     settings: Environment,
@@ -33,7 +31,6 @@ impl Credentials {
         }
     }
 
-    /// The last of `count` fixed tokens.
     fn fixed(count: usize) -> Self {
         let token = random();
         let others = (1..count).map(|_| random());
@@ -70,7 +67,6 @@ impl Credentials {
         bearer(&self.token)
     }
 
-    /// A token that the server does not know.
     pub(super) fn of_a_stranger() -> HeaderValue {
         bearer(&random())
     }
@@ -92,7 +88,6 @@ fn bearer(token: &str) -> HeaderValue {
     value
 }
 
-/// An entry of the configuration, which stores tokens as hashes.
 fn entry(token: &str) -> String {
     let hash = Sha256::digest(token);
     format!(r#"{{name="loadtest",sha256="{hash:x}"}}"#)

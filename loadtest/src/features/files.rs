@@ -38,7 +38,6 @@ impl Files {
             .filter_map(|(name, path)| Some((name, path?)))
     }
 
-    /// Fails if the audit trail lacks the calls that were made.
     pub(super) async fn expect_a_trail(&self) -> anyhow::Result<()> {
         let Some(trail) = &self.trail else {
             return Ok(());

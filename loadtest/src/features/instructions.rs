@@ -1,7 +1,6 @@
-//! Counts the instructions of a call with callgrind. Counts repeat to within about 1%, however busy
-//! the machine is.
-//!
-//! Kernel instructions are not counted. One client calls at a time, so each call wakes the server.
+//! Counts the instructions of a call with callgrind, which repeat to within about 1% on a busy
+//! machine. The kernel's are not included. One client calls at a time, so each call wakes the
+//! server.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,7 +28,7 @@ const WARM_UP: u64 = 300;
 
 const CALLS: u64 = 1000;
 
-/// Time after the last call until the last spans have been sent.
+/// Time until the last spans have been sent.
 const EXPORT: Duration = Duration::from_secs(5);
 
 const TEXT_BYTES: usize = 32;
@@ -47,7 +46,7 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// Difference to the case without features; `None` without that case.
+    /// Difference to the case without features.
     more: Option<i64>,
     times_off: Option<f64>,
 }
@@ -122,7 +121,6 @@ async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> 
     Ok(counted / CALLS)
 }
 
-/// The total of a callgrind profile.
 fn counted(profile: &str) -> Option<u64> {
     let total = profile
         .lines()
@@ -160,7 +158,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // If this fails, the rest stays in the system's temporary directory.
+        // A failure leaves files in the system's temporary directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

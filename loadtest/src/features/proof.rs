@@ -1,5 +1,4 @@
-//! Proves that the features of a case are on or off, because otherwise the case would measure the
-//! wrong thing.
+//! Proves that a case's features are on, and the others off.
 
 use anyhow::{Context, bail, ensure};
 use http::HeaderValue;
@@ -15,13 +14,12 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Arguments that violate the schema of `echo`.
 const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
 
-/// Shoal's error for them; without validation the tool refuses in other words.
+/// Shoal's error; without validation the tool refuses in other words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 
-/// Checks the server at `url`; `admin` is its admin port, if it is a single process.
+/// Checks the server at `url`; `admin` is the admin port of a single process.
 pub(super) async fn of(
     case: &Case,
     url: &str,

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use tempfile::NamedTempFile;
 
-/// A demo tool that may be called once per hour.
+/// A tool that may be called once per hour.
 pub(super) const RARE: &str = "echo_once";
 
-/// Quotas of each kind, high enough for the measured calls.
+/// High enough for the measured calls.
 const QUOTAS: &str = r#"
 [[quotas]]
 name = "addresses"
@@ -32,8 +32,7 @@ per = "all"
 rate = "100000/s"
 "#;
 
-/// The configuration file with quotas, deleted on drop. Environment variables cannot express
-/// quotas.
+/// The configuration file, because environment variables cannot express quotas.
 pub(super) struct Quotas(NamedTempFile);
 
 impl Quotas {

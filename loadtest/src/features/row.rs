@@ -9,7 +9,6 @@ use super::turn::Turn;
 use crate::mcp::Mode;
 use crate::report::{RunReport, median};
 
-/// Medians over all rounds, and the rounds themselves.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     pub(super) case: &'static str,
@@ -18,18 +17,15 @@ pub(super) struct Row {
     #[serde(skip)]
     pub(super) part: Part,
     pub(super) cpu_us_per_call: Measured,
-    /// Ratio to the CPU time of the reference row in the same round, because a slow minute of the
-    /// machine affects both.
+    /// Ratio to the reference row of the same round, so that a slow minute affects both.
     pub(super) times_off: Option<Measured>,
-    /// Median of the difference in CPU time to the reference row in the same round.
+    /// Median difference to the reference row of the same round.
     pub(super) more_us: Option<f64>,
     pub(super) p50_us: Measured,
     pub(super) p99_us: Measured,
     pub(super) calls_per_s: Measured,
-    /// Cores used by anything except server, generator and collector.
     pub(super) other_cores: f64,
     spans_received: u64,
-    /// Spans that the server reports as lost in all rounds; `None` if unknown.
     spans_lost: Option<u64>,
     pub(super) wrong: u64,
     pub(super) failed: u64,
@@ -64,7 +60,6 @@ impl Row {
     }
 }
 
-/// The rows of all measured cases; `turns` has the rounds of each of `cases`.
 pub(super) fn rows(cases: &[Case], turns: &[Vec<Turn>]) -> Vec<Row> {
     let measured = cases
         .iter()
@@ -117,7 +112,7 @@ pub(super) fn rows(cases: &[Case], turns: &[Vec<Turn>]) -> Vec<Row> {
     rows
 }
 
-/// Writes `rows` as a table; `±` is the spread of the figure before it.
+/// `±` is the spread of the figure before it.
 pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     writeln!(
         out,

@@ -5,7 +5,6 @@ use super::credentials::TENANT;
 /// A demo tool that the rules hide.
 pub(super) const HIDDEN: &str = "add";
 
-/// Other tools that the rules mention.
 const OTHERS: [&str; 7] = [
     "book_table",
     "connect_account",
@@ -16,8 +15,8 @@ const OTHERS: [&str; 7] = [
     "write_log",
 ];
 
-/// Ten rules, a realistic number. With `claims`, a condition on the access token allows the
-/// measured call; otherwise a condition on the tool does.
+/// Ten rules, a realistic number. A condition on the claims, or without `claims` on the tool,
+/// allows the call.
 pub(super) fn rules(claims: bool) -> String {
     let condition = if claims {
         format!("has(claims.tenant) && claims.tenant == '{TENANT}'")

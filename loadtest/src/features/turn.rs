@@ -18,8 +18,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// Interval at which metrics are read; shorter than usual for Prometheus, so that short rounds
-/// include it.
+/// Shorter than usual for Prometheus, so that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -31,12 +30,11 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spans {
     pub(super) received: u64,
-    /// Spans that the server reports as lost; known only for one process with metrics.
+    /// Known only for one process with metrics.
     pub(super) lost: Option<u64>,
 }
 
-/// Measures `case` once. Also fails if the case's features do not work, for example if expected
-/// spans are missing.
+/// Measures `case` once. Fails if its features do not work, for example if spans are missing.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -136,15 +134,14 @@ impl Running {
     }
 }
 
-/// Keeps the generator's thread awake. Waking a sleeping thread costs the sender more than the rest
-/// of an answer, in a virtual machine, and the slower of two servers would pay for more wake-ups.
+/// Keeps the generator's thread awake. In a virtual machine, waking a thread costs the server more
+/// than the rest of an answer, and a slow server would have to do it more often.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;
     }
 }
 
-/// Reads metrics repeatedly, if there are any. Returns only errors.
 async fn read_metrics(admin: Option<&str>) -> anyhow::Result<Infallible> {
     loop {
         tokio::time::sleep(READ_EVERY).await;
@@ -155,7 +152,6 @@ async fn read_metrics(admin: Option<&str>) -> anyhow::Result<Infallible> {
 }
 
 pub(super) async fn metrics(admin: String) -> anyhow::Result<String> {
-    // On a thread of its own, because calls continue meanwhile.
     tokio::task::spawn_blocking(move || get(&admin, "/metrics"))
         .await
         .context("the thread that reads metrics ended early")?

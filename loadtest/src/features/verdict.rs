@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// Limit of CPU time with telemetry or security, as a multiple of the time without.
+/// Maximum ratio of CPU time with telemetry or security to that without.
 const MOST_TIMES_OFF: f64 = 1.15;
 
 /// Significance level of the sign test.
 const MOST_CHANCE: f64 = 0.05;
 
-/// Maximum spread of rounds that can still show an absence of change.
+/// With a greater spread, rounds cannot show an absence of change.
 const MOST_NOISE: f64 = 0.25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,11 +49,10 @@ enum Finding {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Change {
     times_healthy: f64,
-    /// The spread of this case's rounds or of the healthy case's, whichever is greater.
+    /// The greater spread of the two cases.
     noise: f64,
 }
 
-/// Judges each row whose reference row exists.
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     let beside = |row: &Row, part| {
         let mut same = rows.iter().filter(|it| it.is_beside(row));
@@ -74,8 +73,7 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Rounds on both sides of the limit are undecided, unless the sign test of their median is
-/// significant.
+/// Undecided if rounds lie on both sides of the limit, unless a sign test is significant.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
@@ -95,7 +93,7 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
     (finding, verdict)
 }
 
-/// The probability of a split at least this uneven if both sides are equally likely.
+/// The probability of a split this uneven or more.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
     // Binomial coefficients, starting with zero rounds.
@@ -114,7 +112,7 @@ fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
     let is_worse =
         calls_per_s.times_healthy < 1.0 - calls_per_s.noise || p99.times_healthy > 1.0 + p99.noise;
     let verdict = match calls_per_s.noise.max(p99.noise) {
-        // A change beyond the maximum noise counts as worse in any case.
+        // Counts as worse despite any noise.
         _ if is_worse => Verdict::NotHeld,
         noise if noise > MOST_NOISE => Verdict::TooNoisy,
         _ => Verdict::Held,

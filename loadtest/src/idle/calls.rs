@@ -23,11 +23,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Counted {
-    /// Latency from when a call was due, in nanoseconds.
     pub(super) latency: Histogram<u64>,
     pub(super) wrong: u64,
     pub(super) failed: u64,
-    /// Text of the first failure.
     pub(super) example: Option<String>,
 }
 
@@ -38,7 +36,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens `callers` sessions over `urls`, which together call `rate` times per second.
+    /// Opens `callers` sessions over `urls` with `rate` calls per second in total.
     pub(super) async fn start(
         urls: &[String],
         mode: Mode,
@@ -100,8 +98,8 @@ struct Caller {
 }
 
 impl Caller {
-    /// Calls at `first` and then at intervals of `every`. Latency counts from when a call was due,
-    /// because a slow answer delays later calls.
+    /// Calls every `every` from `first` on. Latency counts from the due time, because a slow answer
+    /// delays later calls.
     async fn run(mut self, first: Instant, every: Duration, mut stopped: watch::Receiver<bool>) {
         let mut due = first;
         for call in 0_u64.. {

@@ -1,5 +1,5 @@
-//! One process of the crowd: opens its share of the streams and holds them until its standard input
-//! ends. Reports open streams and the final result as lines of JSON.
+//! One process of the crowd: holds its share of the streams until standard input ends, and reports
+//! in lines of JSON.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -21,13 +21,11 @@ use crate::target::Target;
 /// Streams opened concurrently; more would overflow a server's accept queue.
 const OPENING: usize = 48;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// How late a sign of life may come.
+/// Tolerance for signs of life.
 const LATE: Duration = Duration::from_secs(1);
 const SAY_EVERY: Duration = Duration::from_millis(250);
-/// Open files of the process besides connections.
 pub(super) const OTHER_FILES: u64 = 100;
 
-/// Holds a share of the crowd until standard input ends. Counts failed streams.
 pub(crate) fn execute(arguments: &cli::IdleCrowd) -> anyhow::Result<bool> {
     crate::files::raise_limit(arguments.count as u64 + OTHER_FILES)
         .context("could not read the limit of open files")?;
@@ -119,7 +117,7 @@ impl Member {
         summary
     }
 
-    /// Opens the stream; `None` for a bare session, which needs no connection.
+    /// `None` for a bare session, which needs no connection.
     async fn start(&self) -> Result<Option<Reply>, Failure> {
         let source = source::address(self.number, self.target.address.ip());
         // Resetting avoids one TIME_WAIT per stream.

@@ -14,9 +14,8 @@ const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedProcess {
-    /// The name; processes that share streams differ only in a trailing number.
+    /// Processes that share streams differ only in a trailing number.
     pub(crate) name: String,
-    /// The process, which is measured with its descendants.
     pub(crate) pid: u32,
 }
 
@@ -47,12 +46,10 @@ impl FromStr for NamedProcess {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
     pub(super) resident: BTreeMap<String, u64>,
-    /// `used_memory` of Redis, in bytes.
     pub(super) redis: Option<u64>,
 }
 
 impl Reading {
-    /// Reads the memory now. Blocks briefly.
     pub(super) fn take(processes: &[NamedProcess], redis: Option<&str>) -> anyhow::Result<Self> {
         let mut resident = BTreeMap::new();
         for NamedProcess { name, pid } in processes {
@@ -66,7 +63,6 @@ impl Reading {
         })
     }
 
-    /// Growth of a kind of process since `before`, in KiB.
     pub(super) fn grown_kib(&self, before: &Self, kind: &str, processes: &[NamedProcess]) -> f64 {
         let of_kind = processes.iter().filter(|process| process.kind() == kind);
         let sum = |reading: &Self| -> u64 {

@@ -13,13 +13,11 @@ use super::crowd::OTHER_FILES;
 use super::summary::{Said, Summary};
 use crate::mcp::Mode;
 
-/// Streams of one process. A process with more may exceed the limit of open files and works less
-/// well.
+/// Maximum streams of one process, also because of the limit of open files.
 pub(super) const SHARE: usize = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Maximum time without progress while streams open.
 const STUCK: Duration = Duration::from_secs(60);
-/// Maximum opening time per stream, besides [`STUCK`].
 const EACH: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone)]
@@ -39,13 +37,11 @@ pub(super) struct Crowd {
 
 struct Share {
     child: Child,
-    /// The last report: open and lost streams.
     now: Arc<Mutex<(usize, u64)>>,
     reader: JoinHandle<anyhow::Result<Summary>>,
 }
 
 impl Crowd {
-    /// Starts the processes and waits until each stream is open or refused.
     pub(super) async fn open(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<Self> {
         let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
         let most = usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(SHARE);
@@ -105,7 +101,6 @@ impl Crowd {
         said.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
-    /// Closes all streams and returns their summary.
     pub(super) async fn close(self) -> anyhow::Result<Summary> {
         let mut all = Summary::default();
         for share in self.shares {

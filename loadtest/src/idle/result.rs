@@ -8,7 +8,6 @@ use super::verdict;
 use crate::cli;
 use crate::outcome::{Better, Distribution, Outcome, Series, Violation};
 
-/// An outcome that describes the plan.
 pub(super) fn begin(arguments: &cli::Idle) -> Outcome {
     let whom = match &arguments.shoal {
         Some(_) if arguments.cluster => {
@@ -38,7 +37,6 @@ pub(super) fn begin(arguments: &cli::Idle) -> Outcome {
     outcome
 }
 
-/// A reading of the server while the streams were held.
 pub(super) struct Sample {
     pub(super) seconds: f64,
     pub(super) open: usize,
@@ -53,13 +51,11 @@ pub(super) struct BareResult {
 }
 
 pub(super) struct Measured {
-    /// Memory of a stream of the floor.
     pub(super) floor_kib: Option<f64>,
     pub(super) before: Reading,
     pub(super) opened: Reading,
     pub(super) settled: Reading,
     pub(super) end: Reading,
-    /// Streams open when memory had settled.
     pub(super) open: usize,
     pub(super) summary: Summary,
     pub(super) calls: Option<Counted>,
@@ -78,7 +74,6 @@ impl Measured {
         verdict::write(self, outcome, arguments, server);
     }
 
-    /// Memory per stream in a kind of process, in KiB.
     pub(super) fn kib_per_stream(&self, server: &Server, kind: &str) -> f64 {
         let grown = self
             .settled

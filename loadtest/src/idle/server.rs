@@ -107,7 +107,6 @@ impl Server {
         Reading::take(&self.processes, self.redis.as_deref())
     }
 
-    /// The distinct kinds of processes, in order.
     pub(super) fn kinds(&self) -> Vec<&str> {
         let mut kinds: Vec<&str> = self.processes.iter().map(NamedProcess::kind).collect();
         kinds.dedup();

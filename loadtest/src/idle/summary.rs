@@ -40,11 +40,10 @@ pub(super) struct Summary {
     pub(super) late: u64,
     /// Keep-alives missing when the next one was due.
     pub(super) missed: u64,
-    /// Text of the first failure.
     pub(super) example: Option<String>,
     /// Opening times in milliseconds, with their counts.
     pub(super) opening_ms: Vec<(u64, u64)>,
-    /// Milliseconds between two signs of life, with their counts.
+    /// Milliseconds between signs of life, with their counts.
     pub(super) between_ms: Vec<(u64, u64)>,
 }
 
@@ -72,7 +71,6 @@ impl Summary {
         count(&mut self.between_ms, milliseconds(after), 1);
     }
 
-    /// Judges a silence that has ended, or that is no longer watched.
     pub(super) fn silence(&mut self, silence: Duration, keep_alive: Duration, patience: Duration) {
         if silence <= keep_alive + patience {
             return;
@@ -111,7 +109,6 @@ pub(super) fn histogram(counted: &[(u64, u64)]) -> Histogram<u64> {
     histogram
 }
 
-/// Counts a value in an ascending list.
 fn count(counted: &mut Vec<(u64, u64)>, value: u64, times: u64) {
     match counted.binary_search_by_key(&value, |&(known, _)| known) {
         Ok(at) => counted[at].1 += times,

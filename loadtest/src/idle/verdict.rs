@@ -7,19 +7,15 @@ use super::server::Server;
 use crate::cli;
 use crate::outcome::{Outcome, Verdict};
 
-/// Limit for an edge: the memory of an idle stream in bare axum with hyper's default buffers.
+/// Memory of an idle stream in bare axum with hyper's default buffers.
 const EDGE_KIB: f64 = 18.6;
-/// Target for an edge.
 const EDGE_AIM_KIB: f64 = 12.0;
-/// Limit for a passivated session with its stream.
 const SESSION_KIB: f64 = 1.5;
-/// Limit for a session's record.
 const REDIS_KIB: f64 = 1.0;
 /// Resident memory that counts as zero.
 const NOTHING_KIB: f64 = 0.1;
 /// With fewer streams, the allocator's pages dominate.
 const ENOUGH: usize = 2_000;
-/// Size of the crowd that the limit names.
 const CROWD: usize = 20_000;
 const CROWD_HOLD: Duration = Duration::from_secs(300);
 

@@ -13,7 +13,7 @@ use super::stage::Shape;
 use crate::cli::duration;
 use crate::mcp::Mode;
 
-/// Maximum number of sessions: each needs a file, and listeners and churn need more.
+/// Each session needs a file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
 
 /// What to drive, and how.
@@ -89,7 +89,6 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Checks that the options are consistent. The error says what to change.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         ensure!(
             !self.duration.is_zero(),
@@ -143,7 +142,7 @@ impl Load {
         }
     }
 
-    /// Kinds that are called in addition to the mix.
+    /// Kinds called in addition to the mix.
     pub(super) fn more_kinds(&self) -> Vec<Kind> {
         let churn = self.churn.map(|_| Kind::Echo);
         let slow = (self.slow_readers > 0).then_some(Kind::Progress(1));

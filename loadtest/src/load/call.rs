@@ -20,17 +20,14 @@ const SHORT: usize = 32;
 pub(crate) struct Echo {
     pub(crate) tool: String,
     pub(crate) argument: String,
-    /// Text that the tool puts before its answer.
     pub(crate) prefix: String,
 }
 
-/// A session with the state for verifying its answers.
 pub(super) struct Caller {
     pub(super) client: Client,
     /// Unique among the sessions of the run.
     number: usize,
     calls: u64,
-    /// Number of calls of `count_up`.
     counted: u64,
 }
 
@@ -44,8 +41,8 @@ impl Caller {
         }
     }
 
-    /// Makes a call. After an error the session must not be used again, because its state may be
-    /// outdated.
+    /// Makes a call. After an error, the session's state may be outdated, so it must not be used
+    /// again.
     pub(super) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
         self.calls += 1;
         match kind {

@@ -11,14 +11,13 @@ use super::stage::Stages;
 use super::tally::record;
 use crate::failure::Failure;
 
-/// Maximum number of concurrent sessions; further ones wait and count as behind schedule.
+/// Further sessions wait and count as behind schedule.
 pub(super) const WORKERS: usize = 128;
 
 pub(super) struct Churn {
     pub(super) common: Arc<Common>,
     pub(super) pacer: Arc<Pacer>,
     pub(super) stages: Arc<Stages>,
-    /// Number of the next session.
     pub(super) next: Arc<AtomicUsize>,
     pub(super) calls: usize,
 }

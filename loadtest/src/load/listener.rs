@@ -1,5 +1,4 @@
-//! Streams that are held open for the whole run: the standalone stream of a legacy session, or
-//! `subscriptions/listen`.
+//! Streams held open for the whole run: standalone streams, or `subscriptions/listen`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +15,8 @@ use crate::failure::Failure;
 use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
 
-/// The resource that `increment_counter` changes.
 const COUNTER: &str = "demo://counter";
 
-/// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) struct Listener {
@@ -118,7 +115,6 @@ async fn read(mut reply: Reply, updates: &AtomicU64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits until every listener was notified of a change, and reports those that were not.
 pub(super) async fn expect_updates(listeners: &[Listener], common: &Common) {
     let until = Instant::now() + TOLD_WITHIN;
     let untold = || {

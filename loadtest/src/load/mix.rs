@@ -11,26 +11,24 @@ const STEPS: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Echoes a short text.
     Echo,
     /// Echoes a text of this many bytes.
     Payload(usize),
     /// `long_job`: this many progress notifications, once and in order, then the result.
     Progress(usize),
-    /// `book_table`: the server asks, the client answers, and the result must contain the answer.
+    /// `book_table`: the server asks, and the result must contain the answer.
     Elicitation,
     /// The echo as a task of 2025-11-25: created, polled until it is done, its result fetched.
     Task,
-    /// `echo_once`: an echo that must not repeat, so the server journals it.
+    /// `echo_once`: must not repeat, so the server journals it.
     Journaled,
-    /// `count_up`: the session's count, which reveals lost and repeated calls.
+    /// `count_up`: reveals lost and repeated calls.
     Count,
     /// `increment_counter`: changes the resource that listeners watch.
     Update,
 }
 
 impl Kind {
-    /// The tool of the kind; `None` for the echo, whose tool is an option.
     pub(super) fn tool(self) -> Option<&'static str> {
         match self {
             Self::Echo | Self::Payload(_) | Self::Task => None,
@@ -42,7 +40,6 @@ impl Kind {
         }
     }
 
-    /// Why the kind is impossible in `mode`, if it is.
     pub(super) fn impossible_in(self, mode: Mode) -> Option<&'static str> {
         match (self, mode) {
             (Self::Count, Mode::Modern) => {
@@ -84,7 +81,6 @@ impl Mix {
         self.0.iter().map(|(kind, _)| *kind)
     }
 
-    /// Maps a uniformly distributed number to a kind and its index.
     pub(super) fn pick(&self, chance: u64) -> (usize, Kind) {
         let total: u64 = self.0.iter().map(|(_, weight)| u64::from(*weight)).sum();
         let mut left = chance % total;

@@ -1,7 +1,5 @@
-//! The schedule of the open loop: calls become due at fixed times, whatever became of earlier ones.
-//!
-//! The next free session takes the oldest due call. If all sessions are busy, calls wait, and their
-//! latency counts from when they were due.
+//! The schedule of the open loop. The next free session takes the oldest due call; while all are
+//! busy, calls wait, and their latency counts from the due time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +10,12 @@ use tokio::sync::Semaphore;
 
 use super::stage::Stages;
 
-/// Precision of the schedule; the runtime's timers are too coarse.
+/// Finer than the runtime's timers.
 const TICK: Duration = Duration::from_micros(100);
 
 #[derive(Debug)]
 struct Schedule {
-    /// For each stage: its start, the number of its first arrival, their count, and their distance
-    /// in seconds.
+    /// For each stage: start, number of the first arrival, count, and distance in seconds.
     parts: Vec<(Instant, u64, u64, f64)>,
     end: Instant,
 }
@@ -58,8 +55,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// Starts a pacer for `stages`, with a thread that keeps its time. `rate` gives each stage's
-    /// calls per second.
+    /// Starts the pacer's thread. `rate` gives each stage's calls per second.
     pub(super) fn start(stages: &Stages, rate: impl Fn(usize) -> f64) -> Arc<Self> {
         let pacer = Arc::new(Self {
             schedule: Schedule::new(stages, rate),
@@ -72,8 +68,8 @@ impl Pacer {
         pacer
     }
 
-    /// Waits for a due call and returns when it was due; `None` once the run is over. Calls that
-    /// still wait then stay unsent. Cancellation safe.
+    /// Waits for a due call and returns its due time; `None` at the end, when waiting calls stay
+    /// unsent. Cancellation safe.
     pub(super) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +81,6 @@ impl Pacer {
         self.due.load(Ordering::Relaxed).saturating_sub(begun)
     }
 
-    /// The due times of unsent calls, once the run is over.
     pub(super) fn unsent(&self) -> impl Iterator<Item = Instant> {
         let unsent = self.begun.load(Ordering::Relaxed)..self.due.load(Ordering::Relaxed);
         unsent.filter_map(|number| self.schedule.due(number))

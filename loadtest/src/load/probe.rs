@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::mcp::answer::Message;
 use crate::mcp::legacy;
 
-/// The part of the answer to `initialize` that says whether calls may be tasks.
 #[derive(Deserialize, Default)]
 struct Initialized {
     #[serde(default)]
@@ -23,7 +22,7 @@ struct Capabilities {
     tasks: Option<serde_json::Value>,
 }
 
-/// Checks that the server has the tools of the mix and of `more`.
+/// Requires the tools of the mix and of `more`.
 pub(super) async fn check(common: &Common, more: &[Kind]) -> anyhow::Result<()> {
     for kind in common.mix.kinds() {
         if let Some(why) = kind.impossible_in(common.mode) {

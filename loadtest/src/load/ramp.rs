@@ -19,8 +19,7 @@ impl Ramp {
         self.from.max(self.to)
     }
 
-    /// The number in step `step` of `steps`; the first step has the start value, the last the end
-    /// value.
+    /// The number in step `step`: from the start value in the first to the end value in the last.
     pub(crate) fn at(self, step: usize, steps: usize) -> f64 {
         if steps < 2 {
             return self.from;

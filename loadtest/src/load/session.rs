@@ -18,10 +18,8 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Pause after a failed call, to spare a dead server.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The capability of clients that can be asked by forms.
 const FORMS: &str = r#"{"elicitation":{"form":{}}}"#;
 
 pub(super) struct Common {
@@ -35,7 +33,6 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Opens session `number` at the next endpoint in turn.
     pub(super) async fn open(&self, number: usize) -> Result<Caller, Failure> {
         let target = &self.targets[number % self.targets.len()];
         let asks = self.mix.kinds().any(|kind| kind == Kind::Elicitation);
@@ -59,7 +56,7 @@ impl Common {
 pub(super) struct Session {
     pub(super) number: usize,
     pub(super) common: Arc<Common>,
-    /// `None` before the session joins, and after a failure until the next call.
+    /// `None` before joining, and after a failure until the next call.
     pub(super) caller: Option<Caller>,
     pub(super) stages: Arc<Stages>,
     /// `None` in a closed loop.
@@ -97,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Waits until the session may call. Returns when the call was due; `None` at the end.
+    /// Waits until the session may call; returns the due time, or `None` at the end.
     async fn turn(&self) -> Option<Instant> {
         let now = Instant::now();
         let joins = self.stages.joins(self.number, now)?;

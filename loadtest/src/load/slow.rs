@@ -13,10 +13,8 @@ use crate::failure::Failure;
 /// Progress notifications of the stream: more than the connection's buffers hold.
 const STEPS: usize = 10_000;
 
-/// Pause between two events of a slow reader.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Time limit for reading the rest at the end.
 const REST: Duration = Duration::from_secs(60);
 
 pub(super) struct SlowReader {

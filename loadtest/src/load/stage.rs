@@ -7,7 +7,6 @@ use super::ramp::Ramp;
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
     pub(super) name: String,
-    /// Time since the beginning of the run.
     pub(super) start: Duration,
     pub(super) length: Duration,
     /// Calls per second; `None` in a closed loop.
@@ -15,7 +14,6 @@ pub(super) struct Stage {
     pub(super) sessions: usize,
 }
 
-/// All stages; the first is the warm-up.
 #[derive(Debug, Clone)]
 pub(super) struct Stages {
     pub(super) began: Instant,
@@ -29,7 +27,6 @@ pub(super) struct Shape {
     pub(super) steps: usize,
     pub(super) rate: Option<Ramp>,
     pub(super) sessions: Ramp,
-    /// Whether slow readers join for the second half.
     pub(super) slow_readers: bool,
 }
 
@@ -80,7 +77,6 @@ impl Shape {
 }
 
 impl Stages {
-    /// The stage at this time; `None` after the last.
     pub(super) fn at(&self, at: Instant) -> Option<usize> {
         let since = at.saturating_duration_since(self.began);
         self.all
@@ -97,7 +93,7 @@ impl Stages {
         self.began + last.start + last.length
     }
 
-    /// When session `number` may call next, if later than now; `None` if it has ended.
+    /// When session `number` may call next, if later than now; `None` at its end.
     pub(super) fn joins(&self, number: usize, now: Instant) -> Option<Instant> {
         let from = self.at(now)?;
         let index = (from..self.all.len()).find(|&index| self.all[index].sessions > number)?;

@@ -15,14 +15,11 @@ pub(super) struct Run<'a> {
     pub(super) stages: &'a Stages,
     pub(super) counts: &'a Counts,
     pub(super) seen: Seen,
-    /// Calls that were due but not sent.
     pub(super) unsent: u64,
-    /// Churn sessions that were due but not opened.
     pub(super) churn_unsent: u64,
     pub(super) updates: u64,
-    /// Memory of the server's processes before and after the first sessions were opened.
+    /// Before and after the first sessions were opened.
     pub(super) memory: Option<(Usage, Usage)>,
-    /// Number of sessions opened between the two readings.
     pub(super) opened: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::outcome::Violation;
 
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// Delay after which a sent call counts as late; smaller delays come from the system's timers.
+/// Shorter delays come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,6 @@ pub(super) struct Times {
     pub(super) answered: Instant,
 }
 
-/// Latencies of some of the calls, in nanoseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Timing {
     pub(super) from_due: Histogram<u64>,
@@ -55,21 +54,18 @@ pub(super) struct Counts {
     pub(super) stages: Vec<Timing>,
     /// From due to sent, after the warm-up.
     pub(super) lag: Histogram<u64>,
-    /// From due to answered, since the window was last taken.
+    /// From due to answered, in the current window.
     window: Histogram<u64>,
-    /// Time to open a session during the run, including `initialize`.
+    /// Opening sessions during the run, including `initialize`.
     pub(super) opened: Histogram<u64>,
-    /// Correct answers, including the warm-up.
     pub(super) calls: u64,
     pub(super) in_flight: u64,
     /// Calls that were sent late although most sessions were free.
     pub(super) late: u64,
-    /// Calls refused with 429 or 503.
     pub(super) refused: u64,
     pub(super) churned: u64,
     /// Violations by kind: their number and the first example.
     faults: BTreeMap<String, (u64, String)>,
-    /// Other events by kind.
     pub(super) events: BTreeMap<&'static str, u64>,
 }
 
@@ -108,8 +104,7 @@ impl Tally {
         counts.in_flight += 1;
     }
 
-    /// Records the end of a call of kind `kind` that was due in `stage`; latency counts unless it
-    /// `failed`.
+    /// Records the end of a call; latency counts unless it `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -131,7 +126,7 @@ impl Tally {
         }
     }
 
-    /// Records a call of `stage` that stayed unsent for at least `waited`.
+    /// Records a call that stayed unsent for at least `waited`.
     pub(super) fn unsent(&self, stage: usize, waited: Duration) {
         let mut counts = self.counts();
         record(&mut counts.stages[stage].from_due, waited);
@@ -140,7 +135,7 @@ impl Tally {
         }
     }
 
-    /// Records a failure of `what`. Returns whether the server refused only for the moment.
+    /// Records a failure; returns whether it was a temporary refusal.
     pub(super) fn failed(&self, what: &str, failure: &Failure) -> bool {
         let kind = match failure {
             Failure::Status {

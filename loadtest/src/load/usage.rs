@@ -12,7 +12,6 @@ pub(super) struct Servers(Vec<u32>);
 #[derive(Debug, Clone)]
 pub(super) struct Usage {
     pub(super) cpu: Duration,
-    /// CPU time of everything except server and generator.
     pub(super) others: Duration,
     /// Of each process with its descendants.
     pub(super) rss_kib: Vec<u64>,
@@ -36,7 +35,7 @@ impl Servers {
         &self.0
     }
 
-    /// Reads now; `None` if no process is known or one has ended.
+    /// Reads now; `None` if a process is unknown or has ended.
     pub(super) fn read(&self) -> Option<Usage> {
         if self.0.is_empty() {
             return None;

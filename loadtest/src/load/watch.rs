@@ -12,10 +12,9 @@ use crate::outcome::Series;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Minimum length of a meaningful sample, in seconds.
+/// Minimum seconds of a meaningful sample.
 const LEAST_S: f64 = 0.05;
 
-/// Name and unit of each series.
 const SERIES: [(&str, &str); 6] = [
     ("throughput", "calls/s"),
     ("latency p50, by second", "ms"),
@@ -35,7 +34,7 @@ pub(super) struct Watch<'a, P> {
 
 pub(super) struct Seen {
     pub(super) series: Vec<Series>,
-    /// Answered calls and resource usage at the end of the warm-up and of the run.
+    /// Readings at the end of the warm-up and of the run.
     pub(super) measured: (Reading, Reading),
 }
 
@@ -43,7 +42,7 @@ pub(super) struct Seen {
 pub(super) struct Reading {
     pub(super) at: Instant,
     pub(super) calls: u64,
-    /// `None` if no process is known or one has ended.
+    /// `None` if a process is unknown or has ended.
     pub(super) usage: Option<Usage>,
 }
 
@@ -115,7 +114,6 @@ impl<P: Fn(&str)> Watch<'_, P> {
         }
     }
 
-    /// Prints the line since `from` and returns the values of [`SERIES`].
     fn look(&self, rate: f64, from: Instant) -> [f64; 6] {
         let behind = self.pacer.map_or(0, Pacer::behind);
         let (window, in_flight, faults, refused) = {

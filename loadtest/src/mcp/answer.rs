@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
-/// Characters of an unexpected message that are quoted.
 const QUOTE_CHARS: usize = 240;
 
 #[derive(Debug, Deserialize)]
@@ -36,8 +35,7 @@ impl<'a> Message<'a> {
         self.method.is_none()
     }
 
-    /// The result of the response to request `id`. Fails if it answers another request, or with an
-    /// error.
+    /// The result of the response to `id`. Errors and other responses fail.
     pub(crate) fn result_of(&self, id: u64) -> Result<&'a str, Failure> {
         let answered = self.id.map_or("no id", RawValue::get);
         if answered.parse() != Ok(id) {
@@ -70,8 +68,7 @@ struct Content<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// Checks that `result` is a complete, successful tool result with exactly one text block
-/// `expected`.
+/// Requires a complete, successful tool result of exactly one text block.
 pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     if text_of(result)? == expected {
         return Ok(());
@@ -83,7 +80,7 @@ pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     )))
 }
 
-/// The text of a complete, successful tool result with exactly one text block.
+/// The text of a complete, successful tool result of exactly one text block.
 pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
     let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
     let parsed: ToolResult<'_> =

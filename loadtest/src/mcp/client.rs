@@ -11,26 +11,24 @@ use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// The subscriptions of a modern listener.
 const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
 
 pub(crate) struct Client {
     target: Target,
     /// `None` for a modern client.
     session: Option<legacy::Session>,
-    /// `None` after a failed or abandoned exchange; the next one opens another.
+    /// `None` after an exchange failed or was abandoned.
     connection: Option<Connection>,
-    /// For answers to the server while an exchange is open; opened on demand.
+    /// Sends answers while an exchange is open; opened on demand.
     side: Option<Connection>,
     goodbye: Goodbye,
-    /// The client's capabilities: a JSON object.
     capabilities: &'static str,
     source: Option<IpAddr>,
     next_id: u64,
 }
 
 impl Client {
-    /// Connects and, in the legacy era, initialises. Declares no capabilities.
+    /// Connects, without capabilities; initialises in the legacy era.
     pub(crate) async fn open(
         target: &Target,
         mode: Mode,
@@ -98,8 +96,7 @@ impl Client {
         self.next_id
     }
 
-    /// Sends a request; the caller reads the answer. `params` is the inside of a JSON object,
-    /// without its braces.
+    /// Sends a request; the caller reads the answer. `params` is the inside of a JSON object.
     pub(crate) async fn start(
         &mut self,
         id: u64,
@@ -110,7 +107,7 @@ impl Client {
         self.start_with(id, method, name, params, "").await
     }
 
-    /// Like [`Client::start`], with `meta`, the inside of a JSON object, in the request's `_meta`.
+    /// Like [`Client::start`], with `meta`, the inside of a JSON object, in `_meta`.
     pub(crate) async fn start_with(
         &mut self,
         id: u64,
@@ -133,7 +130,7 @@ impl Client {
         self.connect().await?.send(request).await
     }
 
-    /// Makes a request and passes its response to `check`. Fails unless there is exactly one.
+    /// Makes a request and passes its one response to `check`.
     pub(crate) async fn request<T>(
         &mut self,
         method: &'static str,
@@ -145,8 +142,7 @@ impl Client {
             .await
     }
 
-    /// Like [`request`](Self::request), but passes other messages, such as progress, to `watch` in
-    /// order.
+    /// Like [`request`](Self::request), but passes other messages to `watch`.
     pub(crate) async fn request_watched<T>(
         &mut self,
         method: &'static str,
@@ -160,7 +156,6 @@ impl Client {
         self.finish(reply, id, watch, check).await
     }
 
-    /// The names of the tools on the server's first page.
     pub(crate) async fn tools(&mut self) -> Result<Vec<String>, Failure> {
         #[derive(Deserialize)]
         struct Listing {
@@ -178,8 +173,8 @@ impl Client {
         .await
     }
 
-    /// Opens the stream for messages of the server, and gives the connection to it: the standalone
-    /// stream, or `subscriptions/listen` for everything except resources.
+    /// Opens the stream for the server's own messages: the standalone stream, or
+    /// `subscriptions/listen` without resources.
     pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
         match self.session.as_ref().map(|session| session.listen(None)) {
             Some(request) => self.connect().await?.send(request).await,
@@ -191,13 +186,11 @@ impl Client {
         }
     }
 
-    /// Takes back the connection of an answer that was read to its end.
     pub(crate) fn give_back(&mut self, reply: Reply) {
         self.connection = reply.into_connection();
     }
 
-    /// Answers request `id` of a legacy server while its exchange stays open. `id` and `result` are
-    /// JSON.
+    /// Answers a legacy server's request while its exchange stays open. Both arguments are JSON.
     pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
         let session = self.session.as_ref();
         let session = session.expect("only a legacy server sends requests");

@@ -13,8 +13,7 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The client's end of a session. A server without sessions sends no ID, and the client then sends
-/// none.
+/// A server without sessions sends no ID, and then the client sends none.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     target: Target,
@@ -46,7 +45,7 @@ impl Session {
         post(&self.target, self.headers(), message)
     }
 
-    /// A GET: the standalone stream, or the rest of a stream after `last_event_id`.
+    /// Requests the standalone stream, or the rest of a stream after `last_event_id`.
     pub(crate) fn listen(&self, last_event_id: Option<&HeaderValue>) -> Request<Full<Bytes>> {
         let mut request = self.without_body(Method::GET);
         if let Some(id) = last_event_id {
@@ -82,7 +81,6 @@ impl Session {
     }
 }
 
-/// The `initialize` request; `capabilities` is a JSON object.
 pub(crate) fn initialize(target: &Target, id: u64, capabilities: &str) -> Request<Full<Bytes>> {
     let message = format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"{VERSION}","capabilities":{capabilities},"clientInfo":{{"name":"loadtest","version":"{}"}}}}}}"#,

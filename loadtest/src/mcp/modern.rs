@@ -9,15 +9,13 @@ use crate::target::Target;
 
 const VERSION: &str = "2026-07-28";
 
-/// The capabilities of a client that supports tasks.
 pub(crate) const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// A request. `name` repeats `params.name` (or `uri`) in the header for routing. `params` and
-/// `meta` (added to `_meta`) are insides of JSON objects, without braces. `capabilities` is a JSON
-/// object.
+/// A request. `name` goes to the header for routing. `params` and `meta` are insides of JSON
+/// objects, `capabilities` is a JSON object.
 pub(crate) fn request(
     target: &Target,
     id: u64,

@@ -1,8 +1,6 @@
-//! An incremental parser of `text/event-stream` bodies.
-//!
-//! It follows the WHATWG grammar (LF, CR and CRLF line ends, comments, a leading byte order mark),
-//! except that it also reports a block with only an `id` or a `retry`. MCP primes streams with such
-//! a block, and clients resume from its ID.
+//! An incremental parser of `text/event-stream` bodies by the WHATWG grammar. In addition, it
+//! reports blocks with only an `id` or a `retry`: MCP primes streams with them, and clients resume
+//! from their IDs.
 
 use std::collections::VecDeque;
 

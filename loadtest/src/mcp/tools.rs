@@ -16,13 +16,10 @@ use crate::resume::check::CallCheck;
 use crate::resume::violation::Violation;
 use crate::target::Target;
 
-/// Pause before a broken stream is resumed, if the server names none.
 const RESUME_PAUSE: Duration = Duration::from_millis(200);
 
-/// Time that a call may take beyond its job.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Calls a tool with `arguments` (a JSON object) and expects `text`.
 pub(crate) async fn call(
     client: &mut Client,
     tool: &'static str,
@@ -37,7 +34,7 @@ pub(crate) async fn call(
         .await
 }
 
-/// Calls a tool that returns its argument `text`, which must not need JSON escapes.
+/// The tool must return `text`, which must not need JSON escapes.
 pub(crate) async fn echo(
     client: &mut Client,
     tool: &'static str,
@@ -53,7 +50,6 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Duration without delays.
     pub(crate) fn length(self) -> Duration {
         self.interval * u32::try_from(self.steps).unwrap_or(u32::MAX)
     }
@@ -68,8 +64,8 @@ pub(crate) struct Journey {
     pub(crate) refusals: usize,
 }
 
-/// Calls `long_job` and reads to its answer. Resumes broken streams at each of `targets` in turn.
-/// Messages that are lost, repeated, out of order or wrong go to `findings`.
+/// Calls `long_job` and reads to its answer, resuming broken streams at each of `targets` in turn.
+/// Faults go to `findings`.
 pub(crate) async fn long_job(
     client: &mut Client,
     job: Job,
@@ -111,7 +107,7 @@ struct Call {
 }
 
 impl Call {
-    /// Reads until the stream with the answer ends; returns the stream if it is the first one.
+    /// Reads until the stream with the answer ends; returns it if it is the first one.
     async fn see_through(
         &mut self,
         mut reply: Reply,
@@ -134,7 +130,7 @@ impl Call {
         }
     }
 
-    /// Reads to the end of a stream; returns whether the end is an orderly one.
+    /// Reads a stream; returns whether it ended in order.
     async fn read(&mut self, reply: &mut Reply) -> bool {
         loop {
             match timeout_at(self.deadline, reply.next()).await {
@@ -156,7 +152,7 @@ impl Call {
         self.last_id = event.id.or(self.last_id.take());
     }
 
-    /// Resumes; `None`, with a finding, if that is refused for good or takes too long.
+    /// Resumes; `None`, with a finding, if that fails.
     async fn resume(&mut self, session: &legacy::Session, targets: &[Target]) -> Option<Reply> {
         let last_id = self.last_id.as_deref().unwrap_or_default();
         let last_id = HeaderValue::from_str(last_id).ok();
@@ -193,8 +189,8 @@ impl Call {
     }
 }
 
-/// Opens a stream by GET on a connection of its own. The connection is reset on drop, because many
-/// orderly closes would use up the ports.
+/// Opens a stream on its own connection, which a drop resets: many orderly closes would use up the
+/// ports.
 pub(crate) async fn listen(
     session: &legacy::Session,
     target: &Target,

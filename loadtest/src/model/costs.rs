@@ -6,26 +6,24 @@ use std::path::Path;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-/// The roles, in the order in which the cluster starts them.
 pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// A call of a legacy session that may repeat.
     Legacy,
     Modern,
     /// A journaled call of a legacy session, without its events.
     Journaled,
     /// An event of a journaled call before its answer.
     Event,
-    /// Opening a legacy session, with its connection.
+    /// With its connection.
     Open,
-    /// Opening a standalone stream, with its connection.
+    /// With its connection.
     Stream,
     KeepAlive,
 }
 
-/// All counted items, in the order of the fitted coefficients after that of a second.
+/// In the order of the fitted coefficients.
 pub(crate) const COUNTED: [Counted; 7] = [
     Counted::Legacy,
     Counted::Modern,
@@ -36,11 +34,10 @@ pub(crate) const COUNTED: [Counted; 7] = [
     Counted::KeepAlive,
 ];
 
-/// The cost of one of each, in µs of CPU time or in commands of Redis.
+/// In µs of CPU time, or in commands of Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Each {
-    /// An idle second.
     pub(crate) second: f64,
     pub(crate) legacy: f64,
     pub(crate) modern: f64,
@@ -55,9 +52,9 @@ pub(crate) struct Each {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Held {
     pub(crate) process: f64,
-    /// An active session with the keep-alive connection of its client.
+    /// An active session with its client's connection.
     pub(crate) session: f64,
-    /// An open, idle stream, in addition to its session.
+    /// An idle stream, without its session.
     pub(crate) stream: f64,
 }
 
@@ -66,17 +63,16 @@ pub(crate) type Memory = BTreeMap<String, Held>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Costs {
-    /// When, where and how the costs were measured.
     #[serde(default)]
     pub(crate) provenance: String,
     pub(crate) cpu_us: BTreeMap<String, Each>,
-    /// Commands that Redis executes, including those in scripts.
+    /// Includes commands in scripts.
     pub(crate) redis_commands: Each,
     pub(crate) memory_kib: Memory,
 }
 
 impl Each {
-    /// Takes fitted coefficients: the second, then [`COUNTED`].
+    /// Takes coefficients of the second, then of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);
@@ -99,8 +95,7 @@ impl Each {
 }
 
 impl Costs {
-    /// Takes the fitted coefficients of each role, in the order of [`ROLES`], and of Redis'
-    /// commands.
+    /// Takes the coefficients of [`ROLES`] in order, and of Redis' commands.
     pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
         let each = ROLES.iter().zip(roles);
         Self {
@@ -135,8 +130,7 @@ impl Costs {
     }
 }
 
-/// Computes memory from that of idle processes, and the growth by a crowd of sessions and then
-/// streams.
+/// Computes memory from idle processes and the growth by sessions and streams.
 pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
     let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
     let of = |at: usize| Held {

@@ -51,14 +51,12 @@ pub(crate) struct Load {
     pub(crate) streams_per_edge: f64,
 }
 
-/// Events per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) each: Each,
     pub(crate) open_streams: f64,
 }
 
-/// The nodes of one role, and the resource that determines their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Nodes {
     pub(crate) count: f64,
@@ -79,26 +77,22 @@ pub(crate) struct Plan {
     pub(crate) mesh: Mesh,
 }
 
-/// The costs of the connections among nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mesh {
-    /// gRPC links: from every edge and worker to every session node, among session nodes, and from
-    /// every worker to every edge.
+    /// gRPC links between edges, session nodes and workers.
     pub(crate) links: f64,
-    /// Maximum number of links of one process.
     pub(crate) links_of_one: f64,
     /// Renewals of leases and announcements per second.
     pub(crate) beats: f64,
-    /// Entries per second that Redis sends to nodes that read the list of nodes.
+    /// Entries of the list of nodes that Redis sends per second.
     pub(crate) listed: f64,
-    /// Fraction of one shard's thread that reading the lists takes.
+    /// Fraction of a shard's thread that reads the lists.
     pub(crate) listing_share: f64,
 }
 
-/// CPU time of Redis for one entry of the list of nodes, in µs (`lua/nodes.lua`; measured with
-/// lists of 100 to 1000 nodes).
+/// CPU time of Redis for an entry of the list of nodes, in µs (`lua/nodes.lua`; measured with 100
+/// to 1000 nodes).
 pub(crate) const LISTED_US: f64 = 2.0;
-/// Seconds between heartbeats by default.
 const BEAT_S: f64 = 2.0;
 
 impl Load {
@@ -124,7 +118,7 @@ impl Load {
 }
 
 impl Each {
-    /// The cost of these rates, without the cost of the second.
+    /// Without the cost of the second itself.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern

@@ -1,5 +1,4 @@
-//! The memory of many large bodies at once: verifies that it is bounded instead of growing with the
-//! clients.
+//! The memory of many large bodies at once, which must not grow with the clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,16 +24,14 @@ const CALLS: usize = 5;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Pause after a refusal that names none.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// Maximum ratio of the largest crowd's peak to that of half the crowd.
+/// Maximum ratio of the peaks of the largest crowd and of half of it.
 const BOUNDED: f64 = 1.5;
 
 pub(super) struct Plan<'a> {
     pub(super) shoal: &'a Path,
     pub(super) bytes: usize,
-    /// Numbers of concurrent clients; each gets a new server.
     pub(super) clients: &'a [usize],
 }
 
@@ -83,7 +80,7 @@ impl Plan<'_> {
     }
 }
 
-/// Makes all `clients` call at the same moment, several times. Returns the number of refusals.
+/// Makes all `clients` call at once, several times; returns the refusals.
 async fn storm(
     target: &Target,
     clients: usize,

@@ -11,14 +11,13 @@ use super::{Peer, Registry};
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Marks a complete installation, with the files that it was made from.
+/// Marks a complete installation of these files.
 const STAMP: &str = "installed";
 
-/// Installs `peer` below the directory `peers`, unless it is installed. Blocks. The error says in
-/// one line what to do.
+/// Installs `peer` unless it is installed. Blocks.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
-    // Compares all files, because a changed source needs a new build.
+    // All files, because a changed source needs a new build.
     let stamp: String = peer.files.iter().map(|(_, text)| *text).collect();
     if fs::read_to_string(home.join(STAMP)).is_ok_and(|installed| installed == stamp) {
         return Ok(());
@@ -33,7 +32,7 @@ pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Res
         .map_err(|cause| format!("could not write to {}: {cause}", home.display()))
 }
 
-/// Starts afresh, because leftovers of an earlier attempt may not match these files.
+/// Starts afresh, because leftovers may not match the files.
 fn write_files(peer: &Peer, home: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(home) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),
@@ -105,7 +104,7 @@ fn carry_out(mut step: Command, registry: Registry, home: &Path) -> Result<(), S
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
             ended => {
-                // The step has failed, and must not continue during the measurement.
+                // It must not continue during the measurement.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(match ended {

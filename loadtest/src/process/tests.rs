@@ -1,5 +1,3 @@
-//! Reading of `/proc` texts.
-
 use std::collections::{HashMap, HashSet};
 
 use super::{Stat, family, machine_cpu, measure, parse_machine, parse_resident, parse_stat};

@@ -15,18 +15,16 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 pub(crate) struct Comparison {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Row>,
-    /// The scenario and the parameters that differ: the name, and each result's value.
+    /// The name, and each result's value.
     pub(super) differing: Vec<(String, Vec<String>)>,
-    /// Kinds of violations in each result.
     violations: Vec<usize>,
 }
 
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// As text; `None` if a result lacks the value.
+    /// `None` if a result lacks the value.
     pub(super) values: Vec<Option<String>>,
-    /// Of the second and later results.
     pub(super) against_first: Vec<Option<Against>>,
 }
 
@@ -132,7 +130,6 @@ impl Comparison {
     }
 }
 
-/// The distinct names of all outcomes, in order of first appearance.
 fn names<'a, I: Iterator<Item = &'a String>>(
     outcomes: &[&'a Outcome],
     of: impl Fn(&'a Outcome) -> I,
@@ -178,7 +175,7 @@ fn against(first: f64, value: f64, better: Better) -> Against {
     let ratio = if value == first { 1.0 } else { value / first };
     let judgement = match better {
         Better::Neither => Judgement::None,
-        // This also covers a first value of 0, for which relative differences fail.
+        // Also covers a first value of 0.
         _ if (value - first).abs() <= first.abs() * SAME => Judgement::Same,
         Better::Lower if value < first => Judgement::Better,
         Better::Higher if value > first => Judgement::Better,

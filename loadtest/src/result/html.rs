@@ -17,8 +17,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A table with a head. The first column names the rows, the others contain numbers. All cells are
-/// text.
+/// The first column names the rows; the others are numbers.
 pub(super) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let caption = escape(caption);
     let mut html = format!(

@@ -1,6 +1,6 @@
 //! Formats numbers for people.
 
-/// `value` with about three significant digits, and separated thousands.
+/// About three significant digits, with separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -46,7 +46,6 @@ pub(super) fn quantile(at: f64) -> String {
     }
 }
 
-/// Microseconds in a suitable unit.
 pub(super) fn time_us(us: f64) -> String {
     match us {
         us if us >= 1e6 => format!("{} s", short(us / 1e6)),

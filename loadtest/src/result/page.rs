@@ -13,7 +13,6 @@ use super::plot::Line;
 use super::read::Named;
 use crate::outcome::{Better, Outcome};
 
-/// Figures at the top; the others follow in a table.
 const HEADLINES: usize = 8;
 
 pub(super) fn of_results(results: &[Named]) -> String {

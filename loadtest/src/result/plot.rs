@@ -7,16 +7,14 @@ use super::number::short;
 use super::scale::Scale;
 use crate::outcome::Mark;
 
-/// The size of the drawing, in its own units.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 280.0;
-/// Margins for names.
 const LEFT: f64 = 64.0;
 const BELOW: f64 = 40.0;
 const ABOVE: f64 = 18.0;
 const RIGHT: f64 = 16.0;
 
-/// Distinguishable styles of lines; further lines reuse them.
+/// Further lines reuse the styles.
 pub(super) const KINDS: usize = 6;
 
 /// Up to this number, points are marked.
@@ -44,7 +42,6 @@ impl Plot<'_> {
         let title = escape(&self.title);
         let mut html = format!("<figure><figcaption>{title}</figcaption>\n{}", self.svg());
         html.push_str("<ul class=\"legend\">");
-        // A single line has the name of its plot.
         let named = self.lines.len() > 1 || self.lines.iter().any(|line| line.name != self.title);
         for (place, line) in self.lines.iter().enumerate().filter(|_| named) {
             let _ = write!(
@@ -152,7 +149,6 @@ impl Plot<'_> {
         }
     }
 
-    /// Each line's value at each x value.
     fn values(&self) -> String {
         let mut places: Vec<f64> = self
             .lines

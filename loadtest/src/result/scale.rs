@@ -1,11 +1,11 @@
-//! Scales of plots: maps values to positions on an axis, and chooses its ticks.
+//! Scales of plots: positions of values, and ticks.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     Linear(f64, f64),
-    /// Logarithmic, from the first to the second value, both above 0.
+    /// Both above 0.
     Log(f64, f64),
-    /// Quantiles from 0 to 1: each further nine has the same width, and 1 is at the end.
+    /// Quantiles from 0 to 1: each nine has the same width.
     Tail,
 }
 
@@ -13,7 +13,7 @@ pub(super) enum Scale {
 const LAST_NINE: f64 = 4.6;
 
 impl Scale {
-    /// A linear scale from 0 to a round number above all of `values`.
+    /// From 0 to a round number above all of `values`.
     pub(super) fn linear(values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         if most <= 0.0 {
@@ -23,7 +23,6 @@ impl Scale {
         Self::Linear(0.0, (most / step).ceil() * step)
     }
 
-    /// A logarithmic scale over all positive `values`.
     pub(super) fn log(values: impl Iterator<Item = f64>) -> Self {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -37,7 +36,6 @@ impl Scale {
             let mut rounds = [1.0, 2.0, 5.0, 10.0]
                 .map(|digit| digit * decade)
                 .into_iter();
-            // A tolerance for values that are round already.
             if up {
                 rounds
                     .find(|round| *round >= value * 0.999)
@@ -52,7 +50,7 @@ impl Scale {
         Self::Log(least, if most > least { most } else { least * 10.0 })
     }
 
-    /// Position of `value`: from 0 at the beginning to 1 at the end, clamped.
+    /// From 0 at the beginning to 1 at the end, clamped.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(from, to) => (value - from) / (to - from),

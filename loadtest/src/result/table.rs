@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::outcome::{Better, Outcome, Violation};
 
-/// The columns that become figures: the member's name, the label, the unit and the better
-/// direction.
+/// Member, label, unit and better direction.
 const COLUMNS: [(&str, &str, &str, Better); 6] = [
     (
         "times_floor",

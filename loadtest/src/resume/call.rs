@@ -17,7 +17,7 @@ use crate::mcp::sse::Event;
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// Time to read on after the response, to detect superfluous messages.
+/// Reads on after the response, to detect superfluous messages.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Time after the job by which a call has certainly ended.
@@ -31,7 +31,6 @@ enum Ended {
     Answered {
         whole: bool,
     },
-    /// By the client's own decision.
     Cut,
     ByServer,
     Silent,
@@ -45,12 +44,11 @@ pub(super) struct Call<'a> {
     began: Instant,
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// IDs and digests of the received events, for comparison with a replay.
+    /// IDs and digests of events, to compare with a replay.
     record: Vec<(String, u64)>,
 }
 
 impl<'a> Call<'a> {
-    /// Calls `long_job`, drops and resumes at random, and reports the findings to the tally.
     pub(super) async fn long_job(
         session: &'a Session,
         client: &mut Client,
@@ -83,7 +81,6 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Calls `increment_counter`, which changes the resource of standalone streams.
     pub(super) async fn increment(
         session: &'a Session,
         client: &mut Client,
@@ -137,7 +134,7 @@ impl<'a> Call<'a> {
         self.began + self.job.length() + CALL_GRACE
     }
 
-    /// Reads until the answer. Returns the connection of the POST if it did not break.
+    /// Reads until the answer; returns the POST's connection if it did not break.
     async fn see_through(&mut self, mut reply: Reply) -> Option<Reply> {
         let mut resumes = 0;
         loop {
@@ -160,8 +157,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads one connection until it ends. Does not cut it before the first ID, which is needed to
-    /// resume.
+    /// Reads one connection until it ends. Keeps it until the first ID, which is needed to resume.
     async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
         let opened = Instant::now();
         let mut events = 0;
@@ -187,7 +183,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads on after the response. Returns whether the body ended.
     async fn linger(&mut self, reply: &mut Reply) -> bool {
         let until = Instant::now() + LINGER;
         loop {
@@ -242,7 +237,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Resumes; `None`, with a finding, if that is impossible.
+    /// `None`, with a finding, if that is impossible.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(
@@ -270,7 +265,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The finding for a call that was still open at the end of the run.
 pub(super) fn unfinished() -> Finding {
     Finding::new(
         Violation::MissingAnswer,

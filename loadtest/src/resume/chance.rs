@@ -1,5 +1,5 @@
-//! The random decisions of a client: its jobs, when and how it drops, and when it returns. The seed
-//! determines every decision, but the network determines where in the stream it falls.
+//! The random decisions of a client. The seed determines them, but the network determines where in
+//! the stream they apply.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::connection::Goodbye;
 
-/// After this number of resumes of one call, a client stays until the end.
+/// After this many resumes, a client stays until the end.
 const MOST_RESUMES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,6 @@ impl Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     Never,
-    /// After this number of events, at least one.
     AfterEvents(usize),
     AfterTime(Duration),
 }
@@ -35,7 +34,6 @@ pub(crate) enum Cut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
     For(Duration),
-    /// Until the call has certainly ended.
     PastTheEnd,
 }
 
@@ -46,14 +44,14 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// The decisions of client number `client`. `longest` limits its jobs.
+    /// `longest` limits the jobs.
     pub(crate) fn new(seed: u64, client: usize, longest: Job) -> Self {
         // `seed_from_u64` mixes neighbouring seeds into unrelated sequences.
         let dice = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(client as u64));
         Self { dice, longest }
     }
 
-    /// Decisions for a concurrent activity.
+    /// For a concurrent activity.
     pub(crate) fn split(&mut self) -> Self {
         Self {
             dice: StdRng::seed_from_u64(self.dice.random()),
@@ -69,7 +67,7 @@ impl Chance {
         }
     }
 
-    /// Number of calls in a session; some last for the whole run.
+    /// Some sessions last for the whole run.
     pub(crate) fn session_calls(&mut self) -> usize {
         if self.dice.random_bool(0.5) {
             usize::MAX
@@ -82,7 +80,6 @@ impl Chance {
         self.dice.random_bool(1.0 / 3.0)
     }
 
-    /// When to drop a connection of `job` after `resumes` resumes.
     pub(crate) fn cut(&mut self, job: &Job, resumes: usize) -> Cut {
         if resumes >= MOST_RESUMES {
             return Cut::Never;
@@ -103,8 +100,7 @@ impl Chance {
         }
     }
 
-    /// How long a dropped connection stays open, unread, like a network path that fails silently.
-    /// `None` closes it at once.
+    /// How long a dropped connection stays open, unread, like a silently failed path.
     pub(crate) fn half_open(&mut self) -> Option<Duration> {
         let half_open = self.dice.random_bool(0.2);
         half_open.then(|| self.up_to(Duration::from_millis(1500)))

@@ -1,5 +1,5 @@
-//! Verifies the messages of one call of a resuming client: every progress notification once and in
-//! order, then exactly one response, whatever happened to the connections.
+//! Verifies one call's messages: every progress notification once and in order, then exactly one
+//! response.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -16,7 +16,6 @@ pub(crate) struct CallCheck {
     token: String,
     /// The text of the result; `None` if unknown beforehand.
     text: Option<String>,
-    /// The reported steps, from step 1.
     reported: Vec<bool>,
     highest: usize,
     answers: usize,
@@ -31,7 +30,7 @@ struct Progress {
 }
 
 impl CallCheck {
-    /// Expects `steps` progress notifications for `token`, then the response to `request_id`.
+    /// Expects `steps` progress notifications, then the response.
     pub(crate) fn new(request_id: u64, token: String, steps: usize, text: Option<String>) -> Self {
         Self {
             request_id,
@@ -69,13 +68,12 @@ impl CallCheck {
         self.answers > 0
     }
 
-    /// Adds a finding about this call from elsewhere.
     pub(crate) fn find(&mut self, violation: Violation, detail: impl Into<String>) {
         let detail = format!("request {}: {}", self.request_id, detail.into());
         self.findings.push(Finding::new(violation, detail));
     }
 
-    /// Ends the check: messages that have not come are lost.
+    /// Reports missing messages as lost.
     pub(crate) fn finish(mut self) -> Vec<Finding> {
         let steps = self.reported.len();
         let missing: Vec<usize> = (1..=steps)
@@ -131,11 +129,10 @@ impl CallCheck {
     }
 }
 
-/// The event IDs that a session has seen, on all of its streams.
+/// The event IDs on all streams of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SeenIds {
-    /// Hashes save memory in runs of millions of IDs; collisions within a session are negligible in
-    /// 64 bits.
+    /// Hashes save memory; collisions within a session are negligible.
     hashes: HashSet<u64>,
 }
 

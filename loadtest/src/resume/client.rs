@@ -17,7 +17,6 @@ use crate::target::Target;
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Pause after a broken session, to spare a dead server.
 const BROKEN_PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) struct Life {
@@ -27,7 +26,6 @@ pub(super) struct Life {
     pub(super) chance: Chance,
     /// No call begins after this.
     pub(super) until: Instant,
-    /// Whether the server has the counter for standalone streams.
     pub(super) has_counter: bool,
 }
 

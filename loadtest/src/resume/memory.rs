@@ -12,19 +12,16 @@ pub(crate) struct Samples {
     points: Vec<(f64, f64)>,
 }
 
-/// The summary of the samples. A server warms up first, so there is also a slope without the first
-/// third.
+/// Summarises the samples. Servers warm up, so there is also a slope without the first third.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Memory {
     pub(crate) samples: usize,
-    /// Median of the first third, in KiB.
     pub(crate) first_third_kib: f64,
     pub(crate) middle_third_kib: f64,
     pub(crate) last_third_kib: f64,
     pub(crate) peak_kib: f64,
-    /// The least-squares slope over the whole run, in KiB per minute.
+    /// In KiB per minute, over the whole run.
     pub(crate) slope_kib_per_min: f64,
-    /// The slope over the last two thirds.
     pub(crate) settled_slope_kib_per_min: f64,
 }
 

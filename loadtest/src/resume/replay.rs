@@ -12,8 +12,7 @@ use crate::connection::Reply;
 
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Requests a finished stream after a random event, and compares the rest with `record`: the IDs
-/// and digests of all its events.
+/// Requests the rest of a finished stream after a random event, and compares it with `record`.
 pub(super) async fn replay(
     session: &Session,
     chance: &mut Chance,
@@ -34,7 +33,7 @@ pub(super) async fn replay(
         }
     };
     session.tally.count(|counts| counts.replays += 1);
-    // An empty event primes a stream and is not part of its history.
+    // An empty event primes a stream.
     let empty = digest("");
     for expected in record[from + 1..].iter().filter(|(_, data)| *data != empty) {
         let came = next(&mut reply, deadline).await;
@@ -49,7 +48,7 @@ pub(super) async fn replay(
     }
 }
 
-/// The ID and digest of the next event with data; `None` if it does not come in time.
+/// `None` if no event with data comes in time.
 async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
     loop {
         let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;

@@ -15,17 +15,15 @@ use crate::mcp::legacy;
 use crate::mcp::sse::Event;
 use crate::target::Target;
 
-/// Pause before another attempt if the server names none.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Maximum pause that a server may ask for.
 const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub(super) struct Session {
     pub(super) client: usize,
     pub(super) wire: legacy::Session,
-    /// Where to resume: every endpoint must know the session.
+    /// Every endpoint must know the session.
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     ids: Arc<Mutex<SeenIds>>,
@@ -47,7 +45,7 @@ impl Session {
         }
     }
 
-    /// Counts an event. Returns `false` if its ID was seen before in this session.
+    /// Returns `false` if the ID was seen before in this session.
     pub(super) fn note(&self, event: &Event) -> bool {
         self.tally.count(|counts| counts.events += 1);
         let Some(id) = &event.id else {
@@ -57,8 +55,7 @@ impl Session {
         ids.insert(id)
     }
 
-    /// Opens a stream by GET on a new connection; retries until `deadline` while the server is away
-    /// or busy.
+    /// Opens a stream; retries until `deadline` while the server is away or busy.
     pub(super) async fn listen(
         &self,
         last_event_id: Option<&str>,

@@ -1,5 +1,5 @@
-//! A session's standalone stream, dropped and resumed while its resource changes. Updates are
-//! conflated, so a particular one may be missing, but an event must not come twice.
+//! A session's standalone stream, dropped and resumed while its resource changes. Conflation may
+//! skip updates, but an event must not come twice.
 
 use std::time::Duration;
 
@@ -16,10 +16,8 @@ use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
 use crate::mcp::sse::Event;
 
-/// The resource that `increment_counter` changes.
 const COUNTER: &str = "demo://counter";
 
-/// Time for which one GET may be refused temporarily.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Standalone {

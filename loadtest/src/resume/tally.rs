@@ -13,30 +13,24 @@ const EXAMPLES: usize = 20;
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Counts {
     pub(crate) sessions: u64,
-    /// Accepted calls of the long tool.
     pub(crate) calls: u64,
     pub(crate) answered: u64,
     /// Connections that a client dropped within a stream.
     pub(crate) drops: u64,
-    /// Of those, the ones that stayed open, unread, while the stream was resumed elsewhere.
+    /// Of those, left open and unread while the stream was resumed elsewhere.
     pub(crate) half_open: u64,
-    /// Streams that the server ended before the answer.
     pub(crate) server_ends: u64,
     pub(crate) resumes: u64,
-    /// Of those, the ones resumed after the call had ended.
+    /// Of those, resumed after the call's end.
     pub(crate) late_resumes: u64,
-    /// Finished streams requested again and compared.
     pub(crate) replays: u64,
     /// Requests repeated because the server was away or busy.
     pub(crate) retries: u64,
-    /// Events received, without replays.
     pub(crate) events: u64,
-    /// Standalone streams opened or resumed.
     pub(crate) listens: u64,
     pub(crate) updates: u64,
-    /// Calls of the tool that changes the resource.
     pub(crate) increments: u64,
-    /// Sessions abandoned because the server could not be reached or refused.
+    /// Given up, because the server was away or refused.
     pub(crate) broken_sessions: u64,
 }
 

@@ -7,15 +7,11 @@ use serde::Serialize;
 pub(crate) enum Violation {
     /// A progress notification is missing.
     Lost,
-    /// A progress notification came more than once.
     Duplicated,
     /// A message came before an earlier one.
     OutOfOrder,
-    /// A call was accepted but not answered.
     MissingAnswer,
-    /// A call was answered more than once.
     ExtraAnswer,
-    /// A call was answered with something other than its result.
     WrongAnswer,
     /// An event ID came twice in one session.
     RepeatedId,

@@ -26,9 +26,8 @@ pub(crate) struct Shape {
     /// Processes that are edge and session node.
     pub(crate) combined: usize,
     pub(crate) workers: usize,
-    /// Environment variables of all Shoal processes.
     pub(crate) environment: Environment,
-    /// Directory of the log files; without it the logs are lost.
+    /// Without it the logs are lost.
     pub(crate) logs: Option<PathBuf>,
 }
 
@@ -54,18 +53,16 @@ impl Shape {
     }
 }
 
-/// Running processes, killed on drop.
 pub(crate) struct Cluster {
     pub(crate) url: String,
-    /// The Shoal processes: session nodes, then edges, then workers.
+    /// Session nodes, then edges, then workers.
     pub(crate) members: Vec<Member>,
     pub(crate) redis: Redis,
     redis_process: Child,
 }
 
 impl Cluster {
-    /// Starts one process of each role on loopback, pinned to `core` if given. `environment`
-    /// applies to Shoal.
+    /// Starts one process of each role on loopback, pinned to `core`.
     pub(crate) fn start(
         shoal: &Path,
         core: Option<usize>,
@@ -74,8 +71,8 @@ impl Cluster {
         Self::start_as(shoal, core, &Shape::smallest(environment))
     }
 
-    /// Starts a cluster of any shape. Waits until every process knows all others that it needs,
-    /// because earlier sessions would all go to the first nodes. Blocks.
+    /// Starts a cluster, and waits until every process knows the others: earlier sessions would all
+    /// go to the first nodes. Blocks.
     pub(crate) fn start_as(
         shoal: &Path,
         core: Option<usize>,
@@ -88,7 +85,7 @@ impl Cluster {
         command
             .args(["--port", &port.to_string(), "--save", ""])
             .args(["--appendonly", "no"])
-            // The recommendation of docs/redis.md and of the deployments in this repository.
+            // As docs/redis.md recommends.
             .args(["--hash-max-listpack-value", "1024"])
             .args(["--hash-max-listpack-entries", "32"])
             .stdout(Stdio::null());
@@ -162,7 +159,7 @@ impl Cluster {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// All processes; Redis is the last.
+    /// Redis is the last.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()
@@ -188,7 +185,6 @@ fn wait_until_ready(admin: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until `member` sees all session nodes and all workers.
 fn wait_until_it_knows(member: &Member, shape: &Shape) -> anyhow::Result<()> {
     if member.role == Role::Worker {
         return Ok(());
@@ -217,7 +213,6 @@ fn wait_until_it_knows(member: &Member, shape: &Shape) -> anyhow::Result<()> {
     }
 }
 
-/// Number of reachable entries of a list in a status for which `what` is true.
 fn seen(list: &Value, what: &str) -> usize {
     let list = list.as_array().map_or(&[][..], Vec::as_slice);
     let seen = |one: &&Value| one["reachable"] == true && one[what] == true;

@@ -1,4 +1,4 @@
-//! The destination of a server's telemetry: a collector of spans that answers, or one that is down.
+//! A collector of a server's spans that answers, or that is down.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -26,12 +26,10 @@ pub(crate) enum Conduct {
     Answers,
     /// Refuses connections, like a dead process.
     Refuses,
-    /// Accepts connections but does not answer.
     Hangs,
 }
 
-/// A collector on a thread of this process, so that its CPU time is not the server's. Stops on
-/// drop.
+/// A collector on a thread of this process, so that its CPU time is not the server's.
 pub(crate) struct Collector {
     /// The value of `telemetry.endpoint`.
     pub(crate) endpoint: String,
@@ -50,7 +48,6 @@ enum Running {
 }
 
 impl Collector {
-    /// Starts a collector for OTLP over gRPC on loopback, pinned to `core` if given.
     pub(crate) fn start(conduct: Conduct, core: Option<usize>) -> anyhow::Result<Self> {
         let spans = Arc::<AtomicU64>::default();
         let (address, running) = match conduct {
@@ -95,7 +92,7 @@ fn listening(
     let thread = std::thread::Builder::new().name("collector".to_owned());
     let thread = thread.spawn(move || {
         if let Some(core) = core {
-            // An unpinned collector disturbs the measurement slightly, which is acceptable.
+            // Without a core, it only disturbs the measurement slightly.
             let _ = affinity::pin(core);
         }
         runtime.block_on(async {
@@ -117,7 +114,6 @@ async fn serve(conduct: Conduct, listener: TcpListener, spans: Arc<AtomicU64>) {
         let service = TraceServiceServer::new(Count(spans));
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let serving = Server::builder().add_service(service);
-        // An early end shows as missing spans.
         let _ = serving.serve_with_incoming(incoming).await;
         return;
     }

@@ -1,9 +1,9 @@
 //! The floor: the least work of an HTTP server in Rust that answers an echo call.
 //!
-//! It parses and writes JSON-RPC with typed serde over bare axum, without checking MCP. The ratio
-//! of a real server's CPU time to the floor's is the price of the protocol and the architecture.
-//! For progress, it sends the same bytes as Shoal, but without a log or a session. A call of
-//! `echo_slowly` becomes a task at once, which has ended at the first poll.
+//! It uses typed serde over bare axum, without checking MCP. A real server's CPU time divided by
+//! the floor's is the price of the protocol and the architecture. Progress has the same bytes as
+//! from Shoal, without a log or a session. A call of `echo_slowly` is a task that has ended at the
+//! first poll.
 
 mod progress;
 mod task;
@@ -94,7 +94,7 @@ pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     .await
 }
 
-/// An event stream without events: the least cost of an open stream.
+/// The least cost of an open stream.
 async fn silence() -> impl IntoResponse {
     let events = pending::<Result<Event, Infallible>>();
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Requests `path` from the admin port at `address`, and returns the body of a 200 answer. Blocks.
+/// Returns the body of a 200 answer. Blocks.
 pub(crate) fn get(address: &str, path: &str) -> anyhow::Result<String> {
     let asked = || -> std::io::Result<String> {
         let mut connection = TcpStream::connect(address)?;

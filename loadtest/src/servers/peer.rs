@@ -18,13 +18,12 @@ use serde::Deserialize;
 pub(crate) struct Options {
     /// Keeps legacy sessions. Otherwise every request stands alone.
     pub(crate) stateful: bool,
-    /// Answers with JSON instead of an event stream where possible; needs `stateful` off.
+    /// Needs `stateful` off.
     pub(crate) json: bool,
 }
 
 pub(crate) async fn serve(listen: SocketAddr, options: Options) -> anyhow::Result<()> {
-    // Built once and shared, because the SDK asks for a service for each session, or for each
-    // stateless request.
+    // Shared, because the SDK asks for a service for each session or stateless request.
     let tools = Arc::new(Tools {
         tool_router: Tools::tool_router(),
     });

@@ -11,25 +11,22 @@ use anyhow::{Context, bail};
 use super::LISTENING;
 use crate::affinity;
 
-/// Text before the address of Shoal's admin port, which is printed last.
 pub(super) const ADMIN: &str = "shoal: admin on http://";
 
-/// Time until a server must listen. Interpreters load their packages first, and the machine may be
-/// busy.
+/// Interpreters load their packages first, and the machine may be busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Environment variables of a started process, in addition to those of this one.
+/// Added to the variables of this process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
 pub(crate) struct Spawned {
     pub(crate) url: String,
-    /// Host and port of Shoal's admin listener.
     pub(crate) admin: String,
     child: Child,
 }
 
 impl Spawned {
-    /// Starts one of this program's own servers. It ends with this process, even if that is killed.
+    /// Starts a server of this program, which ends with this process, even if that is killed.
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
@@ -40,7 +37,6 @@ impl Spawned {
             .with_context(|| format!("the server {} did not start", arguments.join(" ")))
     }
 
-    /// Starts a server that prints its address in its first line.
     pub(crate) fn announcing(command: Command, core: Option<usize>) -> anyhow::Result<Self> {
         Self::heard(command, core, Stdio::null())
     }
@@ -54,7 +50,7 @@ impl Spawned {
         };
         let output = server.child.stdout.take().context("no output to read")?;
         let (sender, first) = mpsc::channel();
-        // A thread of its own, because a read cannot be cancelled; it ends with the server.
+        // A thread of its own, because a read cannot be cancelled.
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(output).read_line(&mut line);
@@ -80,7 +76,7 @@ impl Spawned {
         Self::shoal_by(Command::new(program), core, environment)
     }
 
-    /// Like `shoal`, with a command that lacks only Shoal's arguments, for example a profiler.
+    /// `command` lacks only Shoal's arguments, for example a profiler.
     pub(crate) fn shoal_by(
         mut command: Command,
         core: Option<usize>,
@@ -114,14 +110,12 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // It may have ended already. Otherwise it must not outlive the measurement or stay a
-        // zombie.
+        // It may have ended already, but must not stay a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Shoal's output up to the line that begins with `last`.
 pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<String>> {
     let output = shoal.stdout.take().context("no output to read")?;
     let mut output = BufReader::new(output).lines();
@@ -146,8 +140,7 @@ pub(super) fn start(command: Command, core: Option<usize>) -> anyhow::Result<Chi
 
 fn start_reading(mut command: Command, core: Option<usize>, input: Stdio) -> anyhow::Result<Child> {
     let what = format!("could not start {}", command.get_program().display());
-    // A thread of its own, because the new process inherits its affinity, and this thread keeps its
-    // own.
+    // The new process inherits this thread's affinity; the starter keeps its own.
     let starter = std::thread::spawn(move || {
         if let Some(core) = core {
             affinity::pin(core)?;

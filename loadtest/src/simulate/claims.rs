@@ -1,5 +1,5 @@
-//! A session node dies, and all requests for its sessions search for the next owners. Uses the
-//! nodes' pauses and rendezvous hashing, and a single-threaded Redis.
+//! A session node dies, and all requests for its sessions search for the next owners, with the
+//! nodes' real pauses and rendezvous hashing, and a single-threaded Redis.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,20 +12,16 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::seconds;
 
-/// Concurrent lookups of an edge (`RoutingConfig::lookups_at_once`).
 const AT_ONCE: usize = 64;
-/// Round trip to Redis.
 const TRIP: Duration = Duration::from_micros(200);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Death {
-    /// Sessions with a waiting request or an open stream.
     pub(super) sessions: usize,
     pub(super) edges: usize,
     pub(super) nodes: usize,
-    /// Time from the death to the lapse of the lease.
     pub(super) lapse: Duration,
-    /// CPU time of Redis for a lookup and for a claim; of the node for a claim.
+    /// CPU time of Redis; of the node only for a claim.
     pub(super) lookup: Duration,
     pub(super) claim: Duration,
     pub(super) wake: Duration,
@@ -33,7 +29,7 @@ pub(super) struct Death {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Time from the lapse until this share of the sessions had an owner.
+    /// Time from the lapse.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
@@ -44,10 +40,9 @@ pub(super) struct Taken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// Look up a session, unless this number is outdated.
+    /// Void if the number is outdated.
     Look(usize, u32),
     Answer(usize),
-    /// An edge notices that the node has left the list.
     Gone(usize),
 }
 
@@ -57,7 +52,7 @@ struct Town<'a, R> {
     steps: BinaryHeap<Reverse<(Duration, u64, Step)>>,
     number: u64,
     pauses: Vec<Pauses>,
-    /// Number of the current lookup of each session; earlier ones are void.
+    /// Number of each session's current lookup.
     due: Vec<u32>,
     waiting: Vec<bool>,
     asking: Vec<usize>,
@@ -137,7 +132,7 @@ impl<R: Rng> Town<'_, R> {
         self.plan(done + TRIP, Step::Answer(session));
     }
 
-    /// When Redis finishes an operation, after all earlier ones.
+    /// When Redis finishes an operation after all earlier ones.
     fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
         let begins = now.max(self.redis_free);
         self.redis_free = begins + takes;
@@ -169,7 +164,6 @@ impl<R: Rng> Town<'_, R> {
         self.owned.push(woken - self.death.lapse);
     }
 
-    /// The waiting requests of the edge look again soon.
     fn gone(&mut self, now: Duration, edge: usize) {
         for session in (edge..self.death.sessions).step_by(self.death.edges) {
             if self.waiting[session] {
@@ -255,8 +249,7 @@ mod tests {
     #[test]
     fn all_sessions_have_an_owner_soon_after_the_lapse_and_a_seed_decides() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // The list of nodes, read every 0.1 s, wakes requests in their longest pause, and spreads
-        // them over as much.
+        // Each list of nodes, read every 0.1 s, wakes requests and spreads them over as much.
         assert!(taken.all < Duration::from_millis(600), "{taken:?}");
         assert!(taken.lookups >= 2 * DEATH.sessions, "{taken:?}");
         assert_eq!(taken, take_over(DEATH, &mut StdRng::seed_from_u64(7)));

@@ -9,30 +9,28 @@ use super::seconds;
 pub(super) struct Changes {
     pub(super) listening: u64,
     pub(super) changes: u64,
-    /// Time between two changes.
     pub(super) every: Duration,
-    /// Time that the node needs to notify one session.
+    /// Time to notify one session.
     pub(super) tell: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Number of times that all sessions were notified.
     pub(super) rounds: u64,
     pub(super) notifications: u64,
-    /// When the last session had been notified of the last change.
+    /// When the last session knew of the last change.
     pub(super) over: Duration,
 }
 
-/// A round notifies one session after the other. Changes during a round count as one change for the
-/// next round: `announce.rs` of `shoal-session` waits for the newest version of the catalog.
+/// Changes during a round count as one change for the next: `announce.rs` of `shoal-session` waits
+/// for the catalog's newest version.
 pub(super) fn tell(changes: Changes) -> Told {
     let when = |change: u64| changes.every * u32::try_from(change).unwrap_or(u32::MAX);
     let round = changes.tell * u32::try_from(changes.listening).unwrap_or(u32::MAX);
     let (mut now, mut known, mut rounds) = (Duration::ZERO, 0, 0);
     while known < changes.changes {
         now = now.max(when(known));
-        // A round reports all changes before its start.
+        // A round includes all changes before its start.
         known += (known..changes.changes)
             .take_while(|change| when(*change) <= now)
             .count() as u64;

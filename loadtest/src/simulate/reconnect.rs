@@ -10,21 +10,19 @@ use super::seconds;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Storm {
     pub(super) streams: usize,
-    /// Remaining edges; the balancer draws one for each connection.
+    /// The balancer draws an edge for each connection.
     pub(super) edges: usize,
-    /// When the first clients return, and the time over which the others follow.
+    /// When the first clients return, and the time over which others follow.
     pub(super) retry: Duration,
     pub(super) spread: Duration,
-    /// CPU time of one reconnection, and the number of cores of an edge.
     pub(super) cost: Duration,
     pub(super) cores: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Survived {
-    /// Connections in the busiest tenth of a second, over all edges.
     pub(super) peak: usize,
-    /// Longest wait for an edge's CPU, which also delays other clients' calls.
+    /// Also delays other clients' calls.
     pub(super) longest_wait: Duration,
     pub(super) all_back: Duration,
 }

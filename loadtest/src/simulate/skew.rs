@@ -1,4 +1,4 @@
-//! Whether session nodes are loaded evenly: new sessions by two random choices on announced loads,
+//! How evenly session nodes are loaded: new sessions by two random choices on announced loads,
 //! orphaned ones by rendezvous hashing.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::skew_of;
 
-/// Interval of announcements (`node.lease` / 3).
+/// `node.lease` / 3.
 const ANNOUNCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(20);
 pub(super) struct Arrivals {
     pub(super) edges: usize,
     pub(super) nodes: usize,
-    /// Nodes that start empty, while all others already hold `held` sessions each.
+    /// Nodes that start empty, while all others hold `held` sessions.
     pub(super) fresh: usize,
     pub(super) held: u64,
     pub(super) sessions: u64,
@@ -71,7 +71,6 @@ pub(super) fn place(arrivals: Arrivals, rng: &mut impl Rng) -> Vec<u64> {
     got
 }
 
-/// Number of a lost node's sessions that each other node takes.
 pub(super) fn orphans(nodes: usize, sessions: u64, rng: &mut impl Rng) -> Vec<u64> {
     let nodes: Vec<NodeId> = (0..nodes)
         .map(|n| NodeId::new(format!("session-{n}")))

@@ -18,14 +18,11 @@ use crate::mcp::tools::{Job, call, echo, listen, long_job};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
-/// Maximum number of concurrent clients. Further ones are only counted: the servers or this machine
-/// cannot keep up.
+/// Further clients are only counted: the machine cannot keep up.
 const MOST_CLIENTS: usize = 2_000;
 
-/// Time limit of one client.
 const LIFE: Duration = Duration::from_secs(120);
 
-/// Time for which a stream is held without reading.
 const UNREAD: Duration = Duration::from_millis(300);
 
 const TICK: Duration = Duration::from_millis(20);
@@ -36,9 +33,7 @@ pub(super) struct Counts {
     pub(super) requests: AtomicU64,
     pub(super) streams: AtomicU64,
     pub(super) deleted: AtomicU64,
-    /// Sessions left to expire.
     pub(super) abandoned: AtomicU64,
-    /// Clients that were refused with 429 or 503 and gave up.
     pub(super) refused: AtomicU64,
     /// Clients not started, because too many were busy.
     pub(super) not_started: AtomicU64,
@@ -94,7 +89,7 @@ impl Life {
         let findings = Arc::clone(&self.findings);
         match timeout(LIFE, self.live()).await {
             Ok(Ok(())) => {}
-            // A clear refusal breaks no promise. It ends this client and is counted.
+            // A clear refusal breaks no promise.
             Ok(Err((
                 _,
                 Failure::Status {
@@ -106,7 +101,6 @@ impl Life {
         }
     }
 
-    /// One session until it is ended or abandoned.
     async fn live(&mut self) -> Result<(), (&'static str, Failure)> {
         let target = self.target();
         let opening = Client::open(&target, Mode::Legacy, Goodbye::Reset);
@@ -159,7 +153,7 @@ impl Life {
         done.map(drop).map_err(named("long_job"))
     }
 
-    /// Opens the standalone stream, drops it, and in half of the cases resumes it.
+    /// Opens the standalone stream, drops it, and resumes it in half of the cases.
     async fn stream(&mut self, client: &Client) -> Result<(), (&'static str, Failure)> {
         let Some(session) = client.session().cloned() else {
             return Ok(());

@@ -17,14 +17,12 @@ const OF_NODES: &str = "{nodes}";
 pub(super) struct Held {
     /// Keys in Redis except those of the processes.
     pub(super) keys: usize,
-    /// Sessions on the session nodes, active or passive.
     pub(super) sessions: u64,
     pub(super) streams: u64,
     pub(super) calls: u64,
 }
 
 impl Held {
-    /// Queries all processes. Blocks.
     pub(super) fn read(cluster: &Cluster) -> anyhow::Result<Self> {
         let keys = cluster.redis.keys("*")?;
         let mut held = Self {
@@ -59,7 +57,6 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Reads everything, `seconds` after the start. Blocks.
     pub(super) fn take(&mut self, cluster: &Cluster, seconds: f64) -> anyhow::Result<Held> {
         for member in &cluster.members {
             let kib = member.rss_kib()?;
@@ -90,7 +87,6 @@ impl Samples {
         last.map(|point| point.1).sum::<f64>() / 1024.0
     }
 
-    /// Adds series, figures and the verdicts on memory to `outcome`.
     pub(super) fn conclude(self, outcome: &mut Outcome) {
         for (process, points) in self.memory {
             let last = points.last().map_or(0.0, |point| point.1);

@@ -1,9 +1,8 @@
 //! Decides whether a series grows, by a robust slope with a confidence interval.
 //!
-//! Adjacent readings depend on one another and would make any interval too narrow. Therefore
-//! readings are grouped into blocks, and only the blocks' medians count. The slope is the median of
-//! the slopes of all pairs (Theil-Sen), and its interval comes from their ranks (Kendall's
-//! statistic).
+//! Adjacent readings depend on one another, which would make the interval too narrow. So only the
+//! medians of blocks of readings count. The slope is the median of the slopes of all pairs
+//! (Theil-Sen), and its interval comes from their ranks (Kendall).
 
 use crate::report::median;
 
@@ -15,7 +14,7 @@ const FEWEST_BLOCKS: usize = 8;
 /// The normal quantile of a 95% interval.
 const NORMAL_95: f64 = 1.96;
 
-/// A slope and its 95% confidence interval, per second.
+/// With its 95% confidence interval, per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slope {
     pub(super) median: f64,
@@ -24,8 +23,7 @@ pub(super) struct Slope {
 }
 
 impl Slope {
-    /// The slope of the last two thirds of `points` (seconds and values, ascending); `None` if
-    /// there are too few.
+    /// The slope of the last two thirds of `points`; `None` if there are too few.
     pub(super) fn settled(points: &[(f64, f64)]) -> Option<Self> {
         let medians = blocks(&points[points.len() / 3..]);
         let count = medians.len();
@@ -55,7 +53,7 @@ impl Slope {
     }
 }
 
-/// The medians of equal runs of points, or the points themselves if there are few.
+/// The medians of equal runs of points, or few points themselves.
 fn blocks(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let length = points.len().div_ceil(BLOCKS).max(1);
     let middle = |block: &[(f64, f64)]| {
@@ -72,7 +70,6 @@ mod tests {
 
     use super::Slope;
 
-    /// Readings every five seconds for half an hour, with noise of ± 50.
     fn readings(value: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let mut chance = SmallRng::seed_from_u64(7);
         let times = (0..360).map(|number| f64::from(number) * 5.0);

@@ -5,17 +5,16 @@ use crate::outcome::Verdict;
 
 #[derive(Debug, Clone, Copy)]
 enum Limit {
-    /// Maximum multiple of the floor of the same work.
+    /// Maximum ratio to the floor of the same work.
     TimesFloor(f64),
     /// Maximum CPU-microseconds of Redis per call.
     Redis(f64),
-    /// Minimum factor by which the row is cheaper than the cheapest of these rows.
+    /// Minimum ratio of the cheapest of these rows to the row.
     TimesFewer(f64, &'static [&'static str]),
 }
 
 use Limit::{Redis, TimesFewer, TimesFloor};
 
-/// The rows of servers behind a gateway, by era.
 const GATEWAYS_LEGACY: &[&str] = &["FastMCP proxy, legacy"];
 const GATEWAYS_MODERN: &[&str] = &["FastMCP proxy, modern"];
 
@@ -38,7 +37,7 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // Shoal keeps a session and the stateless server does not, so this is the harder comparison.
+    // Harder, because only Shoal keeps a session here.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
@@ -48,7 +47,7 @@ const BARS: &[(&str, Limit)] = &[
     ("cluster modern", TimesFewer(5.0, GATEWAYS_MODERN)),
 ];
 
-/// Judges `rows`; limits without a measured row or reference are skipped.
+/// Skips limits without a measured row or reference.
 pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let row = |name: &str| rows.iter().find(|row| row.case == name);
     let judged = BARS.iter().filter_map(|(case, limit)| {
@@ -80,8 +79,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // Failed calls also used CPU time, which would count as the price of the
-                    // others.
+                    // CPU time of failed calls would count as the price of the others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }
@@ -101,8 +99,8 @@ mod tests {
     use crate::table::case::cases;
     use crate::table::row::rows;
 
-    /// The verdicts, by the beginnings of their texts, on rows with these costs. Each has three
-    /// rounds, so that one outlier does not change a median.
+    /// The verdicts on rows with these costs. Each has three rounds, so one outlier does not change
+    /// a median.
     fn judged(cpu_us: &[(&str, f64)]) -> Vec<(String, Option<bool>)> {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         let reports: Vec<_> = cases

@@ -10,7 +10,6 @@ pub(super) enum Server {
     Shoal,
     /// An edge, a session node and a worker, with Redis.
     Cluster,
-    /// Like `Cluster`, with edge and session node in one process.
     Combined,
     /// From a package registry; a gateway stands in front of [`BEHIND_GATEWAYS`].
     Peer(&'static Peer, &'static Variant),
@@ -20,8 +19,7 @@ pub(super) enum Server {
 pub(super) enum Work {
     Echo,
     Job(Progress),
-    /// Echoes a short text as the result of a task. The floor makes two requests, the minimum for a
-    /// client of a task: the call, and the poll for its result.
+    /// An echo as a task. Its floor makes two requests, the minimum: the call and a poll.
     Task,
 }
 
@@ -31,7 +29,6 @@ pub(super) struct Case {
     pub(super) server: Server,
     pub(super) mode: Mode,
     pub(super) tool: &'static str,
-    /// Ratios refer to the floor of the same work.
     pub(super) work: Work,
 }
 
@@ -48,29 +45,26 @@ const PEER_JSON: Server = Server::Own(&["serve-rmcp", "--stateful", "false", "--
 pub(super) const BEHIND_GATEWAYS: &[&str] =
     &["serve-rmcp", "--stateful", "true", "--json", "false"];
 
-/// Ten reports as fast as possible.
 const BURST: Work = Work::Job(Progress {
     steps: 10,
     interval_ms: 0,
 });
 
-/// Ten reports, each sent separately.
 const PACED: Work = Work::Job(Progress {
     steps: 10,
     interval_ms: 1,
 });
 
-/// All rows except those of peers from registries, in order.
 const CASES: &[Case] = &[
     echo("floor", FLOOR, Mode::Legacy, "echo"),
     echo("rmcp stateful", PEER_STATEFUL, Mode::Legacy, "echo"),
-    // Only the SDK has this mode, because Shoal always keeps a legacy session.
+    // Shoal always keeps a legacy session.
     echo("rmcp stateless JSON", PEER_JSON, Mode::Legacy, "echo"),
     echo("rmcp modern", PEER_STATEFUL, Mode::Modern, "echo"),
     echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
     echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
     echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
-    // Must not repeat, so it is journaled before it runs: the price of at most once.
+    // Journaled before it runs, because it must not repeat.
     echo(
         "shoal legacy journaled",
         Server::Shoal,
@@ -92,8 +86,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Longer than a call is held, like most real tools: a stream, and in a cluster two steps in
-    // Redis.
+    // Longer than a call is held, like most real tools: needs a stream, and in a cluster two steps
+    // in Redis.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,
@@ -106,8 +100,7 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_slowly",
     ),
-    // The same tool in the modern era, as a call and as a task: the price of declaring tasks for a
-    // short tool.
+    // The same tool as a call and as a task: the price of declaring tasks.
     echo(
         "shoal modern, 20 ms",
         Server::Shoal,
@@ -152,7 +145,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// A tool that takes longer than the time after which a call becomes a task. Modern era only.
+/// Takes longer than the time after which a call becomes a task.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -163,7 +156,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// Jobs run in the legacy era, which can resume their streams.
+/// The legacy era can resume streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

@@ -8,7 +8,6 @@ use crate::peers::{self, Peer};
 pub(crate) struct Chosen {
     pub(super) directory: PathBuf,
     pub(super) installed: Vec<&'static Peer>,
-    /// Why rows are missing, one line each.
     pub(super) left_out: Vec<String>,
 }
 
@@ -19,8 +18,8 @@ impl Chosen {
     }
 }
 
-/// Installs the peers of these names below `directory`, or next to this program. Leaves out peers
-/// that cannot be installed. Blocks, for minutes at first.
+/// Installs these peers below `directory`, or next to this program, and leaves out those that fail.
+/// Blocks, for minutes at first.
 pub(crate) fn installed(
     names: &[String],
     directory: Option<PathBuf>,

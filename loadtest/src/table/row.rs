@@ -13,14 +13,12 @@ pub(super) struct Row {
     pub(super) case: &'static str,
     mode: Mode,
     pub(super) cpu_us_per_call: f64,
-    /// Ratio to the CPU time of the floor of the same work.
     pub(super) times_floor: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
     pub(super) calls_per_s: f64,
-    /// Of all of the server's processes, at the end of a round.
+    /// At the end of a round.
     pub(super) rss_kib: f64,
-    /// Cores used by anything except server and generator.
     pub(super) other_cores: f64,
     pub(super) wrong: u64,
     pub(super) failed: u64,
@@ -28,9 +26,7 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) redis: Option<RedisUsage>,
     pub(super) calls: u64,
-    /// Duration of the longest round.
     pub(super) seconds: f64,
-    /// CPU time per call of each round, to show the spread.
     cpu_us_per_call_rounds: Vec<f64>,
 }
 

@@ -18,10 +18,10 @@ use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
-/// Minimum calls of each session in a turn, for the figures of slow servers.
+/// A minimum for the figures of slow servers.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
-/// Extra time of a peer's turn, including its start and last calls, before it is abandoned.
+/// Extra time of a peer's turn.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) enum Turn {
@@ -29,8 +29,7 @@ pub(super) enum Turn {
     LeftOut(String),
 }
 
-/// Starts the server of `case`, drives it and ends it. A registry peer that fails is left out
-/// instead of failing the table.
+/// Starts the server of `case`, drives it and ends it. A failing peer is left out.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -160,7 +159,7 @@ fn start_peer(
 }
 
 fn environment(case: &Case) -> Environment {
-    // Other servers in the table have no metrics; `loadtest telemetry` measures their cost.
+    // Other servers have no metrics either.
     let mut environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
     if case.work == Work::Task {
         environment.extend([
@@ -170,10 +169,9 @@ fn environment(case: &Case) -> Environment {
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // A task counts as a session until it is forgotten, and an hour of tasks would exceed a
-            // node's limit. These times let a task pass through its whole life within a run: it
-            // leaves the memory, then it is forgotten. Each step has time for the one before, so
-            // the amount of work stays realistic.
+            // A task counts as a session until it is forgotten, and an hour of tasks would exceed
+            // the limit. With these times a task leaves the memory and is forgotten within a run.
+            // Each step has time for the one before, so the work stays realistic.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),
@@ -186,7 +184,7 @@ async fn has_tool(url: &str, case: &Case) -> anyhow::Result<bool> {
     let target = Target::resolve(url).await?;
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     let tools = client.tools().await?;
-    // A server without sessions may refuse this, which is harmless.
+    // A server without sessions may refuse this.
     client.end().await.ok();
     Ok(tools.iter().any(|tool| tool == case.tool))
 }

@@ -11,25 +11,24 @@ use crate::servers::cluster::member::Role;
 use crate::servers::spawned::Environment;
 
 const KIB: u64 = 1 << 10;
-/// A request body or an event that is not counted in a limit of bytes.
+/// A body or an event that no limit of bytes counts.
 const SMALL: u64 = 16 * KIB;
-/// A connection without its request headers: buffers, tasks and timers.
+/// Buffers, tasks and timers, without headers.
 const CONNECTION: u64 = 32 * KIB;
-/// A session in memory without its stored content.
+/// Without its stored content.
 const SESSION: u64 = 16 * KIB;
-/// Overhead of the allocator and of threads under load.
+/// Overhead of allocator and threads.
 const ALLOCATOR: u64 = 64 << 20;
-/// A text exists as received and as sent.
+/// Received and sent.
 const TWICE: u64 = 2;
 
 struct Term {
-    /// The name in the configuration.
     what: &'static str,
     number: u64,
     bytes: u64,
 }
 
-/// The bound of the processes of one role, in addition to their idle memory.
+/// In addition to the idle memory.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,
@@ -38,7 +37,6 @@ pub(super) struct Bound {
 pub(super) struct Effective(Value);
 
 impl Effective {
-    /// Asks the binary for its effective configuration with these variables.
     pub(super) fn of(shoal: &Path, environment: &Environment) -> anyhow::Result<Self> {
         let mut command = Command::new(shoal);
         command.args(["config", "show", "--output", "json"]);
@@ -59,7 +57,6 @@ impl Effective {
         number.with_context(|| format!("{setting} is no number in the effective configuration"))
     }
 
-    /// The bound of each role with this number of edges.
     pub(super) fn bounds(&self, edges: usize) -> anyhow::Result<[(Role, Bound); 3]> {
         let header_bytes = self.number("limits.header_bytes")?;
         let buffer = self.number("streams.buffer")?;

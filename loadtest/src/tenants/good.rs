@@ -1,4 +1,4 @@
-//! The good tenant: modest calls of both eras at a constant rate, timed from when each was due.
+//! The good tenant: modest calls of both eras at a constant rate, timed from when they were due.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -19,16 +19,15 @@ use crate::target::Target;
 const SLOWEST: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The edge and the era of a call.
 struct Way {
     target: Target,
     mode: Mode,
-    /// A tool that may repeat in one era, and one that must not in the other.
+    /// May repeat in one era, but not in the other.
     tool: &'static str,
     idle: Mutex<Vec<Client>>,
 }
 
-/// The good tenant. Its clients stay open across phases.
+/// The clients stay open across phases.
 pub(super) struct Good {
     ways: Vec<Arc<Way>>,
     every: Duration,
@@ -47,7 +46,6 @@ pub(super) struct Worked {
 pub(super) struct Took {
     time: Duration,
     mode: Mode,
-    /// When the call was due, since the phase began.
     at: Duration,
 }
 
@@ -59,7 +57,7 @@ impl fmt::Display for Took {
 }
 
 impl Good {
-    /// Calls `rate` times per second, alternating between `targets` and eras.
+    /// Alternates between `targets` and eras.
     pub(super) fn new(targets: &[Target], rate: f64) -> Self {
         let way = |target: &Target, mode, tool| {
             Arc::new(Way {
@@ -81,7 +79,6 @@ impl Good {
         }
     }
 
-    /// Calls for this time, and waits for the last answer.
     pub(super) async fn work(&self, time: Duration) -> Worked {
         let (mut calls, mut worked, mut times) = (JoinSet::new(), Worked::default(), Vec::new());
         let mut note = |ended: Result<Took, Failure>| match ended {

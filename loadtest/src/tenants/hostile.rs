@@ -20,31 +20,26 @@ use crate::mcp::tools::{call, echo};
 use crate::mcp::{Mode, modern};
 use crate::target::Target;
 
-/// An attempt that is not refused within this time holds something.
+/// An attempt that is not refused by then holds something.
 const SETTLED: Duration = Duration::from_millis(100);
 /// The same for a large body, which waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
-/// How long unread data is held before a new attempt. The server ends it sooner or later.
+/// The server ends unread data sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
-/// Bytes of a large text, below the limit of a message.
 const LARGE: usize = 2 << 20;
-/// Bytes of a text that is sent over a WebSocket repeatedly.
 const WEBSOCKET_TEXT: usize = 64 << 10;
-/// Bytes of a URI, below the limit.
 const LONG_URI: usize = 8000;
-/// Subscriptions of one attempt.
 const AT_ONCE: u64 = 4;
 const ASKABLE: &str = r#"{"elicitation":{"form":{}}}"#;
 
 #[derive(Clone, Copy)]
 pub(super) enum Deed {
-    /// An echo, for the baseline.
     Harmless,
     Hold(Item),
 }
 
-/// The hostile tenant, on a thread of its own so that its work does not delay the good tenant's
-/// timer. Dropping it closes its connections.
+/// Runs on a thread of its own, so that it does not delay the good tenant's timer. A drop closes
+/// its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
@@ -52,7 +47,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Makes `connections` attempt `deed` once per `pace`, alternating between targets.
+    /// Each connection attempts `deed` once per `pace`.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -100,9 +95,8 @@ impl Drop for Hostile {
 }
 
 impl Deed {
-    /// The time over which the first attempts are spread. Large messages are spread over as much
-    /// time as each is held, because the test measures what they hold instead of how fast the
-    /// machine copies.
+    /// Large messages are spread over as long as each is held, to measure what they hold instead of
+    /// how fast the machine copies.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
@@ -303,7 +297,7 @@ impl One {
         Ok(())
     }
 
-    /// A WebSocket with its session; `None` if refused.
+    /// `None` if refused.
     async fn upgraded(&self, narrow: bool) -> Result<Option<Wire>, Failure> {
         let mut wire = Wire::open(&self.target, narrow).await?;
         let said = wire.upgrade().await?;

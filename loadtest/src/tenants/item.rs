@@ -43,12 +43,11 @@ pub(crate) enum Item {
     IdleConnections,
 }
 
-/// How the held amount is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gauge {
-    /// The hostile tenant counts what it got.
+    /// The hostile tenant counts.
     Own,
-    /// A metric of the processes of a role, including the good tenant's share.
+    /// A metric of a role's processes, including the good tenant's share.
     Metric(Role, &'static str),
     /// The workers' queues, as an edge knows them.
     Queued,
@@ -62,10 +61,10 @@ impl Item {
             .unwrap_or_default()
     }
 
-    /// The settings whose product limits the resource in each process.
+    /// Settings whose product limits the resource in each process.
     pub(super) fn limits(self) -> &'static [&'static str] {
         match self {
-            // The streamed answer to a request is a part of it.
+            // Includes the streamed answer to a request.
             Self::Requests | Self::UnreadStreams => &["limits.requests_per_principal"],
             Self::RequestBytes => &["limits.bodies_in_flight_bytes_per_principal"],
             Self::Places => &["pools.demo.concurrency_per_principal"],
@@ -76,7 +75,7 @@ impl Item {
             Self::Streams | Self::Websockets | Self::Listen => &["limits.streams_per_principal"],
             Self::Sessions | Self::Tasks => &["limits.sessions_per_principal"],
             Self::StoredBytes => &["limits.stored_bytes_per_principal"],
-            // An rmcp tool that asks waits at its worker, in either era.
+            // In either era, an rmcp tool that asks waits at its worker.
             Self::Questions | Self::WaitingCalls => &["pools.demo.asking_per_principal"],
             Self::Subscriptions => &[
                 "limits.sessions_per_principal",
@@ -86,7 +85,6 @@ impl Item {
         }
     }
 
-    /// The role whose processes each have the limit.
     pub(super) fn of(self) -> Role {
         match self {
             Self::Places | Self::Queue | Self::Questions | Self::WaitingCalls => Role::Worker,

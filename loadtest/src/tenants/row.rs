@@ -19,21 +19,19 @@ pub(super) struct Memory {
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) item: String,
-    /// The most that the hostile tenant held.
     pub(super) held: u64,
     pub(super) setting: String,
-    /// The limit in all processes together.
+    /// In all processes together.
     pub(super) limit: u64,
     pub(super) attempts: u64,
     pub(super) refused: String,
     pub(super) baseline: Duration,
     pub(super) beside: Duration,
-    /// The slowest calls beside the hostile tenant.
     pub(super) slowest: Vec<String>,
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) first_failure: Option<String>,
-    /// CPU time of the servers per second, in the baseline and beside the hostile tenant.
+    /// Per second, in the baseline and beside the hostile tenant.
     pub(super) cpu: [f64; 2],
     pub(super) memory: Vec<Memory>,
 }
@@ -76,7 +74,6 @@ impl Row {
         faults
     }
 
-    /// The process that is nearest to its bound.
     fn fullest(&self) -> Option<&Memory> {
         let share = |memory: &&Memory| memory.most_kib * 1000 / memory.bound_kib.max(1);
         self.memory.iter().max_by_key(share)

@@ -1,4 +1,4 @@
-//! The shared cluster, with limits low enough for a few connections to reach them.
+//! The shared cluster, with limits that a few connections reach.
 
 use anyhow::Context as _;
 use http::HeaderValue;
@@ -6,8 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::servers::spawned::Environment;
 
-/// The settings of `[limits]` and of the pool. A principal's share is at most half of a node's
-/// limit.
+/// A principal's share is at most half of a node's limit.
 const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_SERVER__WEBSOCKET", "true"),
     ("SHOAL_LIMITS__CONNECTIONS", "1024"),
@@ -59,7 +58,7 @@ impl Tokens {
         bearer(&self.hostile)
     }
 
-    /// The variables of all processes, with these settings (`SETTING=VALUE`) replaced.
+    /// `changed` (`SETTING=VALUE`) replaces settings.
     pub(super) fn environment(&self, changed: &[String]) -> anyhow::Result<Environment> {
         let settings = SETTINGS.iter();
         let mut all: Environment = settings
@@ -80,7 +79,7 @@ impl Tokens {
                 .split_once('=')
                 .with_context(|| format!("{setting} is not SETTING=VALUE"))?;
             let name = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
-            // The last value wins. Variable names live as long as the program.
+            // The last value wins. All variable names live as long as the program.
             all.push((name.leak(), value.to_owned()));
         }
         Ok(all)

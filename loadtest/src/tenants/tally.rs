@@ -20,7 +20,6 @@ pub(super) struct Holding {
 }
 
 impl Tally {
-    /// Records a resource of this many units.
     pub(super) fn hold(self: &Arc<Self>, amount: u64) -> Holding {
         let held = self.held.fetch_add(amount, Ordering::Relaxed) + amount;
         self.most.fetch_max(held, Ordering::Relaxed);
@@ -30,7 +29,6 @@ impl Tally {
         }
     }
 
-    /// Records the held amount that the servers report.
     pub(super) fn measured(&self, held: u64) {
         self.most.fetch_max(held, Ordering::Relaxed);
     }
@@ -47,7 +45,6 @@ impl Tally {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    /// Records a refusal, by its status and its error code.
     pub(super) fn refused(&self, status: u16, text: &str) {
         self.note(match (status, code(text)) {
             (0, None) => "tool error".to_owned(),

@@ -1,4 +1,4 @@
-//! A hand-written connection of the hostile tenant, for behaviour that HTTP clients do not offer.
+//! A hand-written connection, for behaviour that HTTP clients do not offer.
 
 use std::time::Duration;
 
@@ -9,11 +9,8 @@ use tokio::time::timeout;
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// Receive buffer of an unread connection, in bytes.
 const NARROW: u32 = 4096;
-/// Bytes of an answer that are kept.
 const LONGEST: usize = 8192;
-/// Time for the rest of a refusal.
 const REST: Duration = Duration::from_millis(200);
 
 pub(super) struct Wire {
@@ -29,7 +26,7 @@ pub(super) struct Said {
 }
 
 impl Wire {
-    /// Connects; `narrow` makes the system buffer little unread data.
+    /// `narrow` makes the system buffer little unread data.
     pub(super) async fn open(target: &Target, narrow: bool) -> Result<Self, Failure> {
         let failed = |cause| Failure::transport("connect", cause);
         let socket = TcpSocket::new_v4().map_err(failed)?;
@@ -52,7 +49,7 @@ impl Wire {
         })
     }
 
-    /// Sends the head of a modern call of `tool` with a body of `length` bytes.
+    /// Announces a body of `length` bytes.
     pub(super) async fn begin_call(&mut self, tool: &str, length: usize) -> Result<(), Failure> {
         let Self {
             host,
@@ -69,7 +66,6 @@ impl Wire {
         self.send(head.as_bytes()).await
     }
 
-    /// Makes a modern call without reading its answer.
     pub(super) async fn call(&mut self, tool: &str, arguments: &str) -> Result<(), Failure> {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},"_meta":{{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
@@ -78,7 +74,6 @@ impl Wire {
         self.send(body.as_bytes()).await
     }
 
-    /// Requests a WebSocket, which a 101 answer confirms.
     pub(super) async fn upgrade(&mut self) -> Result<Said, Failure> {
         let Self {
             host,

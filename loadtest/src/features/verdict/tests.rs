@@ -21,8 +21,7 @@ fn turn((cpu_us, calls_per_s, p99_us): Round) -> Turn {
     }
 }
 
-/// The verdict on the first case of `part` with the rounds `its`; other cases have `others` or
-/// [`ROUND`].
+/// The verdict on the first case of `part` with the rounds `its`.
 fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
     let cases = cases::telemetry(Mode::Legacy, true);
     let case = cases.iter().find(|case| case.part == part).unwrap();

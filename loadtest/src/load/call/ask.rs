@@ -1,5 +1,5 @@
 //! A call in which the server asks the client: by its own request in 2025-11-25, by a result that
-//! requires a second call in 2026-07-28.
+//! needs a second call in 2026-07-28.
 
 use http::HeaderValue;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ struct Question {
     params: Option<Box<RawValue>>,
 }
 
-/// Books a table at `restaurant`, which is unique for each call.
+/// `restaurant` must be unique for each call.
 pub(super) async fn call(
     client: &mut Client,
     restaurant: &str,

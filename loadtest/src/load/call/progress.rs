@@ -52,7 +52,7 @@ pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<
 }
 
 impl Watch {
-    /// Records the next event of the stream. Fails if its ID was seen before.
+    /// Records an event. Fails if its ID was seen before.
     pub(in crate::load) fn take(&mut self, event: &Event) -> Result<(), Failure> {
         if let Some(id) = &event.id
             && !self.ids.insert(id)
@@ -69,12 +69,11 @@ impl Watch {
         self.check.is_answered()
     }
 
-    /// Verifies that everything expected has come.
     pub(in crate::load) fn finish(self) -> Result<(), Failure> {
         verdict(&self.check.finish())
     }
 
-    /// Verifies a stream that ended before its response; missing messages are not an error.
+    /// Verifies a stream that ended before its response, ignoring missing messages.
     pub(in crate::load) fn finish_cut(self) -> Result<(), Failure> {
         let mut findings = self.check.finish();
         findings.retain(|finding| {

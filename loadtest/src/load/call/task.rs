@@ -9,13 +9,10 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// Requested lifetime of the task, in milliseconds.
 const KEEP_MS: u64 = 60_000;
 
-/// Maximum pause between two polls, whatever the server asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Pause between two polls if the server names none.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Deserialize)]

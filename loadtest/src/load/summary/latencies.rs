@@ -7,7 +7,6 @@ use crate::load::tally::{LATE, Timing};
 use crate::outcome::{Better, Distribution, Mark, Outcome, Verdict};
 
 impl Run<'_> {
-    /// All latencies, and the precision of the open loop's schedule.
     pub(super) fn latencies(&self, outcome: &mut Outcome) {
         let measured = &self.counts.stages[1..];
         let sent = sum(measured, |timing| &timing.from_sent);

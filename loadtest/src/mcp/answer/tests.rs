@@ -1,5 +1,3 @@
-//! Which answers pass for the right one.
-
 use super::{Message, check_text};
 
 const RESULT: &str = r#"{"content":[{"type":"text","text":"a\"b"}],"isError":false}"#;

@@ -1,5 +1,3 @@
-//! What the event-stream parser makes of well-formed, odd and chopped-up bodies.
-
 use super::{Event, Parser};
 
 fn parse(chunks: &[&[u8]]) -> Vec<Event> {

@@ -7,10 +7,9 @@ use crate::result::number::{quantile, short, time_us};
 use crate::result::plot::{KINDS, Line, Plot};
 use crate::result::scale::Scale;
 
-/// Ratio of latencies above which the scale is logarithmic.
+/// Beyond this ratio, latencies have a logarithmic scale.
 const FAR_APART: f64 = 20.0;
 
-/// All plots of `outcome`: its latencies, then its series, grouped by unit.
 pub(super) fn plots(outcome: &Outcome) -> String {
     let mut html = String::from("<div class=\"plots\">\n");
     let lines = outcome.latencies.iter().filter(|latency| latency.count > 0);

@@ -1,5 +1,3 @@
-//! The checker against streams with planted faults.
-
 use super::{CallCheck, SeenIds};
 use crate::resume::violation::Violation;
 

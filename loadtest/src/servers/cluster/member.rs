@@ -11,9 +11,7 @@ use crate::process;
 use crate::servers::get::get;
 use crate::servers::spawned::{ADMIN, announced, start};
 
-/// Text before the URL of the endpoint in Shoal's output.
 const SERVING: &str = "shoal: serving MCP on ";
-/// Text before the cluster address in Shoal's output.
 const CLUSTER: &str = "shoal: cluster on ";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,17 +37,16 @@ pub(crate) struct Member {
     /// For example `edge 1`.
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The endpoint; empty for a process that is not an edge.
+    /// Empty for a process that is not an edge.
     pub(crate) url: String,
-    /// Host and port of the admin listener.
     pub(crate) admin: String,
-    /// The cluster address; empty for a worker.
+    /// Empty for a worker.
     pub(super) joined_at: String,
     child: Child,
 }
 
 impl Member {
-    /// Starts `command` and reads its addresses. Its log goes to a file in `logs`, if given.
+    /// Starts `command` and reads its addresses.
     pub(super) fn start(
         role: Role,
         number: usize,
@@ -98,18 +95,16 @@ impl Member {
         Ok(process::measure(&[self.pid()])?.rss_kib)
     }
 
-    /// The process's `/status`. Blocks.
     pub(crate) fn status(&self) -> anyhow::Result<Value> {
         let text = get(&self.admin, "/status")?;
         serde_json::from_str(&text).with_context(|| format!("{} gives no JSON", self.name))
     }
 
-    /// The sum of a metric's series that have all of `labels`; 0 without series. Blocks.
+    /// The sum of a metric's series with all of `labels`; 0 without series. Blocks.
     pub(crate) fn metric(&self, name: &str, labels: &[&str]) -> anyhow::Result<f64> {
         Ok(sum(&get(&self.admin, "/metrics")?, name, labels))
     }
 
-    /// Kills the process (SIGKILL) and waits for its end.
     pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
         let killed = self.child.kill().and_then(|()| self.child.wait());
         killed.with_context(|| format!("could not kill {}", self.name))?;
@@ -119,8 +114,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may have ended already. Otherwise it must not outlive the measurement or stay a
-        // zombie.
+        // It may have ended already, but must not stay a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Queries the cluster's Redis by its inline protocol, on a new connection each.
+//! Queries Redis by its inline protocol, on a new connection each.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -18,13 +18,13 @@ impl Redis {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Commands executed since the start, by name (`INFO commandstats`), without this query.
+    /// Commands since the start, by name (`INFO commandstats`), without this query.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
     }
 
-    /// CPU time since the start.
+    /// Since the start.
     pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
         cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
     }
@@ -56,14 +56,12 @@ impl Redis {
     }
 }
 
-/// Parses `cmdstat_evalsha:calls=12,usec=…`.
 fn command_count(line: &str) -> Option<(String, u64)> {
     let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     let calls = stats.split(',').next()?.parse().ok()?;
     (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
 }
 
-/// Parses `used_cpu_sys:1.25` and `used_cpu_user:2.5`.
 fn cpu(info: &str) -> Option<Duration> {
     let seconds = |name: &str| -> Option<f64> {
         let line = info.lines().find_map(|line| line.strip_prefix(name));
@@ -72,7 +70,7 @@ fn cpu(info: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds("used_cpu_sys:")? + seconds("used_cpu_user:")?).ok()
 }
 
-/// The values of an array of texts without line ends; each follows a line with its length.
+/// The values of an array of texts without line ends.
 fn values(answer: &str) -> Vec<String> {
     let mut lines = answer.lines();
     let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! The floor of a call that reports progress: bare axum that sends the same event stream as Shoal.
+//! The floor of a call that reports progress: the same event stream as from Shoal.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,6 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
     ),
 ];
 
-/// Number of calls, which is part of event IDs.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug, Clone, Copy)]
@@ -51,8 +50,8 @@ struct Report {
     message: String,
 }
 
-/// A priming event, a report at the beginning of each step, and the result after the last. Without
-/// an interval all events are ready at once, and hyper combines them into few writes.
+/// A priming event, a report at the beginning of each step, then the result. Without an interval,
+/// hyper combines them into few writes.
 pub(super) fn stream(job: &Job) -> Response {
     let (job, call) = (*job, CALLS.fetch_add(1, Ordering::Relaxed));
     let events = stream::iter(0..=job.steps + 1).then(move |number| async move {

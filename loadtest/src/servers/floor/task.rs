@@ -1,5 +1,5 @@
-//! The floor of a call that becomes a task: the two answers that its client needs, in Shoal's
-//! format. Stateless: the task ID contains the text.
+//! The floor of a task: the two answers that a client needs. Stateless, because the task ID
+//! contains the text.
 
 use serde::Serialize;
 
@@ -8,7 +8,6 @@ use crate::drive::POLL_INTERVAL_MS;
 
 const ID: &str = "task-";
 
-/// A constant time, which clients ignore.
 const WHEN: &str = "2026-07-28T00:00:00.000Z";
 
 #[derive(Serialize)]
@@ -29,7 +28,6 @@ pub(super) fn created(text: &str) -> Task<'_> {
     task(text, "task", "working", None)
 }
 
-/// The task with this ID, which always has ended.
 pub(super) fn ended(id: &str) -> Task<'_> {
     let text = id.strip_prefix(ID).unwrap_or_default();
     let result = EchoResult {
