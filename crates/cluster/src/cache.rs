@@ -1,4 +1,4 @@
-//! Remembers session owners, to save lookups. The store has the authoritative answer.
+//! Remembers session owners, to save lookups.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 const LOOKS: u32 = 8;
 
-/// A bounded cache of session owners, least recently used first out. Old entries are swept too,
-/// because otherwise many short sessions would fill it.
+/// A bounded LRU cache of owners. A sweep also removes old entries, because many short sessions
+/// would fill it.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,
@@ -25,7 +25,7 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    /// Each owner is trusted for `believed_for` and kept for `kept_for` more.
+    /// Owners are trusted for `believed_for`, and kept for `kept_for` more.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {
@@ -41,7 +41,7 @@ impl OwnerCache {
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
-    /// The owner, even from an outdated entry: a guess for when the store is away.
+    /// Includes outdated entries, as a guess while the store is away.
     pub(crate) fn any(&self, session: &SessionId) -> Option<NodeId> {
         self.owners.get(session).map(|remembered| remembered.owner)
     }
@@ -53,7 +53,7 @@ impl OwnerCache {
         self.forget_old(since);
     }
 
-    /// Sweeps old entries. Runs on insert, because only inserts make the cache grow.
+    /// Runs on insert, because only inserts make the cache grow.
     fn forget_old(&self, now: Instant) {
         if let Some(mut next_look) = self.next_look.try_lock()
             && *next_look <= now

@@ -18,14 +18,12 @@ pub(crate) struct RoutingCounters {
     pub(crate) takeovers: PauseTimes,
 }
 
-/// A counter that is also exported as a metric.
 #[derive(Debug)]
 pub(crate) struct Counter {
     count: AtomicU64,
     metric: fn(&Metrics),
 }
 
-/// A histogram of pauses that is also exported as a metric.
 #[derive(Debug, Default)]
 pub(crate) struct PauseTimes {
     lengths: LatencyHistogram,

@@ -1,4 +1,4 @@
-//! Collects what operators see from all nodes, which are queried concurrently.
+//! Collects what operators see from all nodes at once.
 
 mod history;
 mod merge;
@@ -27,18 +27,17 @@ use crate::members::Members;
 
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const AT_ONCE: usize = 32;
-/// Number of nodes that each node follows, so that rates survive the loss of a node.
+/// Other nodes keep a lost node's rates.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// Tools requested from each node, because the most-called tools are known only after merging.
+/// The most-called tools are known only after merging.
 const MOST_TOOLS: usize = 1_000;
 
-/// All nodes, as seen from this one. A node that answers too late, or whose release lacks the
-/// request, is reported as unseen and does not delay the answer.
+/// All nodes, as seen from this one. Nodes that do not answer in time are reported as unseen.
 pub struct Fleet {
     me: NodeId,
     local: Arc<dyn Inspector>,
-    /// `None` for a process that is not a node and sees only itself.
+    /// `None` for a process that is not a node.
     members: Option<Members>,
     config: LinkConfig,
     remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
@@ -51,8 +50,8 @@ struct NodeAnswer<T> {
 }
 
 impl Fleet {
-    /// Covers the nodes of `members`, including this one, which `local` inspects. Keeps the rates
-    /// that nodes report in `history`.
+    /// Covers `members`, including this node, which `local` inspects. `history` keeps the nodes'
+    /// rates.
     pub fn new(
         me: NodeId,
         local: Arc<dyn Inspector>,
@@ -79,8 +78,8 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Reads the rates of some other nodes regularly while the fleet exists. Each node follows its
-    /// successors in the order of their ids, so every node has followers.
+    /// Reads some other nodes' rates regularly. Each node follows its successors by ID, so every
+    /// node has followers.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -101,8 +100,7 @@ impl Fleet {
         nodes
     }
 
-    /// Tools of all nodes with their calls, sorted by name. If there are more than `limit`, the
-    /// most-called tools remain; see [`Inspector::tools`].
+    /// Tools of all nodes, by name; beyond `limit`, only the most-called. See [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -112,8 +110,7 @@ impl Fleet {
         merge::tools(answers.await, limit)
     }
 
-    /// A tool as this node or, failing that, another node knows it. `None` if no node that answers
-    /// knows it.
+    /// A tool, as this or another node knows it.
     pub async fn tool(&self, name: &str) -> Option<ToolDetail> {
         if let Ok(Some(tool)) = self.local.tool(name).await {
             return Some(tool);
@@ -149,7 +146,7 @@ impl Fleet {
         merge::gathered(answers.await, limit, |error| u64::MAX - error.at_ms)
     }
 
-    /// A session with the node that owns it; `None` if no node that answers owns it.
+    /// A session with its owner; `None` if no node that answers owns it.
     pub async fn session(&self, session: &SessionId) -> Option<Located<SessionDetail>> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -163,11 +160,10 @@ impl Fleet {
         })
     }
 
-    /// Ends a session on whichever node owns it. Returns that node, or `None` if all nodes answered
-    /// and none owns it.
+    /// Ends a session. Returns its owner, or `None` if there is none.
     ///
     /// # Errors
-    /// When some nodes did not answer and no other node owns the session.
+    /// When some nodes did not answer and the others do not own the session.
     pub async fn end_session(&self, session: &SessionId) -> Result<Option<NodeId>, InspectError> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -177,11 +173,10 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Cancels a call on whichever node runs it. Returns that node, or `None` if all nodes answered
-    /// and none runs it.
+    /// Cancels a call. Returns its node, or `None` if there is none.
     ///
     /// # Errors
-    /// When some nodes did not answer and no other node runs the call.
+    /// When some nodes did not answer and the others do not run the call.
     pub async fn cancel_call(
         &self,
         call: CallId,
@@ -257,7 +252,7 @@ impl Fleet {
     }
 }
 
-/// The nodes that follow `me` in the order of ids, wrapping around.
+/// In the order of IDs, wrapping around.
 fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
     nodes.retain(|id| id != me);
     nodes.sort_by_cached_key(|id| (id < me, id.clone()));

@@ -1,20 +1,20 @@
 //! Membership, leases, placement, and routing to the owners of sessions.
 //!
-//! [`Members`] keeps this node in the cluster and tracks the others. [`RoutedGateway`] sends
-//! requests to the session's owner and keeps clients' streams through a change of owner.
-//! [`WorkerJoins`] keeps workers joined to all nodes.
+//! [`Members`] keeps this node in the cluster. [`RoutedGateway`] sends requests to session owners
+//! and keeps clients' streams through changes of owner. [`WorkerJoins`] keeps workers joined to all
+//! nodes.
 //!
 //! | file | |
 //! |---|---|
 //! | `members.rs`, `view.rs` | this node's lease and announcement, the view of all nodes |
-//! | `placement.rs`, `rendezvous.rs` | the choice of the node for a new session, and for one without an owner |
+//! | `placement.rs`, `rendezvous.rs` | the node for a new session, and for one without an owner |
 //! | `routed/retry_decision.rs` | the one table of which errors are retried, and how |
-//! | `routed/search.rs` | the search for an owner, with patience |
+//! | `routed/search.rs` | the search for an owner |
 //! | `routed/stream.rs` | streams that outlive owners |
 //! | `peers.rs`, `rpc_peers.rs` | gateways to other nodes |
-//! | `rehearsal.rs` | the rules of placement alone, for simulations |
+//! | `rehearsal.rs` | the rules of placement, for simulations |
 //! | `fleet.rs` | all nodes as operators see them |
-//! | `workers.rs`, `workers/plan.rs` | which nodes a worker is joined to |
+//! | `workers.rs`, `workers/plan.rs` | the nodes that a worker is joined to |
 
 mod cache;
 mod config;

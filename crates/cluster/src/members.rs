@@ -1,4 +1,4 @@
-//! Cluster membership: announces this node, renews its lease and tracks the other nodes.
+//! Announces this node, renews its lease and tracks the other nodes.
 
 mod gauges;
 mod heartbeat;
@@ -30,19 +30,18 @@ use crate::peers::Peers;
 use crate::status::LeaseStatus;
 use crate::view::{Node, View};
 
-/// Renewals within one lease: two may fail before the lease lapses.
+/// Two renewals may fail before the lease lapses.
 pub(crate) const BEATS: u32 = 3;
 
-/// The owner of the sessions that are held under this node's lease.
+/// The owner of the sessions under this node's lease.
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
-    /// Checks which sessions this node still owns, because its lease lapsed or another node took it
-    /// for dead. Asks [`Directory::held`] and drops the other sessions. Calls do not overlap: a
-    /// reason that comes up during a call causes another call. The future is dropped when the node
-    /// leaves.
+    /// Checks by [`Directory::held`] which sessions this node still owns, after its lease lapsed or
+    /// another node took it for dead. Calls do not overlap, but a new reason causes another call.
+    /// The future is dropped when the node leaves.
     ///
     /// # Errors
-    /// When the store does not answer; the call is repeated, with pauses, until it succeeds.
+    /// When the store does not answer; the call is then repeated.
     async fn revalidate(&self) -> Result<(), StoreError>;
 }
 
@@ -55,8 +54,8 @@ pub struct NodeLoad {
     pub in_flight: u64,
 }
 
-/// This node's membership and its view of the others. Cheap to clone; its background tasks run
-/// until [`Members::leave`].
+/// This node's membership and its view of the others. A cheap handle; background tasks run until
+/// [`Members::leave`].
 #[derive(Clone)]
 pub struct Members {
     shared: Arc<MembersInner>,
@@ -85,12 +84,11 @@ struct MembersInner {
     lease: Mutex<LeaseClock>,
     failing: Mutex<Option<String>>,
     certainty: Certainty,
-    /// Notified when other nodes may have claimed sessions.
+    /// Other nodes may have claimed sessions.
     doubted: Notify,
     refresh_now: Notify,
-    /// Number of waiting tasks.
     waiting: AtomicUsize,
-    /// Serialises announcements, so that the newest one stays.
+    /// The newest announcement must stay.
     announcing: tokio::sync::Mutex<()>,
     leaving: AtomicBool,
     stop: CancellationToken,
@@ -99,9 +97,8 @@ struct MembersInner {
 }
 
 impl Members {
-    /// Takes this node's lease (when `me.session`), announces the node, reads the other nodes, and
-    /// keeps this up in the background. Later store failures keep the last view, and are retried
-    /// with pauses.
+    /// Takes this node's lease (when `me.session`), announces the node, reads the others, and keeps
+    /// this up in the background. After later store failures it keeps the last view and retries.
     ///
     /// # Errors
     /// When the store fails now: without a lease the node cannot own sessions.
@@ -135,7 +132,7 @@ impl Members {
             tasks: TaskTracker::new(),
             counted: Mutex::default(),
         });
-        // Subscribes before reading the nodes, so that a node that leaves in between is noticed.
+        // Before the nodes are read, so that a node that leaves in between is noticed.
         let news = shared.bus.subscribe();
         shared.renew().await?;
         shared.announce().await?;
@@ -159,8 +156,8 @@ impl Members {
         self.shared.view.subscribe()
     }
 
-    /// Has the nodes read often until the guard is dropped, because clients wait for the lease of a
-    /// dead owner to lapse.
+    /// Reads the nodes often until the guard is dropped, because clients wait for a dead owner's
+    /// lease to lapse.
     pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
@@ -168,8 +165,8 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// The announcements of all present nodes, including this one, for workers. Changes when nodes
-    /// come, go or begin to drain, but not with their load.
+    /// The announcements of present nodes, for workers. Changes when nodes come, go or drain, but
+    /// not with their load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
@@ -179,14 +176,12 @@ impl Members {
         self.shared.view.borrow().clone()
     }
 
-    /// Calls `load` for each announcement, so that others can place new sessions. Only the first
-    /// call counts.
+    /// Calls `load` for each announcement. Only the first call counts.
     pub fn report_load(&self, load: impl Fn() -> NodeLoad + Send + Sync + 'static) {
         let _ = self.shared.load.set(Box::new(load));
     }
 
-    /// Calls `ownership` whenever other nodes may have claimed this node's sessions, including
-    /// before this call.
+    /// Calls `ownership` whenever others may have claimed this node's sessions, even earlier.
     pub fn guard(&self, ownership: Arc<dyn Ownership>) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -204,8 +199,7 @@ impl Members {
         });
     }
 
-    /// What a session owner must know of this node and the others. Does not keep the membership
-    /// alive.
+    /// The state of nodes for session owners. Does not keep the membership alive.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
     }
@@ -229,14 +223,14 @@ impl Members {
         self.shared.me.lock().session
     }
 
-    /// Why the store refused the last heartbeat; `None` if the heartbeat succeeded. Heartbeats are
-    /// writes, so they also fail when the store answers reads only.
+    /// Why the store refused the last heartbeat, if it did. A store that answers only reads refuses
+    /// heartbeats.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
 
-    /// Announces that this node, which joined as draining, accepts sessions from now on. The
-    /// background task retries if the store is away.
+    /// Announces that this node, joined as draining, accepts sessions. Retries if the store is
+    /// away.
     pub async fn open(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -252,14 +246,13 @@ impl Members {
         }
     }
 
-    /// Whether this node accepts sessions: it has been opened and is not leaving.
+    /// Whether this node accepts sessions.
     pub fn is_open(&self) -> bool {
         !self.shared.me.lock().draining
     }
 
-    /// Announces that this node is leaving: others place no sessions here, and requests that wait
-    /// for one of its sessions search again. The sessions stay until they are released. The
-    /// background task retries if the store is away.
+    /// Announces that this node is leaving: others place no sessions here, and waiting requests
+    /// search again. Sessions stay until they are released. Retries if the store is away.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -274,13 +267,13 @@ impl Members {
         self.shared.tell_left().await;
     }
 
-    /// Ends the background tasks, the lease and the announcement. If the store is away, the latter
-    /// two lapse by themselves.
+    /// Ends the background tasks, the lease and the announcement. The latter two lapse if the store
+    /// is away.
     pub async fn leave(&self) {
         let shared = &self.shared;
         shared.stop.cancel();
         shared.tasks.close();
-        // Waits for a renewal in flight: one that arrived later would start a new lease.
+        // A late renewal would start a new lease.
         shared.tasks.wait().await;
         if shared.me.lock().session {
             let ended = shared.in_time(shared.directory.end_lease(&shared.id)).await;
@@ -294,7 +287,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// Has the nodes read soon, after a request named an unknown node.
+    /// A request named an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }
@@ -309,12 +302,12 @@ impl Members {
 }
 
 impl MembersInner {
-    /// Interval of heartbeats, and the time that the store has to answer one.
+    /// Also the time that the store has to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }
 
-    /// Limits the wait for the store: a store that hangs counts as away.
+    /// A store that hangs counts as away.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, StoreError>>,

@@ -12,45 +12,43 @@ use tokio::time::Instant;
 /// Makes gateways to other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// The gateways to a session node. Called once for each node that appears, so it must return
-    /// quickly and connect later. Dropping the gateways closes their connections.
+    /// The gateways to a node. Called once for each node, so it must connect later. A drop closes
+    /// connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
-    /// Probes the process of a node, for a short time. The process is gone if its address refuses
-    /// connections or another process answers there. A node that is slow, partitioned or stopped
-    /// counts as unknown.
+    /// Probes briefly whether a node's process is alive. It is gone if its address refuses
+    /// connections or another process answers. A node that is slow, partitioned or stopped counts
+    /// as unknown.
     async fn look_for(&self, node: &NodeInfo) -> Sight;
 }
 
-/// The two gateways to another node. Both report a broken link as
-/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or as
-/// [`Unsent`](shoal_ports::GatewayError::Unsent) if the request did not leave. Their streams end
-/// with [`Moved`](shoal_ports::StreamItem::Moved) when the link breaks.
+/// The two gateways to another node. Over a broken link, both fail with
+/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or
+/// [`Unsent`](shoal_ports::GatewayError::Unsent) if the request did not leave, and their streams
+/// end with [`Moved`](shoal_ports::StreamItem::Moved).
 #[derive(Clone)]
 pub struct PeerGateways {
-    /// Leads to the node's own sessions. The node answers `Moved` for sessions of other nodes.
+    /// To the node's own sessions; `Moved` for others.
     pub own: Arc<dyn SessionGateway>,
-    /// Leads through the node to the owner, by
-    /// [`RoutedGateway::relay`](crate::RoutedGateway::relay) on that node.
+    /// Through the node to the owner, by its [`RoutedGateway::relay`](crate::RoutedGateway::relay).
     pub relay: Arc<dyn SessionGateway>,
 }
 
 pub(crate) struct Peer {
     /// `None` for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
-    /// Sessions placed there by this node since the last announcement.
+    /// Sessions placed by this node since the last announcement.
     pub(crate) placed: AtomicU64,
-    /// Time of the last failure, in microseconds since `known_since`, plus one; 0 if the link
-    /// works.
+    /// Microseconds since `known_since`, plus one; 0 if the link works.
     failed: AtomicU64,
-    /// Time when the process was last found gone, encoded like `failed`.
+    /// Encoded like `failed`.
     gone: AtomicU64,
-    /// Time of the last probe; locked while a probe runs.
+    /// Time of the last probe; locked during a probe.
     looked: tokio::sync::Mutex<Option<Instant>>,
     known_since: Instant,
 }
 
-/// Concurrent callers share a probe for this time, because many ask at once when a link breaks.
+/// Many callers ask at once when a link breaks, so they share a probe.
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 
 impl Peer {
@@ -66,7 +64,7 @@ impl Peer {
     }
 
     pub(crate) fn worked(&self) {
-        // Usually 0 already, and a read leaves the cache line to other cores.
+        // Usually 0, and a read leaves the cache line to other cores.
         for failure in [&self.failed, &self.gone] {
             if failure.load(Ordering::Relaxed) != 0 {
                 failure.store(0, Ordering::Relaxed);
@@ -82,7 +80,7 @@ impl Peer {
         self.failed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a recent failure makes other nodes a better choice.
+    /// Whether other nodes are a better choice after a recent failure.
     pub(crate) fn is_suspect(&self, suspicion: Duration) -> bool {
         self.is_recent(&self.failed, suspicion)
     }
@@ -91,8 +89,8 @@ impl Peer {
         self.is_recent(&self.gone, recently)
     }
 
-    /// Whether `look` finds the process gone. Callers share one probe. A positive result outlives
-    /// inconclusive probes for `remembered`, because connections to a container that has ended soon
+    /// Whether `look` finds the process gone. Callers share a probe. Inconclusive probes do not
+    /// change a positive result for `remembered`, because connections to an ended container soon
     /// time out instead of being refused.
     pub(crate) async fn is_gone(
         &self,

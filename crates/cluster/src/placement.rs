@@ -1,11 +1,9 @@
 //! Chooses the node of a new session.
 //!
-//! A node that accepts sessions keeps those that it opens, which saves a hop for each request. If
-//! the node is overloaded or accepts no sessions, and on an edge, the session goes to the less
-//! loaded of two random session nodes.
-//!
-//! Two random choices spread sessions nearly as well as always taking the least loaded node. They
-//! also avoid sending everyone to the same node when the numbers are slightly old.
+//! A node keeps the sessions that it opens, which saves a hop for each request. An overloaded node,
+//! one that accepts no sessions, and an edge choose the less loaded of two random session nodes.
+//! That is nearly as good as the least loaded one, and outdated numbers do not send everyone to the
+//! same node.
 
 use rand::Rng;
 use rand::seq::IteratorRandom as _;
@@ -14,8 +12,7 @@ use crate::view::{Node, View};
 
 /// A node is overloaded if its load is this multiple of the others' average ...
 const TIMES_THE_OTHERS: u64 = 2;
-/// ... and exceeds it by this much: about as many sessions may arrive before the numbers are
-/// updated.
+/// ... and this much more: about as many sessions may arrive between updates.
 const AND_MORE: u64 = 1_000;
 
 pub(crate) fn choose<'a>(
@@ -30,17 +27,15 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // In their order in the list, which is the same at every edge.
+    // In the order of the list, which is the same everywhere.
     if rng.random() {
         drawn.reverse();
     }
     drawn.into_iter().min_by_key(|node| node.load())
 }
 
-/// Whether moving new sessions away is worth a hop for each of their requests.
-///
-/// Placement cannot oscillate, because placed sessions stay. At most one of two nodes is
-/// overloaded.
+/// Whether moving new sessions away is worth a hop for each request. Placed sessions stay, so
+/// placement cannot oscillate.
 fn is_overloaded(view: &View, node: &Node) -> bool {
     let others = view
         .nodes()
@@ -127,7 +122,7 @@ mod tests {
             first > 4_000,
             "it keeps nothing while it is far above: {first}"
         );
-        // From there on, both shares are equal: the load stays at the limit.
+        // From there on, shares are equal.
         let (some, rest) = (
             kept[first..].iter().filter(|kept| **kept).count(),
             20_000 - first,

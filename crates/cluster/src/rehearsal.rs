@@ -1,5 +1,4 @@
-//! Runs the real rules of placement and waiting without a cluster, for simulations of many nodes in
-//! one thread.
+//! The real rules of placement and waiting, for simulations of many nodes in one thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +17,7 @@ use crate::testing::Nowhere;
 use crate::view::{Rules, View};
 use crate::{placement, rendezvous};
 
-/// An edge that places sessions by the announcements it has read, on a clock that the caller keeps.
+/// An edge that places sessions by announcements, on the caller's clock.
 pub struct Placer {
     me: NodeInfo,
     view: View,
@@ -27,7 +26,7 @@ pub struct Placer {
 }
 
 impl Placer {
-    /// Creates an edge that knows no nodes.
+    /// An edge that knows no nodes.
     pub fn new(name: &str) -> Self {
         let me = node(name, false, 0);
         Self {
@@ -38,7 +37,7 @@ impl Placer {
         }
     }
 
-    /// Reads the list of nodes at the time `at` after the edge began. Times must not decrease.
+    /// Reads the list of nodes at this time after the start; times must not decrease.
     pub fn hear(&mut self, listed: Vec<NodeInfo>, at: Duration) {
         let rules = Rules {
             now: self.begun + at,
@@ -49,7 +48,7 @@ impl Placer {
         self.view = self.view.refreshed(listed, self.me.clone(), &rules);
     }
 
-    /// Places a session that is opened now.
+    /// Places a session now.
     pub fn place(&self, rng: &mut impl Rng) -> Option<NodeId> {
         let node = placement::choose(&self.view, |_| true, rng)?;
         node.peer.placed.fetch_add(1, Ordering::Relaxed);
@@ -89,22 +88,22 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     }
 }
 
-/// Interval at which a node reads the list of that many nodes.
+/// Interval of reads of a list of this length.
 pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// Interval of reads while a task waits for a node to come or go.
+/// Interval of reads while a request waits for nodes.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }
 
-/// Index of the node that takes a session without an owner.
+/// Index of the node that takes a session without owner.
 pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
     (0..nodes.len()).max_by_key(|at| rendezvous::weight(session, &nodes[*at]))
 }
 
-/// The time over which requests that wait for the same node spread their retries.
+/// Time over which waiting requests spread their retries.
 pub const SPREAD: Duration = crate::routed::SPREAD;
 
 /// The successive pauses of a search for an owner.

@@ -1,17 +1,14 @@
-//! Chooses the node that takes a session without an owner. All observers of the same nodes choose
-//! the same one.
-//!
-//! With rendezvous hashing, each node has a weight for the session and the heaviest wins. A node
-//! that comes or goes affects only its own sessions.
+//! Chooses the node that takes a session without an owner, equally for all observers of the same
+//! nodes. By rendezvous hashing the node with the greatest weight wins, so a node that comes or
+//! goes affects only its own sessions.
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 
-/// The node's weight for the session. Nodes of different releases must agree, so the function must
-/// not change.
+/// Must not change, because nodes of different releases must agree.
 pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();
-    // 0xff is not part of any UTF-8 text, so it separates the two.
+    // UTF-8 text does not contain 0xff.
     stable_hash(node.chain([0xff]).chain(session))
 }
 

@@ -32,31 +32,27 @@ use crate::counters::RoutingCounters;
 use crate::members::Members;
 use crate::status::{ClusterStatus, RoutingStatus};
 
-/// The time over which requests that wait for the same node spread their retries.
+/// Time over which waiting requests spread their retries.
 pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 
-/// The sessions of the whole cluster as one [`SessionGateway`]. Cheap to clone.
+/// The sessions of the whole cluster as one [`SessionGateway`]. A cheap handle.
 ///
-/// A message goes to the remembered owner of its session, without asking the store. If no owner is
-/// remembered, or the attempt fails in a way that a retry can fix, the gateway searches for the
-/// owner for up to [`RoutingConfig::patience`]. It follows the hint in the session ID, the store,
-/// redirects of other nodes, relays, and the node that takes sessions without an owner.
+/// A message goes to the remembered owner. If that is unknown, or fails in a way that a retry can
+/// fix, the gateway searches for up to [`RoutingConfig::patience`]: by the hint in the session ID,
+/// the store, redirects, relays, and the node that takes sessions without owner.
 ///
-/// * If a connection breaks, the message is sent again to the current owner, marked as
-///   [repeated](Post::repeated) and with the same delivery ID.
+/// * After a broken connection, the message goes to the current owner, [repeated](Post::repeated)
+///   under the same delivery ID.
 /// * Streams continue through a change of owner, without gaps or duplicates.
-/// * While the store is away, only messages that need the store fail. They get
-///   [`Unavailable`](GatewayError::Unavailable) at once, unless they may have been carried out
-///   before.
+/// * While the store is away, only messages that need it fail, with
+///   [`Unavailable`](GatewayError::Unavailable) unless they may have been carried out.
 ///
-/// Errors are those of the owner, except [`Moved`](GatewayError::Moved) and
-/// [`Unreachable`](GatewayError::Unreachable), which this gateway handles. When patience runs out,
-/// a message that was not carried out, or that may safely repeat, gets `Unavailable` with a retry
-/// time. A delivery that may have been carried out gets `Unreachable`.
+/// [`Moved`](GatewayError::Moved) and [`Unreachable`](GatewayError::Unreachable) of owners are
+/// handled here. When patience runs out, a delivery that may have been carried out and must not
+/// repeat gets `Unreachable`, others get `Unavailable` with a retry time.
 ///
 /// # Cancel safety
-/// Dropping a future drops the current attempt, under the gateway's contract, and makes no further
-/// attempt.
+/// Dropping a future drops the current attempt, under the gateway's contract.
 #[derive(Clone)]
 pub struct RoutedGateway {
     routes: Arc<Routes>,
@@ -66,17 +62,14 @@ pub(crate) struct Routes {
     pub(crate) config: RoutingConfig,
     pub(crate) members: Members,
     pub(crate) directory: Arc<dyn Directory>,
-    /// The sessions of this node, if it has the session role.
     pub(crate) local: Option<Arc<dyn SessionGateway>>,
     pub(crate) cache: OwnerCache,
-    /// Limits concurrent lookups.
     lookups: Semaphore,
     pub(crate) counters: RoutingCounters,
 }
 
 impl RoutedGateway {
-    /// Routes to all sessions from this node. `local` serves its own sessions, if it has the
-    /// session role.
+    /// Routes from this node; `local` serves its own sessions.
     pub fn new(
         config: RoutingConfig,
         members: Members,
@@ -97,8 +90,7 @@ impl RoutedGateway {
         }
     }
 
-    /// Serves nodes that cannot reach an owner: makes one attempt, straight to the owner and
-    /// without another relay.
+    /// Serves nodes that cannot reach an owner: one attempt, without another relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
@@ -112,10 +104,9 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Opens a session on this node if it accepts sessions and is not overloaded, else on the less
-    /// loaded of two random nodes, else on another. If no node can be reached, it waits for
-    /// [`open_within`](RoutingConfig::open_within). If a connection breaks, an unused session may
-    /// remain until its idle timeout.
+    /// Opens a session here unless this node is overloaded or accepts none, else on another node.
+    /// Waits up to [`open_within`](RoutingConfig::open_within) for a node. A broken connection may
+    /// leave an unused session until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         self.routes.open(open).await
     }
@@ -138,8 +129,7 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// Ends the session. If the session is gone when the request is repeated after a broken
-    /// connection, the first attempt ended it.
+    /// Ends the session. If it is gone at a repeated attempt, the first one ended it.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
@@ -148,8 +138,7 @@ impl SessionGateway for RoutedGateway {
 }
 
 impl Routes {
-    /// Sends a request to the session's owner: the remembered one first, then the one that the
-    /// search finds.
+    /// Asks the remembered owner, then searches.
     pub(crate) async fn carry<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -168,7 +157,7 @@ impl Routes {
                 Err(error) => Some((route, error)),
             },
         };
-        // The search is rare. Boxing it keeps the future of a plain message small.
+        // Boxed, to keep the future of a plain message small.
         Box::pin(async {
             let mut span = span::searching(to, E::OPERATION, committed);
             let context = span.context().cloned();
@@ -182,7 +171,7 @@ impl Routes {
         .await
     }
 
-    /// Tries the remembered owner. Only a repeated request also watches the owner's announcement.
+    /// Only a repeated request also watches the owner's announcement.
     async fn first_attempt<E: GatewayRequest>(
         &self,
         route: &owner_route::OwnerRoute,

@@ -10,14 +10,13 @@ use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
 
-/// Time limit of a probe. A machine that refuses connections does so at once, and clients wait for
-/// the result.
+/// Clients wait for the result, and a refusal comes at once.
 const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
 /// Links to other nodes, dialled on first use.
 ///
-/// The other node serves them with [`Gateways`](shoal_rpc::Gateways): `local` is its own sessions
-/// and `routing` its [`RoutedGateway::relay`](crate::RoutedGateway::relay).
+/// Other nodes serve them with [`Gateways`](shoal_rpc::Gateways): their own sessions as `local`,
+/// and [`RoutedGateway::relay`](crate::RoutedGateway::relay) as `routing`.
 #[derive(Clone, Debug)]
 pub struct RpcPeers {
     me: NodeId,
@@ -37,7 +36,7 @@ impl Peers for RpcPeers {
         let (me, config) = (self.me.clone(), self.config.clone());
         let relay = RemoteGateway::new(me, Some(node.id.clone()), &node.address, config);
         PeerGateways {
-            // A node answers a request marked as relayed only from its own sessions.
+            // A node serves relayed requests only from its own sessions.
             own: Arc::new(relay.relayed()),
             relay: Arc::new(relay),
         }

@@ -22,12 +22,12 @@ pub struct ClusterStatus {
 /// A node with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeStatus {
-    /// The node's announcement. A node that has just started does not count as draining.
+    /// The announcement. A starting node does not count as draining.
     #[serde(flatten)]
     pub info: NodeInfo,
     /// Whether the announcement is valid.
     pub present: bool,
-    /// Whether the last attempt to reach the node from here succeeded.
+    /// Whether the last attempt succeeded.
     pub reachable: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct NodeStatus {
 pub struct LeaseStatus {
     /// Whether the lease is valid.
     pub held: bool,
-    /// Milliseconds until the lease lapses without a renewal.
+    /// Milliseconds until the lease lapses.
     pub remaining_ms: u64,
     /// Lapses since the start.
     pub lapses: u64,
@@ -47,17 +47,17 @@ pub struct LeaseStatus {
 pub struct RoutingStatus {
     /// Entries in the cache of owners.
     pub cached_owners: usize,
-    /// Messages sent again after a broken connection.
+    /// Messages sent again.
     pub redelivered: u64,
-    /// Streams resumed at another node or after a broken connection.
+    /// Streams resumed.
     pub reattached: u64,
-    /// Streams that could not be resumed.
+    /// Streams not resumed.
     pub lost_streams: u64,
-    /// Messages and streams relayed by another node.
+    /// Messages and streams through a relay.
     pub relayed: u64,
-    /// Messages and streams that found no owner in time.
+    /// Messages and streams without an owner in time.
     pub given_up: u64,
-    /// Waiting times of requests whose session found an owner again.
+    /// Waits of requests whose session found an owner again.
     pub takeovers: PauseStatus,
 }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::peers::{Peer, Peers};
 use crate::rendezvous;
 
-/// The nodes of the cluster at one moment, including this one.
+/// The nodes at one moment, including this one.
 #[derive(Clone)]
 pub struct View {
     me: NodeId,
@@ -53,12 +53,12 @@ impl Node {
         &self.info
     }
 
-    /// Whether the announcement is valid. A missing node may still own sessions for a while.
+    /// Whether the announcement is valid. A missing node may still own sessions.
     pub fn is_present(&self) -> bool {
         self.missing_since.is_none()
     }
 
-    /// Whether the last attempt from here succeeded, or no attempt was made.
+    /// Whether the last attempt, if any, succeeded.
     pub fn is_reachable(&self) -> bool {
         !self.peer.is_broken()
     }
@@ -73,8 +73,8 @@ impl Node {
         said.saturating_add(placed)
     }
 
-    /// The same node after another read. Local placements count until the node's own numbers
-    /// include them, at most for one announcement interval.
+    /// Placements by this node count until the announced numbers include them, for at most one
+    /// interval.
     fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
@@ -129,20 +129,19 @@ impl View {
         at.ok().map(|at| &self.nodes[at])
     }
 
-    /// The present node with the tag that its session IDs contain.
+    /// The present node with this tag of its session IDs.
     pub(crate) fn tagged(&self, tag: NodeTag) -> Option<&Node> {
         self.nodes
             .iter()
             .find(|node| node.tag == tag && node.is_present())
     }
 
-    /// Changes when nodes come, go or begin to drain, but not with their load.
+    /// Changes when nodes come, go or drain, but not with their load.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The node that takes a session without an owner, among those that `may`. Equal views give
-    /// equal results.
+    /// The node that takes a session without owner. Equal views agree.
     pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         self.nodes
             .iter()
@@ -150,7 +149,7 @@ impl View {
             .max_by_key(|node| rendezvous::weight(session, &node.info.id))
     }
 
-    /// The view after a read of the store. `me` replaces the store's entry for this node.
+    /// `me` replaces the store's entry of this node.
     pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes
@@ -182,7 +181,7 @@ impl View {
         Arc::new(Peer::new(gateways))
     }
 
-    /// Whether `nodes` equal the nodes of this view, apart from their load.
+    /// Apart from their load.
     fn places(&self, nodes: &[Node]) -> bool {
         let place = |node: &Node| (node.is_present(), node.info.session, node.info.draining);
         self.nodes.len() == nodes.len()

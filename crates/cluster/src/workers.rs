@@ -35,8 +35,8 @@ settings! {
     }
 }
 
-/// Keeps one link per worker and node. Learns of nodes from one another, and from this process's
-/// own [`Members`] if it is a node. Dropping this ends the links without a goodbye.
+/// Keeps one link per worker and node. Nodes report one another; in a process that is a node,
+/// [`Members`] does too. A drop ends the links without a goodbye.
 pub struct WorkerJoins {
     config: JoinConfig,
     link: LinkConfig,
@@ -51,7 +51,7 @@ struct Kept {
     stop: CancellationToken,
 }
 
-/// Names a worker that was [added](WorkerJoins::add), without keeping it joined.
+/// Names an [added](WorkerJoins::add) worker, without keeping it joined.
 #[derive(Clone)]
 pub struct JoinedWorker(Weak<Round>);
 
@@ -69,8 +69,8 @@ pub struct JoinStatus {
 }
 
 impl WorkerJoins {
-    /// Creates joins without workers; [`add`](Self::add) joins one. In a process that is a node,
-    /// `members` names the other nodes; the node itself calls its workers directly.
+    /// Without workers; [`add`](Self::add) joins one. A node passes its `members` and calls its own
+    /// workers directly.
     pub fn new(config: JoinConfig, link: LinkConfig, members: Option<Members>) -> Self {
         Self {
             config,
@@ -103,7 +103,7 @@ impl WorkerJoins {
         JoinedWorker(joined)
     }
 
-    /// Makes one worker leave every node, like [`leave`](Self::leave), and stops joining it.
+    /// Makes one worker leave every node, like [`leave`](Self::leave).
     pub async fn remove(&self, worker: &JoinedWorker, deadline: Instant) {
         let Some(leaver) = worker.0.upgrade() else {
             return;
@@ -123,13 +123,13 @@ impl WorkerJoins {
         kept.iter().map(|kept| kept.round.clone()).collect()
     }
 
-    /// The links of each worker, in the order in which the workers were added.
+    /// The links of each worker, in the order of addition.
     pub fn status(&self) -> Vec<Vec<JoinStatus>> {
         let rounds = self.rounds();
         rounds.iter().map(|round| round.status()).collect()
     }
 
-    /// Whether each worker is linked to every known node; `None` if one has no link at all.
+    /// Whether each worker is linked to every known node; `None` if one has no link.
     pub fn is_complete(&self) -> Option<bool> {
         let mut complete = true;
         for links in self.status() {
@@ -141,9 +141,12 @@ impl WorkerJoins {
         Some(complete)
     }
 
-    /// Leaves every node: no new calls start here, and running calls may end until `deadline`.
-    /// Still joins nodes that come meanwhile, because sessions with running calls may move to them.
-    /// Returns whether all calls had ended. Dropping the future leaves the links to these joins.
+    /// Leaves every node: no new calls start, and calls may end until `deadline`. Joins nodes that
+    /// come meanwhile, because sessions with running calls may move to them. Returns whether all
+    /// calls had ended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future keeps the links until these joins are dropped.
     pub async fn leave(&self, deadline: Instant) -> bool {
         let rounds = self.rounds();
         let leaving = rounds.iter().map(|round| round.leave(deadline));

@@ -52,7 +52,7 @@ async fn run(worker: &Arc<dyn Worker>, calls: usize, at_once: usize) {
     futures::future::join_all(tasks).await;
 }
 
-/// CPU time of this process, from `/proc` in hundredths of a second; zero where that is missing.
+/// From `/proc`, in hundredths of a second; zero elsewhere.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();

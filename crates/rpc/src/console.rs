@@ -1,7 +1,5 @@
 //! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes for the operators' console, and
-//! reads theirs.
-//!
-//! Plain gRPC calls suffice, because the requests are rare, answered once, and harmless to lose.
+//! reads theirs. Plain gRPC calls suffice, because they are rare and harmless to lose.
 
 mod remote;
 mod service;

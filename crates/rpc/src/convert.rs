@@ -1,7 +1,5 @@
-//! Converts between the types of the ports and messages. Encoding always succeeds; decoding checks.
-//!
-//! Workers may be written in any language, so their JSON is validated here. JSON from Shoal's own
-//! processes was validated there.
+//! Converts between the types of the ports and messages. Workers may be written in any language, so
+//! their JSON is validated here. Shoal's own processes have validated theirs.
 
 pub(crate) mod call;
 pub(crate) mod catalog;
@@ -24,7 +22,7 @@ use crate::error::Malformed;
 /// Longer times count as unlimited, so that adding one to a clock cannot overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// Whole milliseconds, rounded up so that a remaining time does not become zero.
+/// Rounded up, so that a remaining time does not become zero.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -33,12 +31,10 @@ fn duration(millis: u64) -> Duration {
     Duration::from_millis(millis).min(LONGEST)
 }
 
-/// JSON of a peer that has validated it.
 fn trusted(text: Bytes) -> RawJson {
     RawJson::from_valid(text)
 }
 
-/// JSON of an untrusted peer.
 fn checked(text: Bytes, what: &'static str) -> Result<RawJson, Malformed> {
     RawJson::parse_text(text).map_err(|_| Malformed(what))
 }

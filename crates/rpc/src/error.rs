@@ -29,18 +29,15 @@ pub(crate) enum LinkError {
 }
 
 impl LinkError {
-    /// Translates a gRPC status.
     pub(crate) fn of_status(status: &Status) -> Self {
         let text = status.message();
         match status.code() {
             Code::FailedPrecondition | Code::InvalidArgument | Code::Unimplemented => {
                 Self::Refused(text.to_owned())
             }
-            // The codec reports messages that are too long or cannot be decoded.
             Code::OutOfRange | Code::Internal => Self::Protocol(text.to_owned()),
             code => Self::Transport(match last_cause(status) {
-                // gRPC's own text is the same for all causes, so the system's or TLS's text is
-                // added.
+                // The system's or TLS's text, because gRPC's is the same for all causes.
                 Some(cause) => format!("{code:?} {text}: {cause}"),
                 None => format!("{code:?} {text}"),
             }),

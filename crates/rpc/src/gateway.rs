@@ -37,10 +37,9 @@ use crate::proto::node::v1::{CloseSession, Listen};
 
 /// The session gateway of another node; a cheap handle.
 ///
-/// The gateway dials on first use and redials on demand. After failures it pauses for growing
-/// times, during which requests fail at once with [`GatewayError::Unsent`]. When the link breaks,
-/// requests in flight end with [`GatewayError::Unreachable`] and streams with
-/// [`Moved`](shoal_ports::StreamItem::Moved).
+/// It dials on demand. After failures it pauses for growing times, and requests fail at once with
+/// [`GatewayError::Unsent`]. When the link breaks, requests in flight end with
+/// [`GatewayError::Unreachable`] and streams with [`Moved`](shoal_ports::StreamItem::Moved).
 ///
 /// # Cancel safety
 /// Dropping a future discards the answer; the message may have been sent.
@@ -56,19 +55,18 @@ struct RemoteGatewayInner {
     address: String,
     config: LinkConfig,
     link: Mutex<Option<Arc<Link>>>,
-    /// Serialises dialling, so that all callers share one attempt.
+    /// All callers share one attempt.
     dialling: tokio::sync::Mutex<Dialling>,
 }
 
 struct Dialling {
     backoff: Backoff,
-    /// The end of the current pause, and its reason.
     resting: Option<(Instant, String)>,
 }
 
 impl RemoteGateway {
-    /// Reaches the node at `address` (`host:port`). `from` names this node in the other's logs. If
-    /// `node` is given, refuses a node with a different ID.
+    /// Reaches the node at `address` (`host:port`); refuses a node other than `node`, if given.
+    /// `from` names this node in logs.
     pub fn new(from: NodeId, node: Option<NodeId>, address: &str, config: LinkConfig) -> Self {
         let dialling = Dialling {
             backoff: Backoff::new(config.backoff, config.backoff_max),
@@ -87,8 +85,8 @@ impl RemoteGateway {
         }
     }
 
-    /// The same gateway and link for requests that another node has relayed already, so the far end
-    /// does not relay them again.
+    /// The same link for requests that another node has relayed, which the far end must not relay
+    /// again.
     pub fn relayed(&self) -> Self {
         Self {
             relayed: true,
@@ -167,7 +165,7 @@ impl SessionGateway for RemoteGateway {
     async fn deliver(&self, to: &SessionRef, mut post: Post) -> Result<Delivered, GatewayError> {
         let link = self.link().await?;
         if link.version < versions::PLANS {
-            // An older node would plan the call itself and run it at another worker.
+            // An older node would plan the call again and run it at another worker.
             if post.repeated && post.is_bound() {
                 return Err(GatewayError::Unreachable {
                     reason: "its release does not know where a call was begun".to_owned(),

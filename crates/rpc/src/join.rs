@@ -33,8 +33,8 @@ use crate::presence::PresencePorts;
 use run::Runner;
 use subscriptions::Subscriptions;
 
-/// A worker of this process with the state that its links share; a cheap handle. Make only one for
-/// each worker: nodes treat another one as a restarted worker that has forgotten its calls.
+/// A worker with the state that its links share; a cheap handle. Make one for each worker: nodes
+/// treat another one as a restarted worker.
 #[derive(Clone)]
 pub struct JoiningWorker {
     joining: Arc<Joining>,
@@ -42,7 +42,7 @@ pub struct JoiningWorker {
 
 struct Joining {
     worker: Arc<dyn Worker>,
-    /// Distinguishes this runtime from an earlier one with the same name.
+    /// Distinguishes restarts under the same name.
     incarnation: u64,
     subscriptions: Subscriptions,
     presence: PresencePorts,
@@ -87,13 +87,12 @@ pub struct JoinState {
 
 /// A worker's link to one node address, redialled until it is stopped or dropped.
 ///
-/// Calls continue while the link is broken. Their readers attach again through the next link, or
-/// through another node.
+/// Calls outlive the link; their readers attach again through the next link or another node.
 pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     leave: watch::Sender<Option<Instant>>,
-    /// Set when the join has ended: whether all calls had ended.
+    /// Whether all calls had ended, once the join has.
     over: watch::Receiver<Option<bool>>,
     stop: CancellationToken,
 }
@@ -138,9 +137,9 @@ impl WorkerJoin {
         self.nodes.subscribe()
     }
 
-    /// Leaves the node: announces that no new calls should start, lets running calls end until
-    /// `deadline`, says goodbye, and stops. Returns whether all calls of this node had ended. Calls
-    /// of other nodes count too, because their sessions may move to this node.
+    /// Leaves the node: announces it, lets calls end until `deadline`, says goodbye, and stops.
+    /// Returns whether all calls had ended, including those of other nodes, because their sessions
+    /// may move to this node.
     ///
     /// # Cancel safety
     /// Cancellation safe: after a drop, leaving continues until the join is dropped.
@@ -151,7 +150,7 @@ impl WorkerJoin {
         idle.is_ok_and(|idle| *idle == Some(true))
     }
 
-    /// Stops at once, without a goodbye. The node waits a while for the worker to return.
+    /// Stops without a goodbye; the node waits a while for the worker to return.
     pub fn stop(&self) {
         self.stop.cancel();
     }

@@ -37,17 +37,15 @@ pub(crate) mod ready;
 mod tests;
 pub(crate) mod versions;
 
-/// Longer frames are sent in fragments.
+/// Longer frames go in fragments.
 pub(crate) const LONGEST_WHOLE: usize = 64 * 1024;
-/// Bytes of a frame in one fragment.
 pub(crate) const FRAGMENT: usize = 32 * 1024;
-/// Maximum number of frames per direction that are in fragments at a time.
+/// Frames per direction that may be in fragments at a time.
 pub(crate) const LANES: usize = 8;
 pub(crate) const BATCH_BYTES: usize = 32 * 1024;
 pub(crate) const BATCH_FRAMES: usize = 128;
-/// Longest gRPC message: a whole frame, a batch or a fragment, with its envelope.
+/// A whole frame, a batch or a fragment, with its envelope.
 pub(crate) const LONGEST_MESSAGE: usize = 128 * 1024;
 
-/// Maps the numbers of flights. Each call looks up its flight several times, so hashing must be
-/// fast.
+/// Calls look up their flights often, so hashing must be fast.
 pub(crate) type ByFlight<T> = HashMap<u64, T, RandomState>;

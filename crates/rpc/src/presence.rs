@@ -1,8 +1,8 @@
 //! Detects the death of a worker's process.
 //!
-//! A worker dials its nodes, so a node has no address to probe when the link breaks. The worker's
-//! process therefore opens a port only for this purpose. The kernel closes the port when the
-//! process ends, for whatever reason.
+//! Workers dial their nodes, so a node has no address to probe when a link breaks. The worker's
+//! process therefore opens a port for this purpose, which the kernel closes at any end of the
+//! process.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -19,15 +19,14 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::Sight;
 use crate::proto::worker::v1::Presence;
 
-/// Pause after a connection could not be accepted, for example without free file descriptors.
+/// For example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// First pause between two dials. It is short, because an exiting process may close its link before
-/// its port.
+/// Short, because an exiting process may close its link before its port.
 const DIAL_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_DIAL_PAUSE: Duration = Duration::from_millis(500);
 
-/// The ports that show that a process with workers is alive: one for each local address towards its
-/// nodes. A cheap handle; dropping the last one closes the ports.
+/// The open ports of a process with workers, one for each local address towards its nodes. A cheap
+/// handle; dropping the last one closes the ports.
 #[derive(Clone, Default)]
 pub struct PresencePorts(Arc<Inner>);
 
@@ -38,15 +37,15 @@ struct Inner {
 }
 
 impl PresencePorts {
-    /// Uses the port `number`, or free ports for 0. Ports open on demand.
+    /// Opens the port `number` on demand; 0 means free ports.
     #[must_use]
     pub fn new(number: u16) -> Self {
         let open = Mutex::default();
         Self(Arc::new(Inner { number, open }))
     }
 
-    /// The presence that a node at `address` (`host:port`) is told. `None` if the port cannot be
-    /// opened; the node then notices the death of the process later.
+    /// The presence to report to the node at `address`. Without a port, the node notices the death
+    /// later.
     pub(crate) async fn towards(&self, address: &str) -> Option<Presence> {
         let here = match local_address(address).await {
             Ok(here) => here,
@@ -95,7 +94,7 @@ impl PresencePort {
 async fn accept(listener: TcpListener, id: u64) {
     loop {
         match listener.accept().await {
-            // The send buffer of a new connection has room for these few bytes.
+            // A new connection has room for these few bytes.
             Ok((stream, _)) => {
                 let told = stream.into_std();
                 let _ = told.and_then(|mut stream| stream.write_all(&id.to_be_bytes()));
@@ -105,7 +104,7 @@ async fn accept(listener: TcpListener, id: u64) {
     }
 }
 
-/// The local address of the route to `address`. Sends no packets.
+/// Sends no packets.
 async fn local_address(address: &str) -> io::Result<IpAddr> {
     let mut found = lookup_host(address).await?;
     let node = found.next().ok_or(io::ErrorKind::NotFound)?;
@@ -121,15 +120,13 @@ async fn local_address(address: &str) -> io::Result<IpAddr> {
 /// A node's probe of a worker's presence port.
 ///
 /// The node dials only the source address of the worker's link, so a worker cannot direct it to
-/// others. The node first dials while the link is up. Only if the worker's number answered then, a
-/// later refusal proves that the process is gone. Behind address translation or a firewall, the
-/// refusal could come from another machine.
+/// others. A refusal proves the death only if the worker's number answered while the link was up,
+/// because address translation or a firewall may refuse too.
 pub(crate) struct PresenceProbe {
     seen: Option<AbortOnDropHandle<Option<Dial>>>,
 }
 
 impl PresenceProbe {
-    /// Starts to dial the announced port of the worker at `address`.
     pub(crate) fn begin(
         address: Option<SocketAddr>,
         presence: Option<Presence>,
@@ -149,8 +146,8 @@ impl PresenceProbe {
         }
     }
 
-    /// Returns when the process is gone: its machine refuses connections to the port, or another
-    /// process answers. Pends forever if that cannot be determined. Cancellation safe.
+    /// Returns when the port is refused or another process answers. Pends if that cannot be
+    /// determined. Cancellation safe.
     pub(crate) async fn gone(self) {
         let seen = match self.seen {
             Some(seen) => seen.await.ok().flatten(),
@@ -200,9 +197,7 @@ mod tests {
     use super::{PresencePorts, PresenceProbe};
 
     const WITHIN: Duration = Duration::from_secs(10);
-    /// Address of the nodes. No packets are sent there.
     const NODE: &str = "127.0.0.1:9";
-    /// Source address of the worker's link.
     const WORKER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
 
     #[tokio::test]
@@ -255,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stopped_process_is_not_gone() {
-        // The kernel accepts connections for a process that does not.
+        // The kernel accepts connections even for a stopped process.
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = silent.local_addr().unwrap();
         let dial = super::Dial {

@@ -62,7 +62,7 @@ impl GatewayLinks {
         self.shared.connected.load(Ordering::Relaxed)
     }
 
-    /// Ends every link and accepts no more. Streams are detached; running calls continue.
+    /// Ends every link and accepts no more. Running calls continue.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }

@@ -11,10 +11,9 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks, tls};
 
-/// HTTP/2 windows. Links have credit for each call, so the windows only need to keep a link busy.
+/// Wide enough to keep a link busy. Credit limits each call.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
-/// Time that links have to send their last frames.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The services of a node for workers and other nodes.

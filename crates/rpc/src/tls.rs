@@ -65,16 +65,15 @@ pub struct TlsFiles {
     pub authority: PathBuf,
     /// The name that every certificate of the cluster carries, including this process's own.
     pub name: String,
-    /// Accepts peers without TLS, and dials peers that do not support TLS in plaintext. Only for
-    /// rollouts: an attacker on the network can suppress TLS.
+    /// Also accepts and dials peers in plaintext. Only for rollouts: an attacker on the network can
+    /// suppress TLS.
     pub allow_plaintext: bool,
     /// Whether the process is a node. Other processes reject a node with a worker's certificate.
     pub for_node: bool,
 }
 
-/// The TLS of a process, from the last valid contents of its files; a cheap handle.
-///
-/// A reload does not affect open connections.
+/// The TLS of a process, from the last valid contents of its files; a cheap handle. Reloads do not
+/// affect open connections.
 #[derive(Clone)]
 pub struct Tls {
     shared: Arc<Renewed<Link>>,
@@ -108,8 +107,8 @@ impl Source for Link {
 }
 
 impl Tls {
-    /// Reads the files and checks that peers with the same authority and name would accept the
-    /// certificate, as a node's if `for_node` is set. Blocks.
+    /// Reads the files and checks that peers would accept the certificate, as a node's if
+    /// `for_node` is set. Blocks.
     ///
     /// # Errors
     /// The file that cannot be used, and why.
@@ -120,8 +119,8 @@ impl Tls {
         Ok(Self { shared, trust })
     }
 
-    /// Reloads the files `every` so often for new connections, until the last handle is dropped.
-    /// Files that cannot be used are logged, and the former certificate stays.
+    /// Reloads the files at this interval for new connections, until the last handle is dropped.
+    /// Keeps the former certificate, and logs the reason, if the files cannot be used.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -134,13 +133,13 @@ impl Tls {
         self.material().validity
     }
 
-    /// Returns what the last dials of the peers at `addresses` (`host:port`) and the open
-    /// connections show.
+    /// Returns the trust shown by the last dials of `addresses` (`host:port`) and by open
+    /// connections.
     pub fn trust_of<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
         self.trust.with_peers(addresses)
     }
 
-    /// Whether a connection is open on which both sides have accepted the other's certificate.
+    /// Whether a connection with accepted certificates is open.
     pub fn has_connections(&self) -> bool {
         self.trust.has_open()
     }

@@ -1,4 +1,4 @@
-//! Keeps the rates of lost nodes for a while, so that past work stays visible.
+//! Keeps the rates of lost nodes for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn told(answers: &[NodeAnswer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &N
     reports.filter_map(|answer| Some((&answer.node, answer.said.as_ref().ok()?)))
 }
 
-/// Drops outdated steps, then the oldest nodes beyond the limit.
+/// Drops outdated steps, then the oldest nodes.
 fn forget(known: &mut HashMap<NodeId, Vec<Step>>) {
     let newest = known.values().map(|steps| last(steps)).max();
     let oldest = newest.unwrap_or_default().saturating_sub(SHOWN_S);

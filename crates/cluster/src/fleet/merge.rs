@@ -14,10 +14,9 @@ use super::report::{
     WorkerSeen,
 };
 
-/// Steps that are displayed: 15 minutes of 5 seconds each. There may be more, because clocks of
-/// nodes differ.
+/// 15 minutes of 5 seconds each. Differing clocks may add more.
 const STEPS: usize = 180;
-/// How far a node may lag, in seconds, before the sum no longer waits for it.
+/// The sum does not wait for nodes that lag further, in seconds.
 const MOST_BEHIND_S: u64 = 10;
 
 pub(super) fn gathered<T>(
@@ -124,7 +123,7 @@ fn rate(recent: &RecentCalls) -> Option<f64> {
     (recent.seconds > 0).then(|| calls / recent.seconds as f64)
 }
 
-/// Merges the nodes' reports with the view and the steps of `lost` nodes.
+/// Includes the steps of `lost` nodes.
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,
@@ -202,8 +201,8 @@ fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
     sum.add(step);
 }
 
-/// The newest step that every node has reported, because a partial sum would look like a dip.
-/// Ignores nodes whose clock or recorder is far behind.
+/// The newest step that every node has reported, because partial sums would look like a dip.
+/// Ignores nodes that lag far behind.
 fn last_whole_step(answers: &[NodeAnswer<NodeReport>]) -> u64 {
     let reports = answers
         .iter()

@@ -6,9 +6,9 @@ use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 /// A merged list from all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gathered<T> {
-    /// The items within the limit, each with its node.
+    /// The items within the limit.
     pub items: Vec<Located<T>>,
-    /// Number of items on all nodes that answered.
+    /// Number on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
@@ -36,16 +36,15 @@ pub struct Unseen {
 /// The nodes with their pools, workers and rates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
-    /// ID of the node that collected the answers.
+    /// The node that collected the answers.
     pub me: String,
     /// All nodes, by ID.
     pub nodes: Vec<NodeSeen>,
-    /// All pools, by name. A pool is ready if it is ready for any node. Its workers are sorted by
-    /// ID.
+    /// All pools, by name; ready if any node says so.
     pub pools: Vec<PoolReport<WorkerSeen>>,
-    /// Rates of all nodes together, oldest first.
+    /// Rates of all nodes, oldest first.
     pub rates: Vec<RatePoint>,
-    /// Nodes whose share of the rates ends before the last point, by ID.
+    /// Nodes whose rates end early, by ID.
     pub lost: Vec<LostNode>,
 }
 
@@ -54,7 +53,7 @@ pub struct Overview {
 pub struct LostNode {
     /// ID of the node.
     pub node: String,
-    /// Beginning of the last step known of the node, in seconds since 1970.
+    /// Beginning of the last known step, in seconds since 1970.
     pub until: Option<u64>,
 }
 
@@ -63,7 +62,7 @@ pub struct LostNode {
 pub struct ToolsSeen {
     /// The tools within the limit, by name.
     pub items: Vec<ToolSeen>,
-    /// Number of tools on all nodes that answered.
+    /// Number on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
@@ -84,26 +83,26 @@ pub struct ToolSeen {
     pub annotations: ToolAnnotations,
     /// How the calls ended.
     pub outcomes: Outcomes,
-    /// Calls per second; `None` if some node does not count this tool's calls.
+    /// Calls per second; `None` if some node does not count them.
     pub rate: Option<f64>,
-    /// Median latency in milliseconds; `None` if no call was answered.
+    /// Median in milliseconds, if any call was answered.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the latency.
+    /// 95th percentile.
     pub p95_ms: Option<f64>,
 }
 
 /// A node with its report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NodeSeen {
-    /// Address that other nodes dial; empty if they dial none.
+    /// Address for other nodes, or empty.
     pub address: String,
-    /// Whether the node has just started and does not know all pools yet.
+    /// Whether the node does not know all pools yet.
     pub starting: bool,
-    /// Whether the node's announcement is valid.
+    /// Whether the announcement is valid.
     pub present: bool,
-    /// Why the node did not answer. `report` then contains only what the node has announced.
+    /// Why the node did not answer. `report` then has only its announcement.
     pub trouble: Option<String>,
-    /// The node's report. Its pools and rates are merged into the [`Overview`].
+    /// The report without its pools and rates, which the [`Overview`] merges.
     #[serde(flatten)]
     pub report: NodeReport,
 }
@@ -113,11 +112,11 @@ pub struct NodeSeen {
 pub struct WorkerSeen {
     /// ID of the worker.
     pub id: String,
-    /// Whether the worker says that it accepts calls.
+    /// Whether the worker accepts calls.
     pub ready: bool,
-    /// Number of nodes linked to the worker.
+    /// Nodes linked to the worker.
     pub reached_by: usize,
-    /// Number of nodes that avoid the worker after too many failures.
+    /// Nodes that avoid the worker after failures.
     pub avoided_by: usize,
     /// Running calls of all nodes.
     pub running: usize,
@@ -137,16 +136,16 @@ pub struct RatePoint {
     /// How requests ended.
     #[serde(flatten)]
     pub outcomes: Outcomes,
-    /// Median latency in milliseconds; `None` if no request was answered.
+    /// Median in milliseconds, if any request was answered.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the latency.
+    /// 95th percentile.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the latency.
+    /// 99th percentile.
     pub p99_ms: Option<f64>,
-    /// Sessions at the end of the step.
+    /// Sessions at its end.
     pub sessions: u64,
-    /// Streams at the end of the step.
+    /// Streams at its end.
     pub streams: u64,
-    /// Calls in flight at the end of the step.
+    /// Calls in flight at its end.
     pub calls: u64,
 }

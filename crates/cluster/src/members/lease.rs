@@ -24,11 +24,9 @@ impl LeaseClock {
         }
     }
 
-    /// Records a renewal that started at `asked`. Returns how to treat it: the first lease is kept,
-    /// and one that lapsed by this node's clock counts as begun anew.
-    ///
-    /// The store's result is not enough: an abandoned renewal may arrive after a lapse, and the
-    /// next renewal then finds the lease alive.
+    /// Records a renewal that started at `asked`. The first lease is kept; one that lapsed by this
+    /// node's clock counts as begun anew. The store's result alone does not show that: an abandoned
+    /// renewal may arrive after the lapse.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -56,13 +54,13 @@ impl LeaseClock {
     }
 }
 
-/// Whether the node may rely on its lease. Checked for every message.
+/// Checked for every message.
 #[derive(Debug)]
 pub(crate) struct Certainty {
     since: Instant,
-    /// End of the last confirmed lease, in microseconds since `since`.
+    /// Microseconds since `since`.
     until: AtomicU64,
-    /// Number of events after which others may have claimed sessions.
+    /// Number of times that others may have claimed sessions.
     doubts: AtomicU64,
     /// Number of revalidated doubts.
     settled: AtomicU64,
@@ -88,8 +86,7 @@ impl Certainty {
         self.until.store(0, Ordering::Release);
     }
 
-    /// Records that others may have claimed sessions. Must precede the record of the renewal that
-    /// found it.
+    /// Must precede the record of the renewal that raised the doubt.
     pub(crate) fn doubted(&self) {
         self.doubts.fetch_add(1, Ordering::AcqRel);
     }

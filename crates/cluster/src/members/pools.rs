@@ -1,9 +1,8 @@
 //! Shares the known pools among nodes and through the store.
 //!
-//! A node that starts knows no pools until workers dial it. Other nodes tell it which pools to wait
-//! for. If all nodes stopped together, the store does.
-//!
-//! Where two pools offer the same name, the nodes agree in the store on the pool that keeps it.
+//! A node that starts knows no pools. Other nodes tell it which pools to wait for; if all nodes
+//! stopped together, the store does. The nodes agree in the store which pool keeps a name that
+//! several offer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -14,9 +13,9 @@ use tokio::time::Instant;
 
 use super::{Members, MembersInner, warn_of};
 
-/// How long the store remembers pools; after a longer outage the cluster starts afresh.
+/// After a longer outage the cluster starts afresh.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
-/// Interval at which unchanged pools are written again.
+/// Interval of writes without changes.
 const REMIND: Duration = Duration::from_secs(600);
 
 /// The pools whose tools this node knows.
@@ -24,18 +23,18 @@ const REMIND: Duration = Duration::from_secs(600);
 pub struct PoolsHere {
     /// Names of the pools.
     pub known: BTreeSet<String>,
-    /// Whether this node knows all pools that others know.
+    /// Whether these are all pools that others know.
     pub is_whole: bool,
-    /// Names that several pools offer, each with the pool that keeps it on this node.
+    /// Names that several pools offer, with the pool that keeps each here.
     pub contested: Names,
 }
 
 /// The pools that other nodes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolsElsewhere {
-    /// Pools known to other nodes, or known before this node started.
+    /// Pools of other nodes, or from before this node started.
     pub known: BTreeSet<String>,
-    /// Names that several pools offer, each with the pool that the nodes agreed on.
+    /// Names that several pools offer, with the agreed pool.
     pub settled: Names,
 }
 
@@ -47,20 +46,19 @@ type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     elsewhere: OnceLock<Box<Elsewhere>>,
-    /// The pools that the store remembered when this node started.
+    /// From the store, when this node started.
     recalled: OnceLock<BTreeSet<String>>,
-    /// The pools that this node last announced.
     told: Mutex<BTreeSet<String>>,
-    /// The pools last written to the store, and when.
+    /// Last written, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
-    /// The names last submitted for agreement, and when.
+    /// Last submitted for agreement, and when.
     named: Mutex<Option<(Names, Instant)>>,
     settled: Mutex<Names>,
 }
 
 impl Members {
-    /// Calls `here` for each announcement to learn the pools of this node. Calls `elsewhere` with
-    /// the others' pools now and whenever the nodes are read. Only the first call counts.
+    /// Asks `here` for this node's pools at each announcement. Passes the others' pools to
+    /// `elsewhere` now and at each read. Only the first call counts.
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
@@ -70,7 +68,7 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // `elsewhere` comes first: a node that waits for a pool does not know all of them.
+        // First, because a node that waits for a pool does not know all pools.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);
@@ -113,8 +111,8 @@ impl MembersInner {
         }
     }
 
-    /// Announces changed pools early, for nodes that start now. The next announcement repeats them,
-    /// so a failure is harmless.
+    /// Announces changed pools early, for nodes that start now. The next announcement makes up for
+    /// a failure.
     async fn tell_pools(&self) {
         let known = self.pools_here().known;
         if *self.pools.told.lock() == known {
@@ -126,8 +124,7 @@ impl MembersInner {
         }
     }
 
-    /// Reads the remembered pools. Other nodes know better and the read is retried, so a failure is
-    /// harmless.
+    /// A failure is harmless: other nodes know better, and the read is retried.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;
@@ -142,8 +139,7 @@ impl MembersInner {
         }
     }
 
-    /// Writes the pools once this node knows all of them. This drops remembered pools that are
-    /// gone.
+    /// Once this node knows all pools; drops remembered pools that are gone.
     pub(super) async fn remember_pools(&self) {
         if self.pools.recalled.get().is_none() {
             self.recall_pools().await;

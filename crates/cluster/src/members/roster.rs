@@ -10,14 +10,12 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Rules;
 
-/// Minimum interval between two reads.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Beyond this number nodes read less often than `refresh`, because the store's work grows with its
-/// square (docs/scaling.md).
+/// Beyond this number, nodes read less often than `refresh`: the store's work grows with its square
+/// (docs/scaling.md).
 const CLOSE: usize = 100;
 
-/// Interval of reads while a request waits for nodes.
 pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
 
 pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
@@ -71,7 +69,7 @@ async fn next(news: &mut Option<ClusterSubscription>) -> bool {
         return std::future::pending().await;
     };
     match open.next().await {
-        // The missed events may have included a leaving node.
+        // A missed event may be a leaving node.
         Some(Ok(ClusterEvent::NodeLeft { .. }) | Err(_)) => true,
         Some(Ok(ClusterEvent::TaskChanged { .. })) => false,
         None => {

@@ -15,12 +15,11 @@ use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Opens a session on some node; waits if no node that accepts sessions can be reached.
+    /// Waits if no node that accepts sessions can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
-            // A call that cannot become a task continues as a call, and nothing reads it while it
-            // waits.
+            // The call simply continues as a call.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };
@@ -39,7 +38,6 @@ impl Routes {
         Err(error)
     }
 
-    /// Tries a few nodes, one after the other.
     async fn open_somewhere(
         &self,
         open: &OpenSession,
@@ -52,8 +50,7 @@ impl Routes {
             let Some(route) = self.room(&tried) else {
                 break;
             };
-            // Counted before the answer, because otherwise a burst of sessions would all choose the
-            // same node.
+            // Before the answer, because a burst would otherwise choose one node.
             route.placed();
             let error = match route.gateway.open(open.clone()).await {
                 Ok(opened) => {
@@ -80,7 +77,7 @@ impl Routes {
         Err(last)
     }
 
-    /// Chooses a node. Nodes that failed recently are the last resort.
+    /// Prefers nodes that have not failed recently.
     fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();
@@ -96,7 +93,7 @@ impl Routes {
             NotOpened::Refused(GatewayError::Moved { .. }) => {
                 "the session nodes are leaving, or are not ready yet".to_owned()
             }
-            // If the session was opened after all, it ends by its idle timeout.
+            // A session opened after all ends by its idle timeout.
             NotOpened::Refused(
                 GatewayError::Unreachable { reason } | GatewayError::Unsent { reason },
             ) => format!("no session node can be reached to open a session ({reason})"),
@@ -106,15 +103,13 @@ impl Routes {
     }
 }
 
-/// Why no session was opened.
 enum NotOpened {
     NoNode,
-    /// The last node's error.
     Refused(GatewayError),
 }
 
 impl NotOpened {
-    /// Whether new nodes may help. A reachable node without room is a definite answer.
+    /// Whether new nodes may help. A node without room is a definite answer.
     fn passes(&self) -> bool {
         match self {
             Self::NoNode => true,

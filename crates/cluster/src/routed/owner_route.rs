@@ -9,11 +9,10 @@ use super::Routes;
 use crate::peers::Peer;
 use crate::view::{Node, View};
 
-/// A route to a session's owner, or to the node that may become the owner.
+/// A route to the current or future owner of a session.
 pub(crate) struct OwnerRoute {
-    /// The owner, or the node that may become the owner.
     pub(crate) owner: NodeId,
-    /// The node to ask: the owner or a relay.
+    /// The owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
     /// Whether only the hint in the session ID leads there.
@@ -30,15 +29,14 @@ impl OwnerRoute {
         self.peer.worked();
     }
 
-    /// Records that the route broke. For a relayed message, either side of the relay may be at
-    /// fault.
+    /// At a relayed message, either side of the relay may be at fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
         }
     }
 
-    /// Whether the last attempt to reach the asked node failed.
+    /// Whether the last attempt failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.peer.is_broken()
     }
@@ -51,8 +49,8 @@ impl OwnerRoute {
 }
 
 impl Routes {
-    /// The route to the remembered owner, unless that node has gone. With `insists`, only a direct
-    /// route counts: a stream would stay on a relay for its lifetime, and relays must not chain.
+    /// The route to the remembered owner, if present. With `insists`, only a direct one: a stream
+    /// would stay on a relay, and relays must not chain.
     pub(crate) fn remembered_route(
         &self,
         session: &SessionId,
@@ -68,7 +66,7 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// The route to the owner, directly or through a node not in `tried`.
+    /// Directly, or through a node not in `tried`.
     pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
@@ -78,7 +76,6 @@ impl Routes {
         self.around(&view, owner, tried)
     }
 
-    /// The direct route, unless it failed recently and another node can relay.
     fn toward(&self, view: &View, node: &Node, tried: &[NodeId]) -> Option<OwnerRoute> {
         let detour = self
             .is_suspect(node)
@@ -86,7 +83,6 @@ impl Routes {
         detour.flatten().or_else(|| self.straight(node))
     }
 
-    /// The direct route to a node's own sessions.
     pub(crate) fn straight(&self, node: &Node) -> Option<OwnerRoute> {
         let id = &node.info().id;
         let gateway = if *id == *self.members.me() {
@@ -103,8 +99,7 @@ impl Routes {
         })
     }
 
-    /// The direct route to the node that the session ID hints at, if that node is present and
-    /// reachable. A relay would ask the store.
+    /// A direct route by the session ID's hint, because a relay would ask the store.
     pub(crate) fn hinted_route(&self, session: &SessionId) -> Option<OwnerRoute> {
         let tag = session.hint()?;
         let view = self.members.view();
@@ -115,7 +110,6 @@ impl Routes {
         })
     }
 
-    /// A route to the owner through a relay.
     fn around(&self, view: &View, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let between = view
             .nodes()
@@ -132,8 +126,8 @@ impl Routes {
         })
     }
 
-    /// The route to the node that takes a session without an owner. Nodes that were tried or failed
-    /// recently are the last resort.
+    /// The route to the node that takes a session without owner. Prefers nodes that were not tried
+    /// and have not failed recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
@@ -143,7 +137,6 @@ impl Routes {
         self.straight(node)
     }
 
-    /// Whether probing finds an unreachable owner gone.
     pub(crate) async fn finds_gone(&self, owner: &NodeId) -> bool {
         let view = self.members.view();
         match view.node(owner) {
@@ -152,8 +145,8 @@ impl Routes {
         }
     }
 
-    /// Waits for an answer until the owner's announcement lapses. Dialling a node that vanished
-    /// takes seconds, and its lease lapses with the announcement.
+    /// Waits at most until the owner's announcement lapses, because dialling a vanished node takes
+    /// longer.
     pub(crate) async fn while_it_owns<T>(
         &self,
         route: &OwnerRoute,
@@ -169,8 +162,8 @@ impl Routes {
         }
     }
 
-    /// Returns when the owner's announcement has lapsed. If the announcement lapsed earlier, the
-    /// node gets a short time to answer, because the store may already know the next owner.
+    /// Returns when the owner's announcement has lapsed. If it lapsed earlier, the node gets a
+    /// short time to answer, because the store may already know the next owner.
     async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();
         let mut seen = false;

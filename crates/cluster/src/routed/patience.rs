@@ -9,7 +9,6 @@ use super::SPREAD;
 use crate::config::RoutingConfig;
 use crate::members::Members;
 
-/// The time that a request may wait, in pauses between attempts.
 pub(super) struct Patience {
     begun: Instant,
     within: Duration,
@@ -33,7 +32,7 @@ impl Patience {
         self.left().is_zero()
     }
 
-    /// Waits until a retry may help: for the next pause, or until nodes come or go.
+    /// Until the next pause has passed, or nodes come or go.
     pub(super) async fn pause(&mut self, members: &Members) {
         let pause = self.backoff.pause().min(self.left());
         let _closely = members.wait();

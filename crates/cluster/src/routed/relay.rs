@@ -13,8 +13,7 @@ use super::Routes;
 use super::owner_route::OwnerRoute;
 use super::request::{Close, Deliver, GatewayRequest, Listen};
 
-/// The sessions of the cluster, for nodes that cannot reach some owners. The asking node waits, so
-/// the relay does not.
+/// The sessions of the cluster, without waiting: the asking node waits.
 pub(super) struct Relay {
     routes: Arc<Routes>,
 }
@@ -24,7 +23,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Sends a request to the owner; follows one redirect.
+    /// Follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,

@@ -14,7 +14,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
 
     const OPERATION: Operation;
 
-    /// Makes an attempt. `repeated`: an earlier one may have been carried out.
+    /// `repeated`: an earlier attempt may have been carried out.
     fn attempt<'a>(
         &'a self,
         gateway: &'a dyn SessionGateway,
@@ -22,12 +22,12 @@ pub(crate) trait GatewayRequest: Send + Sync {
         repeated: bool,
     ) -> Attempt<'a, Self::Answer>;
 
-    /// Whether the request must not be carried out twice.
+    /// Whether a repetition does harm.
     fn takes_effect(&self) -> bool {
         false
     }
 
-    /// The answer if the request turns out to be done already.
+    /// The answer to a request that is done already.
     fn done(&self) -> Option<Self::Answer> {
         None
     }

@@ -23,34 +23,31 @@ impl Operation {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AttemptContext {
-    /// Whether an earlier attempt may have been carried out, or a client's stream continues with
-    /// this one. Such an attempt cannot end with every refusal that suits a first one.
+    /// An earlier attempt may have been carried out, or a client's stream depends on this one. A
+    /// refusal may then be wrong.
     pub(crate) committed: bool,
-    /// Whether a relay answered, perhaps for itself instead of for the owner.
+    /// The relay may have answered for itself.
     pub(crate) relayed: bool,
-    /// Whether only the hint in the session ID led to the node. A node of an earlier release
-    /// answers from the store then, so every refusal means: ask the store.
+    /// Only the session ID's hint led there. A node of an earlier release answers from the store,
+    /// so its refusal means: ask the store.
     pub(crate) hinted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
-    /// Return the error to the caller.
+    /// Return the error.
     Final,
-    /// The request is already carried out.
+    /// The request is done already.
     Done,
-    /// The request was not carried out. Search again, at once if that is promising.
+    /// Not carried out: search again, at once if promising.
     Elsewhere,
-    /// The connection broke, so the request may have been carried out. Send it again as repeated to
-    /// the current owner.
+    /// Perhaps carried out: send it again, as repeated, to the current owner.
     Repeat,
-    /// The request was not carried out, and an immediate retry would not help. Pause, then search
-    /// again.
+    /// Not carried out: pause, then search again.
     Later,
 }
 
-/// Decides what follows from `error`. [`Operation::Open`] does not depend on an owner, so errors
-/// that are not final mean another node.
+/// Decides what follows from `error`. An [`Operation::Open`] may simply try another node.
 pub(crate) fn decide(
     operation: Operation,
     asked: AttemptContext,
@@ -76,7 +73,7 @@ pub(crate) fn decide(
         | GatewayError::Internal(_) => RetryDecision::Final,
         GatewayError::Moved { .. } => RetryDecision::Elsewhere,
         GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => RetryDecision::Repeat,
-        // A node may lack room to claim the session where another has room.
+        // Another node may have room.
         GatewayError::TooManySessions { .. } => RetryDecision::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
             if operation == Operation::Open =>
@@ -122,8 +119,8 @@ mod tests {
         ..FIRST
     };
 
-    /// Each error with the decisions for: an open; another operation at first, when committed, when
-    /// relayed, and after a hint.
+    /// Decisions for: an open; another operation at first, when committed, when relayed, and after
+    /// a hint.
     fn table() -> Vec<(GatewayError, [RetryDecision; 5])> {
         let reason = String::new;
         vec![

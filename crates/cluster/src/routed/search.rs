@@ -11,11 +11,10 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Attempts in a row without a pause, for example through an outdated entry, a redirect and a
-/// relay.
+/// Attempts without a pause, for example an outdated entry, a redirect and a relay.
 const EAGER: u32 = 3;
 
-/// Full nodes after which the whole cluster counts as full.
+/// The whole cluster counts as full after this many nodes.
 pub(super) const FULL_NODES: u32 = 2;
 
 struct Search<'a> {
@@ -24,29 +23,25 @@ struct Search<'a> {
     operation: Operation,
     committed: bool,
     failures: u32,
-    /// Nodes that had no room for the session.
     full: u32,
     waited: bool,
-    /// Whether the caller measures the wait.
+    /// The caller measures the wait.
     measured: bool,
     counted: bool,
     patience: Patience,
-    /// The owner according to the last node that was asked.
+    /// According to the last node that was asked.
     redirect: Option<NodeId>,
-    /// Whether a redirect was followed since the last lookup in the store.
+    /// Since the last lookup in the store.
     redirected: bool,
-    /// Nodes that could not help since the last pause.
     tried: Vec<NodeId>,
-    /// The node that was asked to take the session from an owner that is gone.
+    /// Asked to take the session from a dead owner.
     successor: Option<NodeId>,
-    /// Whether a successor declined since the last pause, because the owner lives or its lease
-    /// still runs.
+    /// A successor declined, because the owner lives or its lease still runs.
     is_owned: bool,
     refusal: Option<GatewayError>,
 }
 
 impl Routes {
-    /// Searches for the owner after the first attempt failed, and sends it the request.
     pub(super) async fn search<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -87,8 +82,7 @@ impl Routes {
     }
 }
 
-/// Replaces the refusal of a message that an earlier owner may have carried out: a later owner
-/// cannot know.
+/// A later owner cannot know whether an earlier one carried the message out.
 fn refused_later(error: &GatewayError) -> GatewayError {
     GatewayError::Unreachable {
         reason: format!("and then: {error}"),
@@ -142,10 +136,10 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // The route may still lead to the owner.
+                // Still a possible route to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted {
-                // A node that was asked because of a hint has not declined to take the session.
+                // A hinted node has not declined the session.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -163,9 +157,8 @@ impl<'a> Search<'a> {
         route.is_some() && self.failures <= EAGER
     }
 
-    /// Chooses the next route: the hint in the session ID if no owner is remembered, then one
-    /// redirect, then the store. If probing finds the owner gone, chooses its successor, which
-    /// probes for itself.
+    /// First the session ID's hint if no owner is remembered, then one redirect, then the store.
+    /// Instead of a dead owner, its successor, which probes for itself.
     async fn route(&mut self) -> Result<OwnerRoute, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
             let hinted = self.routes.hinted_route(&self.to.session);
@@ -208,7 +201,7 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
-            // Before the first attempt, an old entry of the cache is better than an error.
+            // An old entry is better than an error.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {

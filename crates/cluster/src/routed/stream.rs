@@ -1,8 +1,5 @@
-//! Streams that outlive the owner of their session.
-//!
-//! A stream passes on items and remembers the client's position. When the owner changes or the
-//! connection breaks, the stream continues at the new owner from that position in the log. All work
-//! happens in the task that reads the stream.
+//! Streams that outlive the owner of their session. After a change of owner or a broken connection,
+//! a stream continues from the client's position in the log. It works in the task that reads it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,12 +18,12 @@ use super::request::Listen;
 struct Outliving {
     routes: Arc<Routes>,
     to: SessionRef,
-    /// The last event ID that the client has, or where the stream began.
+    /// The client's last event ID, or the stream's beginning.
     cursor: EventId,
     /// Whether the client has an ID to resume from.
     primed: bool,
     from: Source,
-    /// When this owner was found, and the client's position then.
+    /// Time and position at which this owner was found.
     found: (Instant, EventId),
     /// Boxed, because few of the many streams move.
     moves: Option<Box<Moves>>,
@@ -38,10 +35,9 @@ enum Source {
     Nobody,
 }
 
-/// Decides how long to pause before the next search.
 struct Moves {
     backoff: Backoff,
-    /// Consecutive owners that sent nothing and soon ended the stream.
+    /// Consecutive owners that sent nothing.
     futile: u32,
 }
 
@@ -63,9 +59,9 @@ impl Routes {
         }
     }
 
-    /// Continues at the current owner. `None` ends the client's connection; a reconnecting client
-    /// learns the reason. Pauses after fruitless attempts, because an owner may say `Moved` before
-    /// others see its release.
+    /// Continues at the current owner. `None` ends the client's connection, and reconnecting tells
+    /// it why. Pauses after fruitless attempts, because an owner may say `Moved` before others see
+    /// its release.
     async fn reattach(
         self: Arc<Self>,
         to: SessionRef,
@@ -106,7 +102,7 @@ impl Outliving {
     }
 
     fn look_for_next_owner(&mut self) {
-        // Drops the old reader before opening a new one.
+        // The old reader goes first.
         self.from = Source::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;
@@ -130,7 +126,7 @@ impl Outliving {
 }
 
 impl Moves {
-    /// The pause before the next search: none, unless several owners in a row were `futile`.
+    /// Only after several `futile` owners in a row.
     fn pause(&mut self, futile: bool) -> Option<Duration> {
         if futile {
             self.futile += 1;

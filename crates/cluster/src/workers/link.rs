@@ -14,7 +14,6 @@ pub(super) trait Links: Send + Sync {
 pub(super) trait Link: Send + Sync {
     fn state(&self) -> watch::Receiver<JoinState>;
 
-    /// The nodes that the remote node reports.
     fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>>;
 
     async fn leave(&self, deadline: Instant) -> bool;

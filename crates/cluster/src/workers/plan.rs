@@ -1,4 +1,4 @@
-//! Plans which addresses a worker is joined to. Pure, so that tests need no network.
+//! Plans which addresses a worker is joined to, without a network.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 use super::JoinConfig;
 
-/// Maximum interval between two revisions of the plan.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
@@ -16,13 +15,12 @@ pub(super) struct Joined {
     pub(super) address: String,
     pub(super) node: Option<NodeId>,
     pub(super) connected: bool,
-    /// The nodes that the linked node reports.
     pub(super) nodes: Vec<NodeInfo>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// For each existing link, whether it stays.
+    /// Whether each existing link stays.
     pub(super) keep: Vec<bool>,
     pub(super) start: Vec<String>,
 }
@@ -51,7 +49,7 @@ impl Roll {
         }
     }
 
-    /// Plans the changes, given the links and the nodes that this process knows (`told`).
+    /// `told`: the nodes that this process knows.
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -71,8 +69,7 @@ impl Roll {
         Plan { keep, start }
     }
 
-    /// Records reported nodes and forgets those that were not reported for a while, unless all
-    /// reporters are silent.
+    /// Forgets nodes that were not reported for a while, unless all reporters are silent.
     fn hear(&mut self, now: Instant, joins: &[Joined], told: Option<Vec<NodeInfo>>) {
         let tellers = joins
             .iter()
@@ -110,15 +107,14 @@ impl Roll {
         });
     }
 
-    /// Chooses the links that stay: one per node, and those that may still lead to a node.
+    /// One link for each node, and those that may still lead to one.
     fn keep(&self, joins: &[Joined]) -> Vec<bool> {
         let mut linked = HashSet::new();
         let mut keep = vec![false; joins.len()];
-        // A node's own address is preferred to a seed that happens to lead there.
+        // A node's own address is preferred to a seed.
         let (own, other): (Vec<_>, Vec<_>) =
             (0..joins.len()).partition(|at| self.is_address(&joins[*at].address));
-        // Links that are up come first: otherwise two links to the same node would keep replacing
-        // each other.
+        // Links that are up first: two links to a node would keep replacing each other.
         let up = |at: &usize| joins[*at].connected;
         let (up, down): (Vec<_>, Vec<_>) = own.into_iter().chain(other).partition(up);
         for at in up.into_iter().chain(down) {

@@ -16,7 +16,6 @@ use super::plan::{self, Joined, Roll};
 pub(super) struct Round {
     links: Box<dyn Links>,
     joins: Mutex<Vec<Join>>,
-    /// Notified when a link changes or a node reports others.
     changed: Arc<Notify>,
     joined: Notify,
 }
@@ -74,8 +73,8 @@ impl Round {
         }
     }
 
-    /// Leaves every node, and those that come meanwhile, until `deadline`. Returns whether all
-    /// calls had ended; an unreachable node counts as without calls.
+    /// Includes nodes that come meanwhile. Returns whether all calls had ended; an unreachable node
+    /// has none.
     pub(super) async fn leave(&self, deadline: Instant) -> bool {
         let mut ended = true;
         let mut leaving = JoinSet::new();
@@ -115,7 +114,7 @@ impl Round {
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {
-            // The link may have come up before this task watched it.
+            // The link may already be up.
             changed.notify_one();
             loop {
                 let alive = tokio::select! {
@@ -163,7 +162,7 @@ impl Join {
     }
 }
 
-/// Waits for the next change of what this process knows of nodes; pends forever without `told`.
+/// Pends forever without `told`.
 async fn changes(told: &mut Option<watch::Receiver<Vec<NodeInfo>>>) {
     let changed = match told {
         Some(told) => told.changed().await.is_ok(),

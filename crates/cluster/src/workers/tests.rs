@@ -1,5 +1,3 @@
-//! Joins follow the nodes.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +12,6 @@ use super::link::{Link, Links};
 use super::{JoinConfig, WorkerJoins};
 use crate::view::tests::info;
 
-/// A network in which every address belongs to a node.
 #[derive(Clone, Default)]
 struct Net {
     nodes: Arc<Mutex<Vec<NodeInfo>>>,
@@ -39,7 +36,6 @@ impl Net {
         log
     }
 
-    /// Changes the nodes; the remaining ones report it.
     fn set(&self, names: &[&str]) {
         let nodes: Vec<_> = names.iter().map(|name| info(name)).collect();
         self.nodes.lock().clone_from(&nodes);

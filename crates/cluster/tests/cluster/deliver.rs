@@ -39,8 +39,8 @@ async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
     assert_eq!(edge.answer(&to).await.unwrap(), "b", "which is remembered");
 }
 
-/// Maximum time between the end of the owner's lease and the next owner: a read of the nodes, a
-/// lookup and their spread.
+/// Time from the end of the owner's lease to the next owner: a read of the nodes, a lookup and
+/// their spread.
 const LOOKS: Duration = Duration::from_millis(500);
 
 #[tokio::test(start_paused = true)]
@@ -291,8 +291,7 @@ async fn a_full_cluster_says_so_at_once() {
     assert_eq!(edge.answer(&to).await.unwrap(), "a", "one has room");
 }
 
-/// An earlier owner may have run what a later owner refuses, so the refusal must not say that the
-/// call was not executed.
+/// The later owner's refusal must not say that the call was not executed.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
     let soon = Duration::from_secs(1);
@@ -307,7 +306,7 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
             retry_after: soon,
         },
         GatewayError::Internal("a fault".to_owned()),
-        // The owner may bind it again, unless it was sent elsewhere before.
+        // Unless it was sent elsewhere before.
         GatewayError::WorkerAway {
             reason: "cut off".to_owned(),
         },

@@ -42,7 +42,7 @@ async fn all_that_a_killed_node_was_doing_is_taken_over_at_once() {
         assert_eq!(answer.await.unwrap().unwrap(), "b");
     }
     assert!(begun.elapsed() < MOMENT, "{:?}", begun.elapsed());
-    // Two edges and the successor, each for all of its requests.
+    // Once for two edges and the successor.
     assert!(cluster.looks() <= 6, "looked {} times", cluster.looks());
 }
 
@@ -77,7 +77,7 @@ async fn who_only_cannot_be_reached_keeps_its_sessions_until_its_lease_ends() {
     }
 }
 
-/// The address of a container disappears soon after its process.
+/// A container's address disappears soon after its process.
 #[tokio::test(start_paused = true)]
 async fn who_was_seen_to_be_gone_stays_so_when_nobody_refuses_any_more() {
     let cluster = TestCluster::new();
@@ -151,7 +151,7 @@ async fn links_that_break_again_and_again_cause_no_take_over() {
     assert!(b.posts().is_empty());
 }
 
-/// A live node that refuses all connections for a moment every second.
+/// The node refuses all connections for a moment every second.
 #[tokio::test(start_paused = true)]
 async fn a_flapping_node_is_not_fought_over() {
     let cluster = TestCluster::new();
@@ -161,7 +161,7 @@ async fn a_flapping_node_is_not_fought_over() {
     edge.answer(&to).await.unwrap();
     let begun = Instant::now();
     for at in 0..60 {
-        // Each owner in turn is refused: the worst case.
+        // The worst case.
         for node in ["a", "b"] {
             for from in ["e", "a", "b"].into_iter().filter(|from| *from != node) {
                 cluster.refuse(from, node);
@@ -183,7 +183,6 @@ async fn a_flapping_node_is_not_fought_over() {
     drop(a);
 }
 
-/// Ownership whose lookup blocks until the test releases it.
 struct Asked {
     asked: AtomicUsize,
     told: Notify,
@@ -251,7 +250,7 @@ async fn a_lease_is_certain_for_its_length_from_when_its_renewal_was_sent() {
     let liveness = a.joined().members.liveness();
     assert!(liveness.is_certain(), "it has just been begun");
     tokio::time::sleep(LEASE * 3).await;
-    // The next renewal is sent, but the store does not answer.
+    // The renewal stays without an answer.
     a.joined().access.set_hanging(true);
     tokio::time::sleep(LEASE).await;
     assert!(!liveness.is_certain());

@@ -63,8 +63,7 @@ async fn a_draining_node_passes_its_own_clients_on() {
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_hears_soon_that_a_node_has_gone() {
     let hour = Duration::from_secs(3600);
-    // Nodes read the list every second, so the test varies when the lease lapses within that
-    // second.
+    // Nodes read the list every second, so the lease lapses at different times within it.
     for tenths in 0..10 {
         let cluster = TestCluster::with(RoutingConfig {
             patience: hour * 2,
@@ -72,7 +71,7 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
             resolve_at_most: hour,
             ..RoutingConfig::default()
         });
-        // Node a takes its lease now and dies before the renewal.
+        // Node a dies before it renews.
         let leased = Instant::now();
         let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
         tokio::time::sleep(Duration::from_millis(100) * tenths).await;

@@ -84,7 +84,7 @@ async fn an_overloaded_node_opens_elsewhere_until_it_is_none_any_more() {
         open(a.joined()).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (0, 1_000));
-    // By now each knows that the other has three fifths: too small a difference for a hop.
+    // Three fifths: too small a difference for a hop.
     tokio::time::sleep(LEASE).await;
     for _ in 0..100 {
         open(a.joined()).await.unwrap();
@@ -198,7 +198,6 @@ async fn a_new_session_waits_for_a_node() {
     assert!(!waiting.is_finished());
     let a = cluster.node("a").await;
     waiting.await.unwrap().unwrap();
-    // The only node is lost and another one replaces it.
     a.die();
     let waiting = tokio::spawn(async move { open(&edge).await });
     tokio::time::sleep(SOON).await;
@@ -218,7 +217,7 @@ async fn a_task_waits_for_no_node() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
-/// A node that comes would not help soon, and a client that is refused at once can react.
+/// A new node would not help soon.
 #[tokio::test(start_paused = true)]
 async fn a_new_session_waits_for_no_room() {
     let cluster = TestCluster::new();

@@ -14,7 +14,6 @@ use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A store whose first read of the pools fails.
 struct Slow {
     membership: Arc<dyn Membership>,
     asked: AtomicUsize,
@@ -112,8 +111,7 @@ async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_me
     assert_eq!(membership.remembered_pools().await.unwrap(), both);
 }
 
-/// A node that knows both pools, which offer the same tool, and keeps `keeper`; with the agreed
-/// names.
+/// A node with both pools, which offer the same tool.
 async fn disputed(
     cluster: &TestCluster,
     name: &str,

@@ -32,7 +32,7 @@ pub(crate) struct TestCluster {
     pub(crate) store: Store,
     nodes: Arc<Mutex<Vec<Arc<ScriptedNode>>>>,
     cut: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
-    /// Pairs of nodes between which connections are refused, though both are alive.
+    /// Connections that are refused, though both nodes are alive.
     refused: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
     looks: Arc<AtomicUsize>,
     pub(crate) log: log::Log,
@@ -63,7 +63,6 @@ impl TestCluster {
         }
     }
 
-    /// A node that serves clients only.
     pub(crate) async fn edge(&self, id: &str) -> TestNode {
         self.join(id, None).await
     }
@@ -106,12 +105,11 @@ impl TestCluster {
         nodes.iter().find(|node| node.id == *id).cloned()
     }
 
-    /// An anonymous session owned by `owner`, with an ID without a hint, as in earlier releases.
+    /// Without a hint in the ID, as in earlier releases.
     pub(crate) async fn session(&self, owner: &ScriptedNode) -> SessionRef {
         self.session_called(SessionId::random(), owner).await
     }
 
-    /// An anonymous session with this ID, owned by `owner`.
     pub(crate) async fn session_called(
         &self,
         session: SessionId,
@@ -129,20 +127,18 @@ impl TestCluster {
         SessionRef::new(session, principal)
     }
 
-    /// Cuts the network between two nodes; both still reach all others.
     pub(crate) fn cut(&self, one: &str, other: &str) {
         let (one, other) = (NodeId::new(one), NodeId::new(other));
         self.cut.lock().insert((one.clone(), other.clone()));
         self.cut.lock().insert((other, one));
     }
 
-    /// Refuses connections from one node to another, as if no process listened there.
+    /// As if no process listened there.
     pub(crate) fn refuse(&self, from: &str, to: &str) {
         let way = (NodeId::new(from), NodeId::new(to));
         self.refused.lock().insert(way);
     }
 
-    /// Restores all connections.
     pub(crate) fn mend(&self) {
         self.cut.lock().clear();
         self.refused.lock().clear();
@@ -156,7 +152,6 @@ impl TestCluster {
         self.looks.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Number of probes.
     pub(crate) fn looks(&self) -> usize {
         self.looks.load(Ordering::SeqCst)
     }
@@ -172,7 +167,7 @@ impl TestCluster {
 }
 
 impl TestNode {
-    /// Delivers a request and returns the name of the node that answered.
+    /// Returns the name of the node that answered.
     pub(crate) async fn answer(&self, to: &SessionRef) -> Result<String, GatewayError> {
         match self.routed.deliver(to, post()).await? {
             Delivered::Json(text) => Ok(String::from_utf8(text.to_vec()).unwrap()),
@@ -180,7 +175,6 @@ impl TestNode {
         }
     }
 
-    /// Waits until this node sees `count` present nodes, including itself.
     pub(crate) async fn sees(&self, count: usize) {
         let mut views = self.members.watch();
         let seen =
@@ -209,7 +203,6 @@ pub(crate) fn post() -> Post {
     Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
 }
 
-/// A tool call, planned by its edge.
 pub(crate) fn planned(repeat: Repeat) -> Post {
     let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
     let plan = RequestPlan {

@@ -14,7 +14,6 @@ use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_work
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// A worker that answers every call at once with its parameters.
 struct Echo {
     announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
@@ -71,7 +70,6 @@ impl Worker for Echo {
     async fn end_session(&self, _: &SessionId) {}
 }
 
-/// Passes on the first worker.
 struct First(mpsc::UnboundedSender<Arc<dyn Worker>>);
 
 impl WorkerSet for First {
@@ -82,7 +80,7 @@ impl WorkerSet for First {
     fn remove(&self, _: &WorkerId) {}
 }
 
-/// A worker as the node sees it. Dropping this ends the link.
+/// A worker as the node sees it. A drop ends the link.
 pub(crate) struct Pair {
     pub(crate) worker: Arc<dyn Worker>,
     _nodes: watch::Sender<Vec<shoal_ports::NodeInfo>>,
@@ -90,9 +88,6 @@ pub(crate) struct Pair {
 }
 
 /// Links an echoing worker to a node.
-///
-/// # Errors
-/// When loopback has no free port, or the worker does not appear.
 pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
     let config = LinkConfig::default();
     let (sender, mut workers) = mpsc::unbounded_channel();

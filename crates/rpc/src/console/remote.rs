@@ -19,7 +19,7 @@ use crate::proto::node::v1::{
     InspectSession, InspectSessions, InspectTool, InspectTools, act_request,
 };
 
-/// Maximum bytes of an answer: a thousand reports of a few hundred bytes each.
+/// Room for a thousand reports of a few hundred bytes each.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 /// The inspector of another node, over its cluster listener.
@@ -68,7 +68,7 @@ impl RemoteInspector {
         let answer = answer.map_err(|status| self.refused(&status))?;
         let report = answer.into_inner().report;
         if report.is_empty() {
-            // An earlier release reports in a format that this release does not read.
+            // An earlier release reports in another format.
             return Err(InspectError::Unsupported);
         }
         serde_json::from_slice(&report)
@@ -91,7 +91,6 @@ impl RemoteInspector {
             Code::Unimplemented => InspectError::Unsupported,
             Code::Internal | Code::InvalidArgument => InspectError::Failed(text),
             _ => {
-                // A new connection may work.
                 *self.client.lock() = None;
                 InspectError::Unreachable(text)
             }

@@ -13,9 +13,7 @@ use crate::proto::node::v1::node_console_server::{NodeConsole, NodeConsoleServer
 use crate::proto::node::v1::{ActAnswer, ActRequest, InspectAnswer, InspectRequest, act_request};
 use crate::tls::Standing;
 
-/// Maximum number of items in an answer.
 const MOST: usize = 1_000;
-/// Maximum bytes of a request.
 const LONGEST_QUESTION: usize = 64 * 1024;
 
 /// Answers the consoles of other nodes, through a [`ClusterServer`](crate::ClusterServer).

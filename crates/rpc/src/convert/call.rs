@@ -14,7 +14,6 @@ use crate::error::Malformed;
 use crate::proto::types::v1 as wire;
 use crate::proto::worker::v1 as worker;
 
-/// Encodes a call with the time that is left at `now`.
 pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
     wire::Call {
         id: id_out(call.id),
@@ -34,7 +33,6 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
     }
 }
 
-/// Decodes a call that arrived at `now`.
 pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed> {
     let caller = call.caller.ok_or(Malformed("call: it has no caller"))?;
     let state = call.tracestate.as_deref();
@@ -162,7 +160,7 @@ pub(crate) fn repeat_in(durability: i32) -> Repeat {
     }
 }
 
-/// The levels have the same names on both sides.
+/// Both sides name the levels alike.
 macro_rules! levels {
     ($($level:ident)+) => {
         fn log_out(log: LogFilter) -> wire::LogLevel {

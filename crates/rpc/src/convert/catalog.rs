@@ -16,10 +16,9 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::own_lists::Owner;
 use crate::proto::worker::v1::own_lists::owner::Who;
 
-/// Maximum number of owners in one frame.
 const OWNERS: usize = 1_000;
 
-/// Encodes an announcement. A draining worker announces an empty catalog.
+/// A draining worker announces an empty catalog.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
     wire::Announce {
         pool: said.pool.to_string(),
@@ -130,7 +129,7 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// Encodes the owners with lists of their own: the changes since `before`, or all of them.
+/// The owners with lists of their own that changed since `before`, or all of them.
 pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
     let owner = |owner: &ListOwner| {
         let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();
@@ -166,7 +165,6 @@ pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wi
     frames
 }
 
-/// Applies a frame to the known owners with lists of their own.
 pub(crate) fn own_lists_in(before: &OwnLists, said: wire::OwnLists) -> OwnLists {
     let mut own = match said.whole {
         true => OwnLists::default(),
@@ -179,7 +177,6 @@ pub(crate) fn own_lists_in(before: &OwnLists, said: wire::OwnLists) -> OwnLists 
             Some(Who::Session(session)) => ListOwner::Session(SessionId::new(session)),
             Some(Who::Principal(principal)) => ListOwner::Principal(Principal::new(principal)),
             Some(Who::Sessionless(principal)) => ListOwner::Sessionless(Principal::new(principal)),
-            // A kind that this release does not know.
             None => continue,
         };
         match numbers {

@@ -16,7 +16,6 @@ use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::gateway_error::{self as fail, Error};
 use crate::proto::node::v1::item::{self, Kind};
 
-/// Encodes an open request; the caller fills in the flight.
 pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
     let transport = match open.transport {
         SessionTransport::Streamable => wire::Transport::Streamable,
@@ -81,7 +80,7 @@ pub(crate) fn event_id_in(id: wire::EventId) -> EventId {
     }
 }
 
-/// Encodes a stream item. The reader stands at `cursor`, which the item may advance.
+/// The reader stands at `cursor`, which the item may advance.
 pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> wire::Item {
     if let StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } = &item {
         *cursor = *id;
@@ -92,8 +91,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
             data,
             in_passing: false,
         }),
-        // An older edge ignores the mark and writes the event under the ID that its client already
-        // has.
+        // An older edge writes the event under the ID that its client already has.
         StreamItem::Passing { data } => Kind::Event(item::Event {
             id: Some(event_id_out(*cursor)),
             data,
@@ -111,7 +109,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
     }
 }
 
-/// Decodes a stream item; `None` for an unknown kind.
+/// `None` for an unknown kind.
 pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed> {
     let id = |id: Option<_>| id.map(event_id_in).ok_or(Malformed("item: it has no id"));
     Ok(Some(match item.kind {

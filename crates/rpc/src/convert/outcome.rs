@@ -14,7 +14,7 @@ pub(crate) fn error_out(error: RpcError) -> wire::RpcError {
     }
 }
 
-/// Decodes a JSON-RPC error and drops data that is not JSON.
+/// Drops data that is not JSON.
 pub(crate) fn error_in(error: wire::RpcError) -> RpcError {
     RpcError {
         code: error.code,
@@ -54,7 +54,7 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     }
 }
 
-/// Decodes the end of a call. An invalid message still ends the call.
+/// An invalid message still ends the call.
 pub(crate) fn outcome_in(outcome: wire::CallOutcome) -> CallOutcome {
     use wire::call_outcome::Outcome;
     match outcome.outcome {
@@ -74,7 +74,7 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            // Only nodes report a retry time or an unreachable worker, and not to one another.
+            // Nodes report these only to others than nodes.
             CallFailure::NotExecuted { reason }
             | CallFailure::WorkerAway { reason }
             | CallFailure::NotReady { reason, .. } => {

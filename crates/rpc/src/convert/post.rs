@@ -19,7 +19,6 @@ use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::member::Member;
 use crate::proto::types::v1::Trace;
 
-/// Encodes a post; the caller fills in the flight.
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
     // Only plans depend on the grant.
     let grant = to.grant.as_ref().filter(|_| post.plan.is_none());
@@ -79,7 +78,7 @@ fn grant_out(grant: &Grant) -> wire::Grant {
     }
 }
 
-/// Decodes a grant. The edge checks its expiry before it sends the request.
+/// The edge checks the expiry before it sends the request.
 fn grant_in(said: wire::Grant) -> Grant {
     Grant {
         scopes: said.scopes.into_iter().map(Arc::from).collect(),
@@ -96,7 +95,6 @@ fn params_of(body: &Body) -> Option<&RawJson> {
     }
 }
 
-/// Encodes an edge's plan for a request with these parameters.
 fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     let RequestPlan {
         repeat,
@@ -125,7 +123,6 @@ fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     }
 }
 
-/// Decodes an edge's plan for a request with these parameters.
 fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malformed> {
     if let Some(answer) = said.answer {
         return Ok(Err(outcome_in(answer)));
@@ -150,7 +147,6 @@ fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malforme
     }))
 }
 
-/// Decodes a session reference with its principal.
 pub(crate) fn session_in(
     session: String,
     principal: String,

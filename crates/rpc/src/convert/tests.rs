@@ -37,7 +37,6 @@ fn through<M: prost::Message + Default>(message: &M) -> M {
     M::decode(&message.encode_to_vec()[..]).unwrap()
 }
 
-/// Compares types that lack equality.
 fn same(left: &impl Debug, right: &impl Debug) {
     assert_eq!(format!("{left:?}"), format!("{right:?}"));
 }

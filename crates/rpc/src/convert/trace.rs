@@ -9,7 +9,6 @@ pub(crate) fn trace_out(trace: Option<&TraceContext>) -> Option<wire::Trace> {
     })
 }
 
-/// Decodes a trace parent; `None` if it is invalid.
 pub(crate) fn trace_in(trace: Option<wire::Trace>) -> Option<TraceContext> {
     let trace = trace?;
     TraceContext::parse_trusted(&trace.parent, trace.state.as_deref())

@@ -14,9 +14,6 @@ use crate::proto::node::v1::node_link_client::NodeLinkClient;
 use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
 
 /// Dials a node, says hello, and starts to drive the link.
-///
-/// # Errors
-/// Why the link could not be made.
 pub(super) async fn connect(
     from: &NodeId,
     node: Option<&NodeId>,
@@ -31,9 +28,6 @@ pub(super) async fn connect(
 }
 
 /// Dials a node and says hello. Accepts any node if none is named.
-///
-/// # Errors
-/// Why the node did not welcome this one.
 pub(super) async fn greet(
     from: &NodeId,
     node: Option<&NodeId>,

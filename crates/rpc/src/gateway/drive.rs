@@ -24,7 +24,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
         .or(inbox.pulse(&link.config))
         .or(closing.map(|()| Err(LinkError::Left("it is not needed any more"))));
     let ended = loop {
-        // Arriving frames do not consume Tokio's task budget by themselves.
+        // Frames do not consume Tokio's task budget by themselves.
         tokio::task::consume_budget().await;
         let goes_on = tokio::select! {
             biased;
@@ -62,7 +62,7 @@ fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
         Frame::Item(item) => link.pass(item.flight, Passed::Item(item)),
         Frame::End(said) => link.pass(said.flight, Passed::End),
         Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-        // The inbox has handled the link's own frames.
+        // The inbox has handled these.
         Frame::Batch(_)
         | Frame::Fragment(_)
         | Frame::Ping(_)

@@ -32,9 +32,8 @@ pub(super) struct Link {
 }
 
 enum PendingRequest {
-    /// Waits for the first answer.
     Asked(oneshot::Sender<Reply>),
-    /// Receives items. The peer's credit bounds their number.
+    /// The peer's credit bounds the number of items.
     Streaming(LazySender<Passed>),
 }
 
@@ -53,7 +52,6 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// The error for an answer that does not match the request.
     pub(super) fn unexpected(self) -> GatewayError {
         match self {
             Self::Failed(error) => error,
@@ -108,7 +106,6 @@ impl Link {
             number: Some(number),
         };
         if let Err(too_long) = self.outbox.push(number, frame(number)) {
-            // The node has not received the request.
             guard.number = None;
             self.forget(number);
             return Err(GatewayError::Internal(format!(
@@ -131,7 +128,7 @@ impl Link {
             None => None,
         };
         if let Some(PendingRequest::Asked(asked)) = asked {
-            // If the caller has left, its guard has detached the flight.
+            // A caller that has left has detached the flight.
             let _ = asked.send(reply);
         }
     }
@@ -162,7 +159,6 @@ impl Link {
         };
         let ended = matches!(passed, Passed::End);
         if let Some(PendingRequest::Streaming(items)) = flights.get(&number) {
-            // A reader that has left has already detached.
             let _ = items.try_send(passed);
         }
         if ended {
@@ -170,11 +166,10 @@ impl Link {
         }
     }
 
-    /// Tells the node that the caller of a flight has left.
     pub(super) fn detach(&self, number: u64) {
         self.forget(number);
-        // Queued behind the request, which may still be on its way in fragments. The frame is
-        // short, so the push succeeds.
+        // The request may still be on its way in fragments, so this comes behind it. Short frames
+        // always fit.
         let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
     }
 
@@ -184,7 +179,6 @@ impl Link {
         }
     }
 
-    /// Fails all pending requests after the link has ended.
     pub(super) fn over(&self, reason: &str) {
         let flights = self.flights.lock().take();
         drop(flights);

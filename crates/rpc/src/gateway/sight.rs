@@ -9,26 +9,23 @@ use super::connect::greet;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// Attempts when connections break: an exiting process may still get some.
+/// An exiting process may still accept some connections.
 const DIALS: u32 = 3;
-/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// The process is gone: its machine refuses connections, or another node answers there.
+    /// The machine refuses connections, or another node answers there.
     Gone,
     /// The node answers.
     There,
-    /// Inconclusive: a node that is slow, partitioned or resets connections may be alive.
+    /// A node that is slow, partitioned or resets connections may be alive.
     Unknown,
 }
 
-/// Dials a node to find out whether its process is alive. `from` names this node in the other's
-/// logs.
-///
-/// Takes at most the handshake timeout, or slightly longer if connections are reset.
+/// Probes whether a node's process is alive, for about the handshake timeout. `from` names this
+/// node in logs.
 ///
 /// # Cancel safety
 /// Cancellation safe.

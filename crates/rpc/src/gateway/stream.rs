@@ -14,8 +14,8 @@ use crate::link::credit::Taken;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::types::v1::Credit;
 
-/// The items of a stream, in the order of arrival. Grants credit as items are read, ends with
-/// [`StreamItem::Moved`] if the link breaks, and detaches when dropped.
+/// Grants credit as items are read, ends with [`StreamItem::Moved`] if the link breaks, and
+/// detaches when dropped.
 struct Arriving {
     link: Arc<Link>,
     flight: u64,
@@ -51,7 +51,6 @@ impl Arriving {
         }
     }
 
-    /// Ends the stream here; it may continue elsewhere.
     fn broke(&mut self) -> Option<StreamItem> {
         self.over = true;
         Some(StreamItem::Moved)
@@ -76,7 +75,7 @@ impl Stream for Arriving {
                 Ok(Some(item)) => return Poll::Ready(Some(item)),
                 Ok(None) => {}
                 Err(malformed) => {
-                    // Later items would leave a gap, so the listener must resume after its last ID.
+                    // Later items would leave a gap; the listener resumes after its last ID.
                     tracing::warn!(%malformed, "a stream of another node cannot be read");
                     self.link.detach(self.flight);
                     return Poll::Ready(self.broke());

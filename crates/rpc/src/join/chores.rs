@@ -13,17 +13,13 @@ use super::Joining;
 use crate::convert::outcome::error_out;
 use crate::proto::worker::v1::Subscribed;
 
-/// Pending subscriptions and ends of sessions. Outlives links.
 pub(super) struct Chores {
     joining: Arc<Joining>,
     running: FuturesUnordered<BoxFuture<'static, Outcome>>,
     subscribed: BTreeSet<String>,
-    /// Changes of subscriptions, in order.
     wishes: VecDeque<Wish>,
     is_wishing: bool,
-    /// Number of times that all subscriptions were ended.
     endings: u64,
-    /// Whether the node was told of owners with lists of their own.
     pub(super) has_told_own_lists: bool,
 }
 
@@ -106,8 +102,7 @@ impl Chores {
         }
     }
 
-    /// Waits for the next finished chore, and pends while there is none. Returns an answered
-    /// subscription. Cancellation safe.
+    /// The next finished chore; pends while there is none. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;
@@ -125,7 +120,6 @@ impl Chores {
         if outcome.is_ok() {
             self.subscribed.insert(uri.clone());
             if endings != self.endings {
-                // The node has left meanwhile.
                 self.wishes.push_front(Wish::Unsubscribe(uri));
             }
         }
@@ -136,7 +130,7 @@ impl Chores {
         })
     }
 
-    /// Keeps working without a link, forever. Cancellation safe.
+    /// Works without a link, forever. Cancellation safe.
     pub(super) async fn run(&mut self) {
         loop {
             self.next().await;

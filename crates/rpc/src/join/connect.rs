@@ -16,10 +16,6 @@ pub(super) type NodeInbox = Inbox<Streaming<NodeFrame>, NodeFrame, WorkerFrame>;
 
 pub(super) type WelcomedWorker = Welcomed<NodeFrame, WorkerFrame, Welcome>;
 
-/// Dials a node and says hello.
-///
-/// # Errors
-/// Why the link could not be made.
 pub(super) async fn connect(
     joining: &Joining,
     address: &str,

@@ -43,8 +43,7 @@ pub(super) struct Drive<'a> {
     told_own_lists: Option<OwnLists>,
     events: LinkEvents<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
-    /// Fires when the next silent flight must be accepted. Reused, because a timer may cost more
-    /// than a call.
+    /// Reused, because a timer may cost more than a call.
     accept: Pin<Box<Sleep>>,
     accepting: bool,
 }
@@ -107,13 +106,12 @@ impl<'a> Drive<'a> {
     }
 
     pub(super) async fn run(mut self) -> End {
-        // The load goes first: a node adds the worker on its announcement, and refuses calls while
-        // its capacity is unknown.
+        // The load goes first, because a node refuses calls while it does not know the capacity.
         self.report();
         self.announce();
         self.tell_own_lists();
         loop {
-            // Checked here as well, because a missed announcement would go unnoticed.
+            // A missed announcement would go unnoticed.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
                 && (self.flights.is_done() || Instant::now() >= deadline)
@@ -127,9 +125,9 @@ impl<'a> Drive<'a> {
     }
 
     async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
-        // Arriving frames do not consume Tokio's task budget by themselves.
+        // Frames do not consume Tokio's task budget by themselves.
         tokio::task::consume_budget().await;
-        // Checked first, however many frames arrive.
+        // However many frames arrive.
         if self.stop.is_cancelled() {
             self.outbox.close(Some("the worker stops"));
             return Err(End::Stopped);
@@ -166,7 +164,6 @@ impl<'a> Drive<'a> {
 
     fn happened(&mut self, happened: Happened) -> Result<(), End> {
         match happened {
-            // The next step handles it.
             Happened::Stop => {}
             Happened::Announce => self.announce(),
             Happened::Report => self.report(),
@@ -227,7 +224,7 @@ impl<'a> Drive<'a> {
                 }
             }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-            // The inbox has handled the link's own frames.
+            // The inbox has handled these.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -245,19 +242,18 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Says goodbye, and refuses calls that were still on their way.
+    /// Says goodbye, and refuses late calls.
     async fn part(mut self) -> End {
         let idle = self.flights.is_idle();
         self.flights.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
-        // A failure is harmless: the node gives up calls without an answer.
+        // Harmless on failure: the node gives up calls without an answer.
         let _ = timeout(self.config.handshake_timeout, self.last_words()).await;
         self.outbox.close(None);
         End::Left(idle)
     }
 
-    /// Continues until the node has heard the goodbye and read everything, because the process may
-    /// exit afterwards.
+    /// Lets the node hear the goodbye and read everything, because the process may exit afterwards.
     async fn last_words(&mut self) {
         let end = loop {
             if let Err(end) = self.step(None).await {

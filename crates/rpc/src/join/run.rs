@@ -19,13 +19,10 @@ use crate::convert::node::node_in;
 use crate::error::LinkError;
 use crate::link::meter::Up;
 
-/// Interval at which a leaving worker checks for remaining calls.
 const LOOK: Duration = Duration::from_millis(100);
-/// Time that the backend has to end subscriptions when a link stops.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// A link that ended sooner counts as a failure, because its peer may refuse this worker after each
-/// welcome.
+/// A peer may refuse this worker after each welcome, so a shorter link counts as a failure.
 const LASTED: Duration = Duration::from_secs(1);
 
 pub(super) struct Runner {
@@ -41,7 +38,7 @@ pub(super) struct Runner {
 type Memory = (String, u64);
 
 impl Runner {
-    /// Keeps the link until it is stopped or has left. Returns whether all calls had ended.
+    /// Returns whether all calls had ended.
     pub(super) async fn run(mut self) -> bool {
         let mut chores = Chores::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
@@ -73,7 +70,7 @@ impl Runner {
                 Err(error) => error,
             };
             self.failed(&error);
-            // By now the node has given up too, whenever it noticed the broken link.
+            // By now the node has given up too.
             if alone_since.elapsed() > 2 * self.config.rejoin {
                 chores.unsubscribe_all();
             }
@@ -93,7 +90,7 @@ impl Runner {
         self.leave.borrow().is_some_and(is_done)
     }
 
-    /// Waits until the worker is leaving and its calls have ended, or the deadline has passed.
+    /// Waits until the worker leaves and its calls have ended, at most until the deadline.
     /// Cancellation safe.
     async fn left(&self) {
         let mut leave = self.leave.clone();
@@ -161,7 +158,6 @@ impl Runner {
         });
     }
 
-    /// Pauses before the next attempt. Returns `false` when the link is to stop.
     async fn wait(&mut self, chores: &mut Chores, wait: Duration) -> bool {
         tokio::select! {
             () = sleep(wait) => true,

@@ -15,14 +15,11 @@ use crate::link::ready::Bell;
 pub(super) struct ServedCall {
     stage: ReadStage,
     control: Option<Arc<dyn CallControl>>,
-    /// Answers whose delivery the node does not know yet.
     answers: Vec<(AskId, Answered)>,
-    /// Whether a reader wants the events.
     reading: bool,
     credit: i64,
-    /// Whether anything was sent for this flight.
     spoken: bool,
-    /// Whether the call must be reported as accepted even without an event.
+    /// Whether to report the call as accepted without waiting for an event.
     late: bool,
     bell: Arc<Bell>,
     waker: Waker,
@@ -35,16 +32,14 @@ enum ReadStage {
     /// Refused, but the node does not know yet.
     Refused(CallFailure),
     Reading(CallEvents),
-    /// The call is steered, but its events are not read.
+    /// Steered without reading.
     Steering,
 }
 
 pub(super) enum Step {
-    /// The flight rings when there is more.
     Wait,
     /// The answer has arrived; whether its request was open.
     Answered(AskId, bool),
-    /// An event.
     Event(CallEvent),
     Refused(CallFailure),
     /// The events have ended, with or without the call.
@@ -70,7 +65,6 @@ impl ServedCall {
         self.bell.ring();
     }
 
-    /// Continues the start of the call.
     pub(super) fn begin(&mut self) {
         let ReadStage::Starting(opening) = &mut self.stage else {
             return;
@@ -109,7 +103,6 @@ impl ServedCall {
         }
     }
 
-    /// Whether another reader has taken over the call.
     pub(super) fn is_replaced(&self) -> bool {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
@@ -119,14 +112,14 @@ impl ServedCall {
         self.control.as_ref()?.over()
     }
 
-    /// Whether to report now that the call runs, because nothing else was sent in time. A call
-    /// whose start has not returned may still be refused.
+    /// Whether to report that the call runs, because it is silent. A call that is still starting
+    /// may be refused.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken
     }
 
-    /// The reader's name for its first frame; 0 afterwards, and for a reader without a name.
+    /// The reader's name, only for its first frame; otherwise 0.
     pub(super) fn introduce(&mut self) -> u64 {
         match (std::mem::replace(&mut self.spoken, true), &self.control) {
             (false, Some(control)) => control.reader().unwrap_or(0),
@@ -158,7 +151,7 @@ impl ServedCall {
         }
     }
 
-    /// Answers a question that the node will not see.
+    /// Answers a question that the client will not see.
     pub(super) fn answer_itself(&self, ask: AskId, outcome: Outcome) {
         if let Some(control) = &self.control {
             drop(control.answer(ask, outcome));
@@ -171,7 +164,6 @@ impl ServedCall {
         }
     }
 
-    /// Stops reading the events.
     pub(super) fn stop_reading(&mut self) {
         self.reading = false;
         if matches!(self.stage, ReadStage::Reading(_)) {

@@ -1,4 +1,4 @@
-//! The flights of a link to a node. They end with the link; their calls continue.
+//! The flights of a link to a node. Calls outlive them.
 
 mod events;
 
@@ -27,9 +27,9 @@ pub(super) struct ServedCalls {
     credit: i64,
     version: u32,
     flights: ByFlight<ServedCall>,
-    /// Silent flights, and when each must be accepted.
+    /// Silent flights, and when to accept each.
     quiet: VecDeque<(Instant, u64)>,
-    /// Set when no more calls may start.
+    /// No more calls may start.
     pub(super) parted: bool,
 }
 
@@ -56,8 +56,8 @@ impl ServedCalls {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether no call is left that this node could ask for. That includes calls that other nodes
-    /// began, because their sessions may move to this one.
+    /// Whether this node has no more calls to ask for, including other nodes' calls, because their
+    /// sessions may move here.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
@@ -90,7 +90,6 @@ impl ServedCalls {
         self.flights.get_mut(&number)
     }
 
-    /// Drops a flight; its call continues.
     pub(super) fn drop_flight(&mut self, number: u64) {
         self.flights.remove(&number);
     }
@@ -104,7 +103,6 @@ impl ServedCalls {
         self.quiet.front().map(|(due, _)| *due)
     }
 
-    /// Accepts flights that have been silent for too long.
     pub(super) fn accept(&mut self, now: Instant) {
         while self.accept_due().is_some_and(|due| due <= now) {
             let Some((_, number)) = self.quiet.pop_front() else {
@@ -114,15 +112,14 @@ impl ServedCalls {
         }
     }
 
-    /// The flight to steer. A node of an earlier release steers a call right after it has attached
-    /// again.
+    /// A node of an earlier release steers a call right after attaching again.
     pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();
         Some(flight)
     }
 
-    /// Sends a short frame in the order of its flight.
+    /// Sends a short frame in its flight's order.
     pub(super) fn say(&self, frame: Frame) {
         let flight = match &frame {
             Frame::Refused(said) => said.flight,

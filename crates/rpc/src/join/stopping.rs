@@ -16,7 +16,7 @@ impl Stopping {
         }));
     }
 
-    /// Waits for the next tool that stops, and pends while there is none. Cancellation safe.
+    /// Pends while no tool stops. Cancellation safe.
     pub(super) async fn next(&mut self) -> u64 {
         match self.0.next().await {
             Some(flight) => flight,
@@ -25,7 +25,6 @@ impl Stopping {
     }
 }
 
-/// Whether the event ends a call that was told to stop.
 pub(super) fn is_stop(event: &CallEventKind) -> bool {
     matches!(
         event,

@@ -7,20 +7,16 @@ use shoal_ports::Worker;
 use shoal_protocol::RpcError;
 use tokio::sync::Mutex;
 
-/// Counts the subscriptions of all links, because the worker itself has at most one for each
+/// Counts subscriptions over all links, because the worker itself has at most one for each
 /// resource.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    // Locked while the worker is asked, so that an unsubscription and a new subscription keep their
-    // order.
+    // Locked while the worker is asked, to keep the order of changes.
     counts: Mutex<HashMap<String, usize>>,
 }
 
 impl Subscriptions {
-    /// Adds a link's subscription.
-    ///
-    /// # Errors
-    /// The worker's refusal; the subscription is then not counted.
+    /// A refused subscription is not counted.
     pub(super) async fn add(&self, worker: &Arc<dyn Worker>, uri: &str) -> Result<(), RpcError> {
         let mut counts = self.counts.lock().await;
         worker.subscribe(uri).await?;

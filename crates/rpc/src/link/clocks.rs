@@ -1,8 +1,7 @@
-//! Measures the difference between this process's clock and those of its peers, by the pings of
-//! links.
+//! Measures, for operators only, how far peers' clocks are from this process's clock.
 //!
-//! A pong repeats the time of its ping and adds the peer's time. The difference is uncertain by
-//! half of the round trip. It is for operators only and does not influence decisions.
+//! A pong repeats the time of its ping and adds the peer's time. Half of the round trip is
+//! uncertain.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,14 +10,13 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-/// Ignores longer round trips, because one of the processes was suspended.
+/// After longer round trips, a process was suspended.
 const LONGEST_US: u64 = 10_000_000;
 
-/// The last measurement of each link: the minimum difference in microseconds.
+/// Each link's last minimum difference, in microseconds.
 static LINKS: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The measurement of one link, removed on drop.
 pub(crate) struct Skew(u64);
 
 impl Skew {
@@ -26,8 +24,8 @@ impl Skew {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Records an answer that came at `now` to a ping sent at `asked`, both by this process's
-    /// clock. `peer` is the peer's time, or 0 if it sends none.
+    /// Records an answer at `now` to a ping at `asked`, by this process's clock. `peer` is the
+    /// peer's time, or 0.
     pub(crate) fn note(&self, asked: u64, now: u64, peer: u64) {
         if let Some(skew) = skew(asked, now, peer) {
             LINKS.lock().insert(self.0, skew);
@@ -41,8 +39,8 @@ impl Drop for Skew {
     }
 }
 
-/// The minimum difference between this process's clock and that of the linked peer that is furthest
-/// off; `None` without a measurement. Links measure when they fall silent.
+/// The minimum difference to the clock of the linked peer that is furthest off; `None` without a
+/// measurement. Links measure when they fall silent.
 #[must_use]
 pub fn clock_skew() -> Option<Duration> {
     LINKS
@@ -53,14 +51,11 @@ pub fn clock_skew() -> Option<Duration> {
         .map(Duration::from_micros)
 }
 
-/// This process's clock, in microseconds since 1970.
 pub(crate) fn now_us() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// The minimum difference between two clocks, wherever between request and answer the peer read its
-/// clock.
 fn skew(asked: u64, now: u64, peer: u64) -> Option<u64> {
     let trip = now.checked_sub(asked)?;
     (peer > 0 && trip <= LONGEST_US)

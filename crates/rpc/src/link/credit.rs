@@ -1,17 +1,16 @@
 /// Cost of a frame besides its payload.
 const FRAME_COST: u64 = 256;
 
-/// Cost of a frame with this number of payload bytes.
 pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
-/// The cost that the reader has read but not granted again.
+/// Read, but not granted again.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(u64);
 
 impl Taken {
-    /// Adds what was read. Returns the credit to grant now, if it is worth a frame.
+    /// Returns the credit to grant now, if it is worth a frame.
     pub(crate) fn add(&mut self, cost: u64, credit: u64) -> Option<u64> {
         self.0 += cost;
         (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))

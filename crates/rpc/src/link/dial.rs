@@ -7,11 +7,7 @@ use crate::error::LinkError;
 use crate::tls::{self, Unreached};
 use crate::{LinkConfig, Tls};
 
-/// Connects to `address` (`host:port`).
-///
-/// # Errors
-/// When the connection takes longer than [`LinkConfig::handshake_timeout`], or the address is
-/// invalid.
+/// Connects to `address` (`host:port`) within [`LinkConfig::handshake_timeout`].
 pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channel, LinkError> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))
         .map_err(|_| LinkError::Transport(format!("{address:?} is not an address")))?
@@ -49,7 +45,6 @@ async fn secured(
     endpoint.connect_with_connector(connector).await
 }
 
-/// The first cause of this type in the chain of an error.
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -3,7 +3,7 @@
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, SelectAll, Stream};
 
-/// Combines all rare events, so that a loop over frames does not poll each source for every frame.
+/// Combines rare events, so that a loop over frames does not poll each source for every frame.
 pub(crate) struct LinkEvents<T>(SelectAll<BoxStream<'static, T>>);
 
 impl<T: 'static> LinkEvents<T> {

@@ -10,14 +10,12 @@ use crate::proto::worker::v1::{NodeFrame, WorkerFrame, node_frame, worker_frame}
 pub(crate) trait Frame: prost::Message + Default + 'static {
     const LINK: LinkKind;
 
-    /// Wraps a frame of the link itself.
     fn of_link(own: LinkFrame<Self>) -> Self;
 
-    /// Separates the link's own frames from the contract's.
+    /// Separates the link's frames from the contract's.
     fn sort(self) -> Sorted<Self>;
 }
 
-/// A frame of the link itself.
 pub(crate) enum LinkFrame<F> {
     Batch(Vec<F>),
     Fragment(Fragment),
@@ -26,11 +24,9 @@ pub(crate) enum LinkFrame<F> {
     Close(String),
 }
 
-/// The result of [`Frame::sort`].
 pub(crate) enum Sorted<F> {
     Link(LinkFrame<F>),
     Contract(F),
-    /// A kind that this release does not know.
     Unknown,
 }
 

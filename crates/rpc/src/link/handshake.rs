@@ -17,7 +17,6 @@ use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::proto::types::v1::{Limits, Versions};
 
-/// A link whose hello was answered with a welcome.
 pub(crate) struct Welcomed<F, O, W> {
     pub(crate) welcome: W,
     pub(crate) peer: Peer,
@@ -25,11 +24,7 @@ pub(crate) struct Welcomed<F, O, W> {
     pub(crate) outbox: Arc<Outbox<O>>,
 }
 
-/// Dials, calls `link` and says hello. `read` extracts the welcome, version and limits from the
-/// first frame.
-///
-/// # Errors
-/// Why the peer did not welcome this side.
+/// Dials, calls `link` and says hello. `read` extracts the welcome from the first frame.
 pub(crate) async fn dial<F, O, W, L>(
     address: &str,
     config: &LinkConfig,
@@ -68,10 +63,7 @@ where
         .unwrap_or(Err(LinkError::Silent))
 }
 
-/// Waits for the dialer's hello.
-///
-/// # Errors
-/// The status for the dialer: the hello was missing or invalid, or this node is leaving.
+/// Waits for the dialer's hello. Errors are for the dialer.
 pub(crate) async fn hello<H>(
     hello: impl Future<Output = Result<H, LinkError>>,
     config: &LinkConfig,
@@ -87,10 +79,7 @@ pub(crate) async fn hello<H>(
     Ok(hello)
 }
 
-/// Agrees on a version and limits with a hello.
-///
-/// # Errors
-/// No common version; the text is for the dialer.
+/// Agrees on version and limits. Errors are for the dialer.
 pub(crate) fn accept<S, F, O>(
     config: &LinkConfig,
     offered: Option<Versions>,
@@ -107,7 +96,6 @@ where
     Ok(open(version, limits, inbox, outbox))
 }
 
-/// Applies the agreed version and limits to both directions.
 fn open<S, F, O>(
     version: u32,
     limits: Option<Limits>,

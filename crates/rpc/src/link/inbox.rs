@@ -37,7 +37,6 @@ where
     F: Frame,
     O: Frame,
 {
-    /// Reads `stream`, with frames of at most `max_frame` bytes.
     pub(crate) fn new(stream: S, outbox: Arc<Outbox<O>>, max_frame: usize) -> Self {
         Self {
             stream,
@@ -50,12 +49,12 @@ where
         }
     }
 
-    /// Sets the agreed version. Before that, only first frames are accepted.
+    /// Before this, only first frames are accepted.
     pub(crate) fn open(&mut self, version: u32) {
         self.batches = version >= BATCHES;
     }
 
-    /// Pings a silent peer. The stream reports signs of life, and when to give up.
+    /// Pings a silent peer. Reports signs of life, and when to give up.
     pub(crate) fn pulse(
         &self,
         config: &LinkConfig,
@@ -63,15 +62,12 @@ where
         pulse(config, self.heard.clone(), Arc::clone(&self.outbox))
     }
 
-    /// The next frame of the contract. Cancellation safe.
-    ///
-    /// # Errors
-    /// When the link has ended, or the peer broke the protocol. No frames follow.
+    /// The next frame of the contract. An error ends the link. Cancellation safe.
     pub(crate) async fn next(&mut self) -> Result<F, LinkError> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// Returns once the peer has ended its half, reading it to the end. Cancellation safe.
+    /// Reads until the peer has ended its half. Cancellation safe.
     pub(crate) async fn ended(&mut self) {
         while let Some(Ok(_)) = self.stream.next().await {}
     }
@@ -101,7 +97,7 @@ where
         }
     }
 
-    /// Handles the link's own frames; returns a frame of the contract.
+    /// Handles the link's own frames; returns others.
     fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
         let own = match frame.sort() {
             Sorted::Contract(frame) => return Ok(Some(frame)),
@@ -143,7 +139,6 @@ where
     }
 }
 
-/// Frames that are being joined from fragments.
 struct Parts {
     open: HashMap<u64, BytesMut>,
     max_frame: usize,

@@ -8,11 +8,10 @@ use super::frame::{Frame, LinkFrame};
 use super::{FRAGMENT, LANES};
 use crate::proto::types::v1::Fragment;
 
-/// A frame that waits to be sent.
 pub(super) enum QueuedFrame<F> {
-    /// Sent whole; with its length.
+    /// Sent whole, with its length.
     Whole(F, usize),
-    /// Sent in fragments; the encoded frame.
+    /// Sent in fragments.
     Long(Bytes),
 }
 
@@ -28,11 +27,11 @@ impl<F> QueuedFrame<F> {
 pub(super) struct DueFragment<F> {
     pub(super) fragment: F,
     pub(super) bytes: usize,
-    /// Short frames, with their lengths, that waited behind the long frame of this last fragment.
+    /// Short frames, with lengths, that waited behind this last fragment.
     pub(super) freed: Vec<(F, usize)>,
 }
 
-/// The long frames of an outbox, with the frames that must stay behind them.
+/// Long frames, and the frames that must stay behind them.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
     flights: HashSet<u64>,
@@ -41,8 +40,7 @@ pub(super) struct Lanes<F> {
 struct Lane<F> {
     flight: u64,
     rest: Bytes,
-    /// Number of short frames that must be sent before the first fragment, because some may belong
-    /// to the same flight.
+    /// Short frames to send before the first fragment, because they may be of the same flight.
     after: u64,
     behind: VecDeque<QueuedFrame<F>>,
 }
@@ -63,13 +61,11 @@ impl<F: Frame> Lanes<F> {
         self.lanes.is_empty()
     }
 
-    /// Whether a frame of this flight must wait behind a longer one.
     pub(super) fn hold(&self, flight: u64) -> bool {
         !self.flights.is_empty() && self.flights.contains(&flight)
     }
 
-    /// Adds a long frame, or any frame of a flight that has a lane. `pushed` short frames precede
-    /// it.
+    /// Adds a long frame, or any frame of a flight with a lane, after `pushed` short frames.
     pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>, pushed: u64) {
         if self.hold(flight) {
             let lane = self.lanes.iter_mut().find(|lane| lane.flight == flight);
@@ -89,8 +85,8 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// The next fragment, if one is due after `sent` short frames. Only the first [`LANES`] lanes
-    /// take turns, because the receiver joins no more at a time.
+    /// The next fragment, if due after `sent` short frames. Only the first [`LANES`] take turns:
+    /// the receiver joins no more at a time.
     pub(super) fn next(&mut self, sent: u64) -> Option<DueFragment<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
@@ -117,7 +113,7 @@ impl<F: Frame> Lanes<F> {
         })
     }
 
-    /// Ends the lane of a sent frame. Returns the short frames behind it, up to the next long one.
+    /// Ends a lane; returns the short frames behind it, up to the next long one.
     fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
         let mut freed = Vec::new();
         self.flights.remove(&lane.flight);
@@ -137,7 +133,7 @@ impl<F: Frame> Lanes<F> {
         freed
     }
 
-    /// Sets how many short frames precede a lane that was just put behind freed ones.
+    /// Sets how many short frames precede a lane behind freed ones.
     pub(super) fn resume_after(&mut self, pushed: u64) {
         if let Some(lane) = self.lanes.back_mut().filter(|lane| lane.after == u64::MAX) {
             lane.after = pushed;

@@ -19,21 +19,18 @@ use super::lanes::QueuedFrame;
 use super::versions::{BATCHES, Peer};
 use crate::error::TooLong;
 
-/// The fate of a pushed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    /// The frame will be sent if the connection holds.
+    /// Will be sent if the connection holds.
     Queued,
-    /// The outbox is full and dropped the frame.
+    /// The outbox is full.
     Full,
-    /// The outbox is finished and dropped the frame.
+    /// The outbox is finished.
     Dropped,
 }
 
-/// The sending side of a link. Callers push frames, and the connection pulls them.
-///
-/// Frames of one flight keep their order. Fragments of a long frame take turns with those of other
-/// flights and with short frames, so a long frame does not delay others.
+/// The sending side of a link. Frames of one flight keep their order. Fragments of long frames take
+/// turns with other frames, so that these need not wait.
 pub(crate) struct Outbox<F> {
     queue: Mutex<Queue<F>>,
     room: Notify,
@@ -41,8 +38,8 @@ pub(crate) struct Outbox<F> {
 }
 
 impl<F: Frame> Outbox<F> {
-    /// Creates an outbox of `max_queued` bytes and the stream that empties it. Before
-    /// [`Outbox::open`], only short frames may be sent, one by one.
+    /// An outbox of `max_queued` bytes with its stream. Before [`Outbox::open`], only short frames
+    /// may be sent, one by one.
     pub(crate) fn new(max_queued: usize) -> (Arc<Self>, OutStream<F>) {
         let outbox = Arc::new(Self {
             queue: Mutex::new(Queue::new()),
@@ -52,18 +49,16 @@ impl<F: Frame> Outbox<F> {
         (Arc::clone(&outbox), OutStream(outbox))
     }
 
-    /// Applies the peer's version and limits.
     pub(crate) fn open(&self, peer: &Peer) {
         let mut queue = self.queue.lock();
         queue.batches = peer.version >= BATCHES;
         queue.max_frame = peer.max_frame;
     }
 
-    /// Queues a frame of a flight (0: of none) without waiting. A finished or closed outbox drops
-    /// the frame.
+    /// Queues a frame of a flight (0: of none) without waiting, unless the outbox is finished.
     ///
     /// # Errors
-    /// When the frame exceeds the peer's limit; it was not sent.
+    /// When the frame exceeds the peer's limit.
     pub(crate) fn push(&self, flight: u64, frame: impl Into<F>) -> Result<Pushed, TooLong> {
         self.push_if(flight, frame, |_| true)
     }
@@ -77,7 +72,7 @@ impl<F: Frame> Outbox<F> {
         flight: u64,
         frame: impl Into<F>,
     ) -> Result<Pushed, TooLong> {
-        // Checked before encoding, to save the work, and again when queuing.
+        // Before encoding, to save the work, and again when queuing.
         if self.is_full() {
             return Ok(Pushed::Full);
         }
@@ -116,7 +111,7 @@ impl<F: Frame> Outbox<F> {
         Ok(Pushed::Queued)
     }
 
-    /// Sends a short frame ahead of the order of its flight.
+    /// Ignores the order of the flight.
     pub(crate) fn push_now(&self, frame: impl Into<F>) {
         let frame = frame.into();
         let bytes = frame.encoded_len();
@@ -153,19 +148,19 @@ impl<F: Frame> Outbox<F> {
         queue.stage != Stage::Open || queue.bytes <= self.max_queued
     }
 
-    /// Accepts no more frames. Tells the peer the reason after all queued frames; the stream stays
-    /// open until [`close`](Self::close).
+    /// Accepts no more frames, and sends the reason last. The stream stays open until
+    /// [`close`](Self::close).
     pub(crate) fn finish(&self, reason: &str) {
         self.end(Stage::Finished, Some(reason));
     }
 
-    /// Ends the stream once everything is sent, with a reason for the peer if there is one.
+    /// Ends the stream after everything, with a reason if the peer needs one.
     pub(crate) fn close(&self, reason: Option<&str>) {
         self.end(Stage::Closed, reason);
     }
 
     fn end(&self, stage: Stage, reason: Option<&str>) {
-        // A peer stops reading at the reason, so it comes last.
+        // A peer stops reading at the reason.
         let last = reason.map(|reason| F::of_link(LinkFrame::Close(reason.to_owned())));
         let mut queue = self.queue.lock();
         queue.finish(last);
@@ -202,7 +197,6 @@ impl<F: Frame> Outbox<F> {
     }
 }
 
-/// Pulls frames from an outbox; ends when that is closed and empty.
 pub(crate) struct OutStream<F: Frame>(Arc<Outbox<F>>);
 
 impl<F: Frame> Stream for OutStream<F> {
@@ -213,7 +207,6 @@ impl<F: Frame> Stream for OutStream<F> {
     }
 }
 
-/// An [`OutStream`] in the form that a gRPC server sends.
 pub(crate) struct ServerStream<F: Frame>(OutStream<F>);
 
 impl<F: Frame> From<OutStream<F>> for ServerStream<F> {
@@ -231,7 +224,6 @@ impl<F: Frame> Stream for ServerStream<F> {
 }
 
 impl<F: Frame> Drop for OutStream<F> {
-    /// The connection is gone, so no frame can be sent any more.
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
         queue.stage = Stage::Closed;

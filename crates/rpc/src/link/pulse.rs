@@ -14,11 +14,9 @@ use super::outbox::Outbox;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// A timer that fires this late was suspended with its process, so it proves nothing about the
-/// peer.
+/// A timer this late was suspended with its process, so it proves nothing about the peer.
 const OWN_PAUSE: Duration = Duration::from_millis(500);
 
-/// Whether anything has arrived since the last check.
 #[derive(Clone, Default)]
 pub(crate) struct Heard(Arc<AtomicBool>);
 
@@ -47,7 +45,7 @@ impl Heard {
     }
 }
 
-/// Pings a silent peer. The stream reports signs of life, and when to give up.
+/// Pings a silent peer. Reports signs of life, and when to give up.
 pub(crate) fn pulse<F: Frame>(
     config: &LinkConfig,
     heard: Heard,
@@ -82,7 +80,6 @@ impl Pulse {
         self.due.as_mut().await;
     }
 
-    /// Decides what to do; `heard` says whether anything has arrived since the last call.
     fn beat(&mut self, heard: bool) -> Beat {
         let now = Instant::now();
         let paused = now.duration_since(self.due.deadline()) > OWN_PAUSE;

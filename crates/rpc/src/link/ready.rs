@@ -8,7 +8,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;
 
-/// The numbers that were rung.
 #[derive(Default)]
 pub(crate) struct ReadySet {
     shared: Arc<Shared>,
@@ -20,7 +19,6 @@ struct Shared {
     task: AtomicWaker,
 }
 
-/// The waker of one number.
 pub(crate) struct Bell {
     number: u64,
     rung: AtomicBool,

@@ -67,7 +67,6 @@ fn fragment(flight: u64, bytes: usize, last: bool) -> WorkerFrame {
     }))
 }
 
-/// All frames that arrive, and why the link ended.
 fn arrivals(messages: Vec<WorkerFrame>) -> (Vec<WorkerFrame>, LinkError) {
     let mut inbox = inbox(stream::iter(messages.into_iter().map(Ok)));
     let mut frames = Vec::new();
@@ -79,7 +78,6 @@ fn arrivals(messages: Vec<WorkerFrame>) -> (Vec<WorkerFrame>, LinkError) {
     }
 }
 
-/// Everything that an outbox sends until it is empty.
 fn sent(stream: &mut OutStream<WorkerFrame>) -> Vec<WorkerFrame> {
     std::iter::from_fn(|| stream.next().now_or_never().flatten()).collect()
 }

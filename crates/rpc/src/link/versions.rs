@@ -3,17 +3,15 @@
 use crate::LinkConfig;
 use crate::proto::types::v1::{Limits, Versions};
 
-/// The lowest version of this release.
 pub(crate) const LOWEST: u32 = 1;
-/// The highest version of this release.
 pub(crate) const HIGHEST: u32 = 5;
-/// The first version with batches.
+/// Adds batches.
 pub(crate) const BATCHES: u32 = 2;
-/// The first version in which calls may ask for session state.
+/// Adds calls that ask for session state.
 pub(crate) const STATE: u32 = 3;
-/// The first version in which an edge sends its plan.
+/// Adds plans of edges.
 pub(crate) const PLANS: u32 = 4;
-/// The first version in which a worker reports that the tool of a stopped call has stopped.
+/// Adds reports that a stopped call's tool has stopped.
 pub(crate) const STOPS: u32 = 5;
 
 pub(crate) fn own(config: &LinkConfig) -> Versions {
@@ -23,10 +21,7 @@ pub(crate) fn own(config: &LinkConfig) -> Versions {
     }
 }
 
-/// Chooses the highest common version.
-///
-/// # Errors
-/// A text for the peer that names both ranges.
+/// The highest common version. The error is for the peer.
 pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result<u32, String> {
     let ours = own(config);
     let theirs = theirs.unwrap_or_default();
@@ -46,7 +41,6 @@ pub(crate) fn is_offered(config: &LinkConfig, version: u32) -> bool {
     (ours.lowest..=ours.highest).contains(&version)
 }
 
-/// The limits that this side announces.
 pub(crate) fn limits(config: &LinkConfig) -> Limits {
     Limits {
         frame_bytes: config.max_frame as u64,
@@ -62,7 +56,6 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Reads the limits of a hello or welcome.
     pub(crate) fn new(version: u32, limits: Option<Limits>) -> Self {
         let limits = limits.unwrap_or_default();
         let or = |said: u64, default: u64| if said == 0 { default } else { said };

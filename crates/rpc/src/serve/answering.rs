@@ -20,13 +20,12 @@ use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, 
 /// Retry time for callers when the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Answers a request; dropping this ends the request.
+/// A drop ends the request.
 pub(super) struct Answering {
     number: u64,
     flight: Arc<ServedRequest>,
     outbox: Arc<Outbox<SessionFrame>>,
     flights: Arc<ServedRequests>,
-    /// Whether the edge has its complete answer.
     done: AtomicBool,
 }
 
@@ -46,8 +45,7 @@ impl Answering {
         }
     }
 
-    /// The gateway's answer; `None` if the edge leaves first. The gateway's future is then dropped,
-    /// like that of a broken connection in one process.
+    /// The gateway's answer. If the edge leaves first, drops the gateway's future.
     pub(super) async fn wait<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -59,8 +57,8 @@ impl Answering {
         }
     }
 
-    /// Refuses the request if the edge does not read its earlier answers. Returns whether it did;
-    /// the request was then not carried out.
+    /// Refuses the request if the edge does not read its earlier answers. A refused request is not
+    /// carried out.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {
@@ -69,7 +67,7 @@ impl Answering {
         full
     }
 
-    /// Sends the result of a post. `once` says that the post must not be repeated.
+    /// `once` forbids a repetition.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,
@@ -88,7 +86,7 @@ impl Answering {
 
     pub(super) fn listening(self, listening: Option<Result<EventStream, GatewayError>>) {
         match listening {
-            // In a smaller task of its own, because the current one keeps room for the request.
+            // In a smaller task, because the current one keeps room for the request.
             Some(Ok(stream)) => drop(tokio::spawn(async move { self.stream(stream).await })),
             Some(Err(error)) => self.failed(error),
             None => {}
@@ -112,9 +110,8 @@ impl Answering {
         }
     }
 
-    /// Sends an answer, which takes no credit because it is one frame. The limit of the link's
-    /// queue keeps answers from piling up if the edge does not read. Refused requests may be
-    /// repeated. The refusals are short, and at most one for each waiting request.
+    /// Sends an answer, which takes no credit because it is one frame. If the edge does not read,
+    /// the limit of the link's queue refuses answers; these requests may be repeated.
     fn json(&self, text: Bytes) {
         let flight = self.number;
         match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
@@ -131,7 +128,6 @@ impl Answering {
         }));
     }
 
-    /// Sends the last frame, or a refusal if it is too long.
     fn end(&self, frame: Frame) {
         self.done.store(true, Ordering::Relaxed);
         if let Err(too_long) = self.say(frame) {
@@ -153,7 +149,6 @@ impl Answering {
         self.outbox.push(self.number, frame).map(drop)
     }
 
-    /// Sends the items of a stream until it ends or the edge leaves.
     async fn stream(&self, mut stream: EventStream) {
         let flight = self.number;
         self.done.store(true, Ordering::Relaxed);
@@ -174,8 +169,8 @@ impl Answering {
         }
     }
 
-    /// Sends an item. Returns `false` if it is too long; the stream must then end, because later
-    /// items would leave a gap.
+    /// Returns `false` if the item is too long; the stream must then end, because later items would
+    /// leave a gap.
     fn item(&self, item: StreamItem, cursor: &mut EventId) -> bool {
         let item = item_out(self.number, item, cursor);
         self.flight.sent(item_cost(&item));

@@ -26,7 +26,6 @@ use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
 pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>;
 
-/// The requests of one link without a complete answer.
 #[derive(Default)]
 pub(super) struct ServedRequests(Mutex<ByFlight<Arc<ServedRequest>>>);
 
@@ -65,7 +64,7 @@ impl Drive {
         }
     }
 
-    /// Reads the link until it ends. Its streams then end too; posted messages continue.
+    /// Posted messages outlive the link, streams do not.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
         let closing = stream::once(self.shared.closing.clone().cancelled_owned());
@@ -73,7 +72,7 @@ impl Drive {
             .or(inbox.pulse(&self.shared.config))
             .or(closing.map(|()| Err(LinkError::Left("the node is leaving"))));
         let ended = loop {
-            // Arriving frames do not consume Tokio's task budget by themselves.
+            // Frames do not consume Tokio's task budget by themselves.
             tokio::task::consume_budget().await;
             let goes_on = tokio::select! {
                 biased;
@@ -102,7 +101,7 @@ impl Drive {
                 };
                 let gateway = self.shared.gateways.of(relayed);
                 let once = post.is_bound();
-                // Boxed, because a task's future is moved several times before it runs.
+                // A task's future moves several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, once).await;
@@ -153,7 +152,7 @@ impl Drive {
                 }
             }
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The inbox has handled the link's own frames.
+            // The inbox has handled these.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -163,11 +162,11 @@ impl Drive {
         Ok(())
     }
 
-    /// Starts an answer, unless the edge must retry later because too much waits to be sent.
+    /// Refuses to answer if too much waits to be sent.
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {
-            // The flight that has the number stays, so that it is detached with the link.
+            // The earlier flight stays, to be detached with the link.
             Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),
             Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
         };

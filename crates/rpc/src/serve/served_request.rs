@@ -43,8 +43,8 @@ impl ServedRequest {
         self.detached.load(Ordering::Acquire)
     }
 
-    /// Returns `true` when credit is available, `false` when the edge has left. Cancellation safe;
-    /// only one task may wait at a time.
+    /// `true` when credit is available, `false` when the edge has left. Cancellation safe; only one
+    /// task may wait.
     pub(super) async fn may_send(&self) -> bool {
         loop {
             if self.is_detached() {
@@ -57,7 +57,7 @@ impl ServedRequest {
         }
     }
 
-    /// Returns when the edge has left. Cancellation safe; only one task may wait at a time.
+    /// Cancellation safe; only one task may wait.
     pub(super) async fn left(&self) {
         while !self.is_detached() {
             self.changed.notified().await;

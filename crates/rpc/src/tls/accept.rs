@@ -1,4 +1,4 @@
-//! The listener's side. Handshakes run concurrently, so a slow peer does not delay others.
+//! The listener's side. Concurrent handshakes keep a slow peer from delaying others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,19 +18,17 @@ use super::error::refusal;
 use super::stream::Accepted;
 use super::{Standing, Tls};
 
-/// Maximum number of concurrent handshakes; further connections wait in the kernel's queue.
+/// Further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 1024;
-/// Maximum number of connections that wait to be served.
 const READY: usize = 64;
-/// Pause after a connection could not be accepted, for example without free file descriptors.
+/// For example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time that a refused peer has to read the reason.
+/// Time for a refused peer to read the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// The connections of peers with valid certificates. Limits a handshake to `within`. Dropping the
-/// stream closes the listener.
+/// Connections of accepted peers. Limits a handshake to `within`. A drop closes the listener.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Tls,
@@ -78,7 +76,6 @@ async fn accept(
                 return;
             };
             if let Some(accepted) = greeted {
-                // The receiver is gone when the listener ends.
                 let _ = ready.send(Ok(accepted)).await;
             }
         });
@@ -86,7 +83,7 @@ async fn accept(
 }
 
 async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepted> {
-    // Small frames should leave at once; links also work without the option.
+    // Latency only: links also work without it.
     let _ = stream.set_nodelay(true);
     if tls.files().allow_plaintext && !begins_tls(&stream).await? {
         count(HandshakeOutcome::Plaintext);
@@ -115,7 +112,7 @@ fn count(outcome: HandshakeOutcome) {
 }
 
 fn refuse(error: &io::Error, peer: SocketAddr) {
-    // Probes open and close connections, so this is not an error.
+    // Probes open and close connections.
     if super::error::cause(error).is_none() {
         tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
         return;
@@ -125,7 +122,7 @@ fn refuse(error: &io::Error, peer: SocketAddr) {
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }
 
-/// Whether the peer begins with TLS; `None` if it sends nothing.
+/// `None` if the peer sends nothing.
 async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     let mut first = [0];
     match stream.peek(&mut first).await {
@@ -134,7 +131,7 @@ async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     }
 }
 
-/// Lets the peer read the alert: closing a socket with unread data would discard the alert.
+/// Lets the peer read the alert, which closing a socket with unread data would discard.
 async fn linger(mut stream: TcpStream) {
     let mut unread = [0; 1024];
     let gone = async {

@@ -10,24 +10,18 @@ use super::Tls;
 use super::error::{cause, refusal};
 use super::proving::Proving;
 
-/// A connection to a peer, in plaintext only where that is allowed.
 pub(crate) type Dialled = TokioIo<Either<Box<Proving>, TcpStream>>;
 
-/// Why a peer could not be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreached {
-    /// The connection failed.
     #[error("{0}")]
     Connection(#[from] io::Error),
-    /// Another peer answered, or its certificate was refused.
+    /// Another peer, or a refused certificate.
     #[error("{0}")]
     Peer(String),
 }
 
-/// Connects to `address` (`host:port`) and agrees on TLS with the peer.
-///
-/// # Errors
-/// Why the peer could not be reached or was refused, in words.
+/// Connects to `address` (`host:port`) and agrees on TLS.
 pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
     let connector = TlsConnector::from(Arc::clone(&tls.material().client));
     let trust = tls.trust();
@@ -65,7 +59,6 @@ async fn reach(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the peer of a failed handshake supports TLS.
 fn knows_tls(error: &io::Error) -> bool {
     !matches!(cause(error), None | Some(rustls::Error::InvalidMessage(_)))
 }

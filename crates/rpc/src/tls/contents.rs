@@ -10,22 +10,18 @@ use shoal_ports::read_file;
 
 use super::error::{CERTIFICATE, KEY, TlsError};
 
-/// Maximum bytes of a file; an authority's bundle has a few hundred thousand.
+/// An authority's bundle has a few hundred thousand bytes.
 const LONGEST: u64 = 4 << 20;
 
 #[derive(PartialEq, Eq)]
 pub(super) struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
-    /// `None` if clients are not asked for a certificate.
     pub(super) authority: Option<Vec<u8>>,
 }
 
 impl Contents {
-    /// Reads the files. The authority comes with the name of its setting.
-    ///
-    /// # Errors
-    /// The file that cannot be read.
+    /// `authority` comes with the name of its setting.
     pub(super) fn read(
         certificate: &Path,
         key: &Path,
@@ -45,10 +41,7 @@ fn read(which: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
         .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
 }
 
-/// The certificate, its intermediates, and its key.
-///
-/// # Errors
-/// The file that cannot be used, or a key that does not match.
+/// The certificate, its intermediates, and its matching key.
 pub(super) fn pair(
     contents: &Contents,
     certificate: &Path,
@@ -92,7 +85,7 @@ fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
                 "holds no private key: a block -----BEGIN PRIVATE KEY----- is expected, and not an encrypted one"
                     .to_owned()
             }
-            // The error's own text is omitted, because it may quote the key.
+            // The error may quote the key.
             _ => "is no PEM, or only a part of it".to_owned(),
         };
         TlsError::file(KEY, path, problem)

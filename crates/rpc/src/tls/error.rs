@@ -39,7 +39,7 @@ impl TlsError {
     }
 }
 
-/// Describes a fault of a certificate; follows the word "it".
+/// Follows the word "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {
@@ -71,7 +71,6 @@ pub(super) fn fault(error: &CertificateError) -> String {
     }
 }
 
-/// Describes why a handshake failed.
 pub(super) fn refusal(error: &io::Error) -> String {
     match cause(error) {
         Some(rustls::Error::InvalidCertificate(error)) => {
@@ -92,7 +91,6 @@ pub(super) fn refusal(error: &io::Error) -> String {
     }
 }
 
-/// The error of rustls in the chain.
 pub(super) fn cause(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }

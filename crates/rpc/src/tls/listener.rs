@@ -36,14 +36,12 @@ pub struct ListenerFiles {
     /// The certificates of the clients' authorities, in PEM. Without it, clients are not asked for
     /// a certificate.
     pub client_authority: Option<PathBuf>,
-    /// Also serves clients without a certificate. A certificate that a client shows must still be
-    /// valid.
+    /// Also serves clients without a certificate. One that a client shows must still be valid.
     pub client_certificate_optional: bool,
 }
 
-/// The TLS of a listener, from the last valid contents of its files; a cheap handle.
-///
-/// A reload does not affect open connections.
+/// The TLS of a listener, from the last valid contents of its files; a cheap handle. Reloads do not
+/// affect open connections.
 #[derive(Clone)]
 pub struct ListenerTls {
     shared: Arc<Renewed<ListenerFiles>>,
@@ -90,8 +88,7 @@ impl Source for ListenerFiles {
             .map_err(in_words)?;
         server.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         if asks {
-            // Each connection checks the client's certificate, which must not outlive its validity
-            // or authority through resumption.
+            // Resumption would let a client's certificate outlive its validity or authority.
             server.session_storage = Arc::new(NoServerSessionStorage {});
             server.send_tls13_tickets = 0;
         }
@@ -124,8 +121,8 @@ impl ListenerFiles {
     }
 }
 
-/// The validity of a certificate of any authority, because only clients need to trust that
-/// authority. The certificate must be valid now.
+/// Requires a certificate that is valid now, of any authority, because only clients must trust
+/// that.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,
@@ -133,7 +130,7 @@ fn validity(
     use super::error::fault;
 
     let own = chain.first().ok_or("holds no certificate")?;
-    // As its own authority, the certificate can only fail by its times, names and usages.
+    // As its own authority, it can only fail by times, names and usages.
     let mut alone = RootCertStore::empty();
     (alone.add(own.clone())).map_err(|error| format!("cannot be used: {error}"))?;
     let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(
@@ -166,8 +163,8 @@ impl ListenerTls {
         Ok(Self { shared })
     }
 
-    /// Reloads the files `every` so often for new connections, until the last handle is dropped.
-    /// Files that cannot be used are logged, and the former certificate stays.
+    /// Reloads the files at this interval for new connections, until the last handle is dropped.
+    /// Keeps the former certificate, and logs the reason, if the files cannot be used.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -183,7 +180,7 @@ impl ListenerTls {
     /// Agrees on TLS with a client.
     ///
     /// # Errors
-    /// Why the handshake failed, in words for the log.
+    /// Why the handshake failed, for the log.
     pub async fn accept<S>(&self, stream: S) -> Result<TlsStream<S>, String>
     where
         S: AsyncRead + AsyncWrite + Unpin,

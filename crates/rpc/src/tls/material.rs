@@ -27,8 +27,7 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Checks that the files belong together, and that peers with the same authority and name would
-    /// accept the certificate.
+    /// Checks that peers with the same authority and name would accept the files.
     pub(super) fn of(
         contents: &Contents,
         files: &TlsFiles,
@@ -69,8 +68,7 @@ impl Material {
     }
 }
 
-/// Requires TLS 1.3, which all processes support. Disables resumption, because proof of an earlier
-/// certificate must not outlive it.
+/// TLS 1.3 without resumption, because proof of an earlier certificate must not outlive it.
 fn server(
     provider: &Arc<CryptoProvider>,
     clients: Arc<dyn ClientCertVerifier>,
@@ -103,7 +101,7 @@ fn client(
     Ok(Arc::new(config))
 }
 
-/// Checks the own certificate as a peer would; returns its validity.
+/// Checks the own certificate as a peer would.
 fn check(
     chain: &[CertificateDer<'static>],
     name: &ServerName<'static>,

@@ -1,4 +1,5 @@
-//! Requires the cluster's name in clients' certificates.
+//! Requires the cluster's name in clients' certificates, because the authority may issue
+//! certificates to others.
 
 use std::sync::Arc;
 
@@ -9,8 +10,6 @@ use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-/// Requires the name in addition to the inner verifier's checks, because the authority may issue
-/// certificates to others.
 #[derive(Debug)]
 pub(super) struct Named {
     inner: Arc<dyn ClientCertVerifier>,

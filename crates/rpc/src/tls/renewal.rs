@@ -1,7 +1,7 @@
 //! Reloads certificate files while the process runs.
 //!
-//! Files are read whole and compared. This works for Kubernetes, which swaps the directory behind
-//! symbolic links, and for tools that write in place.
+//! Files are compared by content, because Kubernetes swaps their directory and other tools write in
+//! place.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,26 +14,16 @@ use super::contents::Contents;
 use super::error::TlsError;
 use super::validity::Validity;
 
-/// The consumer of a set of files.
 pub(super) trait Source: Send + Sync + 'static {
     type Made: Send + Sync + 'static;
 
-    /// Whose certificate it is, for the log: follows "a new certificate of".
+    /// Follows "a new certificate of" in the log.
     fn whose(&self) -> &str;
-    /// Reads the files.
-    ///
-    /// # Errors
-    /// The file that cannot be read.
     fn read(&self) -> Result<Contents, TlsError>;
-    /// Builds the configuration.
-    ///
-    /// # Errors
-    /// The file that cannot be used, and why.
     fn make(&self, contents: &Contents) -> Result<Self::Made, TlsError>;
     fn validity(made: &Self::Made) -> Validity;
 }
 
-/// The configuration from the last valid contents.
 pub(super) struct Renewed<S: Source> {
     pub(super) source: S,
     current: RwLock<Current<S::Made>>,
@@ -46,9 +36,6 @@ struct Current<M> {
 
 impl<S: Source> Renewed<S> {
     /// Reads the files for the first time.
-    ///
-    /// # Errors
-    /// The file that cannot be used, and why.
     pub(super) fn open(source: S) -> Result<Arc<Self>, TlsError> {
         let contents = source.read()?;
         let made = Arc::new(source.make(&contents)?);
@@ -62,7 +49,7 @@ impl<S: Source> Renewed<S> {
         Arc::clone(&self.current.read().made)
     }
 
-    /// Reloads the files; keeps new contents that are valid.
+    /// Keeps only valid new contents.
     fn look(&self) -> Result<Option<Arc<S::Made>>, TlsError> {
         let contents = self.source.read()?;
         if contents == self.current.read().contents {
@@ -77,7 +64,6 @@ impl<S: Source> Renewed<S> {
     }
 }
 
-/// Reloads the files `every` so often, while their consumer exists.
 pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) {
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -106,7 +92,7 @@ pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) 
     }
 }
 
-/// Logs each problem once instead of at every reload.
+/// Logs each problem once.
 fn tell(of: &str, error: TlsError, said: &mut Option<TlsError>) {
     if said.as_ref() == Some(&error) {
         return;

@@ -10,22 +10,19 @@ use webpki::EndEntityCert;
 
 use super::stream::ConnectInfo;
 
-/// Separates a pool's name from the cluster's in a certificate: `search.pool.shoal`.
+/// Comes between a pool's name and the cluster's: `search.pool.shoal`.
 const POOL: &str = ".pool.";
-/// Stands for any pool.
 const ANY: &str = "*";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Everything: the certificate names no pool, or the connection has no TLS.
+    /// The certificate names no pool, or the connection has no TLS.
     #[default]
     Full,
-    /// Only work for these pools.
     Worker(Arc<[String]>),
 }
 
 impl Standing {
-    /// The permissions of a certificate in the cluster `name`.
     pub(super) fn of(
         certificate: &CertificateDer<'_>,
         name: &ServerName<'_>,
@@ -55,7 +52,7 @@ impl Standing {
         info.map(|info| info.standing.clone()).unwrap_or_default()
     }
 
-    /// Why the peer may not work for `pool`, in words for both sides.
+    /// Why the peer may not work for `pool`, for both sides.
     pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -67,7 +64,7 @@ impl Standing {
         })
     }
 
-    /// Why a node may not use the certificate: follows "the certificate".
+    /// Why a node may not use the certificate; follows "the certificate".
     pub(super) fn no_node(&self) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -78,7 +75,7 @@ impl Standing {
         ))
     }
 
-    /// Refuses and logs a peer that may only work; `what` is the requested service.
+    /// Refuses and logs a peer that may only work.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
         let Some(why) = self.no_node() else {
             return Ok(());
@@ -93,8 +90,7 @@ impl Standing {
     }
 }
 
-/// Rejects workers' certificates in addition to the inner verifier's checks, because workers do not
-/// serve.
+/// Also rejects workers' certificates, because workers do not serve.
 #[derive(Debug)]
 pub(super) struct Nodes {
     inner: Arc<dyn ServerCertVerifier>,

@@ -1,6 +1,5 @@
-//! Records with which peers TLS was agreed lately.
-//!
-//! Refusals by a listener do not count, because anyone who reaches the port could cause them.
+//! Records with which peers TLS was agreed lately. A listener's refusals do not count, because
+//! anyone could cause them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,12 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Maximum number of remembered addresses; the one dialled longest ago is replaced.
+/// The address dialled longest ago is replaced.
 const MOST: usize = 1024;
-/// Maximum characters of a reason.
 const LONGEST_REASON: usize = 256;
 
-/// The outcomes of dials by address, and the number of open connections with certificates.
 #[derive(Default)]
 pub(super) struct Trust {
     open: AtomicUsize,
@@ -30,15 +27,12 @@ struct Dialled {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
-    /// The peer was not reached, or the certificates were not judged.
+    /// Not reached, or certificates not judged.
     Unknown,
-    /// Both sides have accepted the other's certificate.
     Agreed,
-    /// TLS failed, with the reason.
     Refused(String),
 }
 
-/// Counts an open connection with accepted certificates.
 pub(crate) struct OpenConnection(Arc<Trust>);
 
 impl Drop for OpenConnection {
@@ -84,7 +78,6 @@ impl Trust {
         self.open.load(Ordering::Relaxed) > 0
     }
 
-    /// Records that both sides have accepted the other's certificate.
     pub(super) fn agreed(&self, address: &str) {
         self.note(address, |dialled| {
             dialled.trusted = true;
@@ -92,14 +85,12 @@ impl Trust {
         });
     }
 
-    /// Records that one side has refused the other's certificate.
     pub(super) fn refused(&self, address: &str, why: &str) {
-        // A certificate may carry any number of names, so the reason may be long.
+        // A certificate may carry many names.
         let why: String = why.chars().take(LONGEST_REASON).collect();
         self.note(address, |dialled| dialled.last = Last::Refused(why));
     }
 
-    /// Records that the peer was not reached.
     pub(super) fn unknown(&self, address: &str) {
         if let Some(dialled) = self.peers.lock().get_mut(address) {
             dialled.last = Last::Unknown;

@@ -15,14 +15,10 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// Finds the validity with a verifier, which accepts or refuses the certificate `at` a time.
-    ///
-    /// # Errors
-    /// The verifier does not name a time.
+    /// Finds the limits by a verifier's errors at the ends of time.
     pub(super) fn found<T>(
         at: impl Fn(UnixTime) -> Result<T, rustls::Error>,
     ) -> Result<Self, String> {
-        // At the ends of time, the verifier's error states the limit.
         let begin = at(UnixTime::since_unix_epoch(Duration::ZERO)).err();
         let end = at(UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX))).err();
         let not_before = match begin {

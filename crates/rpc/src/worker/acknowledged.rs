@@ -7,16 +7,16 @@ use crate::convert::call::id_out;
 use crate::proto::worker::v1::Acknowledge;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// Number of calls after which the worker is told at once.
+/// Calls until the worker is told at once.
 const MOST: usize = 64;
 
-/// Calls whose results are safe without the worker knowing it. The worker is told together with its
-/// load reports, which are frequent while calls end, so a call does not need a frame of its own.
+/// The worker is told with its load reports, which are frequent while calls end, so a call needs no
+/// frame of its own.
 #[derive(Default)]
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 
 impl Acknowledged {
-    /// Adds a call; returns the frame for the worker, if it is due.
+    /// Returns the frame for the worker, if it is due.
     pub(super) fn add(&self, call: CallId) -> Option<Frame> {
         let mut calls = self.0.lock();
         calls.push(call);

@@ -37,14 +37,12 @@ enum Happened {
     Nodes(Vec<NodeInfo>),
 }
 
-/// A message that concerns more than the worker's peer.
 pub(super) enum Said {
     Announce(Box<wire::Announce>),
     Goodbye,
 }
 
 impl Drive {
-    /// Drives `link`. Sends `nodes` to the worker, and ends on `closing`.
     pub(super) fn new(
         peer: Arc<WorkerPeer>,
         link: Arc<Link>,
@@ -72,13 +70,9 @@ impl Drive {
         }
     }
 
-    /// Reads until the worker sends such a message.
-    ///
-    /// # Errors
-    /// Why the link ended.
     pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
-            // Arriving frames do not consume Tokio's task budget by themselves.
+            // Frames do not consume Tokio's task budget by themselves.
             tokio::task::consume_budget().await;
             tokio::select! {
                 biased;
@@ -152,7 +146,7 @@ impl Drive {
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The inbox has handled the link's own frames.
+            // The inbox has handled these.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)

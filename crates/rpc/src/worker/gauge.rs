@@ -3,8 +3,8 @@
 use parking_lot::Mutex;
 use shoal_ports::WorkerLoad;
 
-/// The last report, adjusted by the calls that this node started and saw end since. Otherwise a
-/// node would send all calls to the worker that was just idle.
+/// The last report, adjusted by calls started and ended since. Otherwise a node would send all
+/// calls to a worker that was just idle.
 #[derive(Default)]
 pub(super) struct Gauge(Mutex<Reading>);
 
@@ -15,7 +15,7 @@ struct Reading {
 }
 
 impl Gauge {
-    /// Records a report. Returns whether the worker can run calls now and could not before.
+    /// Whether the worker has regained capacity.
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
         let now = Reading {
             reported: load,
@@ -40,8 +40,7 @@ impl Gauge {
             queued,
             capacity,
         } = reading.reported;
-        // Started calls fill free capacity, then queue. Ended calls free capacity, which queued
-        // calls fill.
+        // Started calls take free capacity, then queue.
         let more = usize::try_from(reading.since).unwrap_or(0);
         let fewer = usize::try_from(-reading.since).unwrap_or(0);
         let runs = more.min(capacity.saturating_sub(running));

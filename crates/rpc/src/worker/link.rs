@@ -20,15 +20,13 @@ use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
 
 pub(super) struct Link {
     pub(super) worker: WorkerId,
-    /// Counts the links of the worker.
     pub(super) number: u64,
     pub(super) outbox: Arc<Outbox<NodeFrame>>,
-    /// Cancelled when a newer link replaces this one.
+    /// A newer link replaces this one.
     pub(super) replaced: CancellationToken,
     version: u32,
-    /// Credit of a flight.
     pub(super) credit: u64,
-    /// Maximum cost of unread events of a flight: the credit, and the frame that exceeded it.
+    /// The credit, and the frame that exceeded it.
     most_unread: u64,
     gauge: Arc<Gauge>,
     /// `None` once the link has ended.
@@ -41,7 +39,6 @@ pub(super) enum Unsent {
     /// The link has ended, or the worker has said goodbye.
     #[error("its link has ended")]
     Over,
-    /// The frame exceeds the worker's limit.
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
@@ -68,10 +65,6 @@ impl Link {
         })
     }
 
-    /// Opens a flight.
-    ///
-    /// # Errors
-    /// Why the frame was not sent.
     pub(super) fn open(
         &self,
         number: u64,
@@ -119,7 +112,6 @@ impl Link {
         }
     }
 
-    /// Releases a holder's share of a flight.
     pub(super) fn leave(&self, flight: &LinkedCall, holder: Holder) {
         let steering = match flight.leave(holder) {
             Left::Held => return,
@@ -144,8 +136,8 @@ impl Link {
         }
     }
 
-    /// Sends a frame of a flight (0: of none). Replaces an answer that is too long by an error,
-    /// because the tool is waiting; drops the reason of a cancel.
+    /// Sends a frame of a flight (0: of none). The tool waits for an answer, so one that is too
+    /// long becomes an error. A cancel loses its reason.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
         let needed = match &frame {
             Frame::Answer(answer) => Some(Frame::Answer(Answer {

@@ -13,45 +13,37 @@ use crate::proto::worker::v1::Event;
 
 pub(super) struct LinkedCall {
     pub(super) number: u64,
-    /// Whether the flight counts as an additional call on the worker.
+    /// Whether the flight adds a call to the worker.
     pub(super) is_start: bool,
     state: Mutex<State>,
 }
 
 struct State {
     stage: CallStage,
-    /// The worker's name for this reader.
     name: Option<u64>,
-    /// Unread events. A single one needs no queue.
+    /// A single unread event needs no queue.
     first: Option<Event>,
     more: VecDeque<Event>,
     unread: u64,
     taken: Taken,
     waker: Option<Waker>,
-    /// Answers that the worker has not acknowledged.
+    /// Not acknowledged by the worker.
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
-    /// Whether another reader has taken over the call.
     replaced: bool,
-    /// Whether the call has ended but its tool may still be running.
     stopping: bool,
-    /// Dropped when the tool has stopped, or the link breaks.
+    /// Dropped when the tool has stopped or the link breaks.
     until_over: Vec<oneshot::Sender<()>>,
-    /// Whether the reader and the steering side still hold the flight.
+    /// Whether each side still holds the flight.
     reader: bool,
     steer: bool,
 }
 
-/// The state of a flight.
 enum CallStage {
-    /// The worker has not answered yet.
     Opening,
-    /// The call runs.
     Running,
-    /// The worker does not run the call.
     Refused(CallFailure),
-    /// The call has ended.
     Ended,
-    /// The flight is over; readers continue by another flight.
+    /// Readers continue by another flight.
     Broken,
 }
 
@@ -63,7 +55,6 @@ pub(super) enum Arrived {
     TooMuch,
 }
 
-/// A holder of a flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     Reader,
@@ -71,14 +62,12 @@ pub(super) enum Holder {
     Both,
 }
 
-/// What the worker must be told after a holder has left.
+/// What the worker must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Nothing needs to be told.
     Held,
     /// The events are no longer read.
     Steered,
-    /// The flight is over.
     Empty,
 }
 
@@ -105,13 +94,13 @@ impl LinkedCall {
         }
     }
 
-    /// The worker runs the call under this reader's name, or 0 without a name.
+    /// `name` is the worker's name for this reader, or 0.
     pub(super) fn accepted(&self, name: u64) {
         self.change(|state| state.run(name));
     }
 
-    /// Adds an event, unless more than `most` would be unread. If the worker `tells_stops`, the
-    /// flight of a stopped call outlives the call's end.
+    /// Adds an event, unless more than `most` would be unread. With `tells_stops`, a stopped call's
+    /// flight outlives the call's end.
     pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
@@ -126,7 +115,7 @@ impl LinkedCall {
             }
             if end {
                 state.stage = CallStage::Ended;
-                // Answers that are not acknowledged by now missed their request.
+                // Unacknowledged answers missed their request.
                 for (_, taken) in state.answers.drain(..) {
                     let _ = taken.send(false);
                 }
@@ -143,13 +132,12 @@ impl LinkedCall {
         self.over(CallStage::Refused(failure), false);
     }
 
-    /// Ends the events without the call's end: the link broke, the reader was too slow, or another
-    /// reader took over.
+    /// Ends the events before the call's end: the link broke, the reader was too slow, or another
+    /// took over.
     pub(super) fn broken(&self, replaced: bool) {
         self.over(CallStage::Broken, replaced);
     }
 
-    /// Whether the call has ended and its tool may still be running.
     pub(super) fn is_stopping(&self) -> bool {
         self.state.lock().stopping
     }
@@ -179,18 +167,16 @@ impl LinkedCall {
         });
     }
 
-    /// Whether another reader has taken over the call.
     pub(super) fn is_replaced(&self) -> bool {
         self.state.lock().replaced
     }
 
-    /// The worker's name for this reader.
     pub(super) fn name(&self) -> Option<u64> {
         self.state.lock().name
     }
 
-    /// Records a sent answer. The receiver gets its fate if the worker reports it. `None` if the
-    /// call has ended or another reader took over.
+    /// Records a sent answer; the receiver gets its fate. `None` if the call has ended or another
+    /// reader took over.
     pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
@@ -203,7 +189,6 @@ impl LinkedCall {
         Some(fate)
     }
 
-    /// Records the worker's acknowledgement of an answer.
     pub(super) fn answer_taken(&self, ask: AskId, open: bool) {
         let mut state = self.state.lock();
         let at = state.answers.iter().position(|(known, _)| *known == ask);
@@ -231,10 +216,7 @@ impl LinkedCall {
         }
     }
 
-    /// Returns when the worker has reacted, with the event if one came.
-    ///
-    /// # Errors
-    /// The worker's reason for not running the call.
+    /// Returns once the worker has reacted, with its first event if any. The error is its refusal.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
@@ -255,7 +237,7 @@ impl LinkedCall {
         }
     }
 
-    /// The next event, and the credit to grant for what was read.
+    /// Also returns the credit to grant.
     pub(super) fn poll_event(
         &self,
         credit: u64,
@@ -300,7 +282,6 @@ impl State {
 
     fn run(&mut self, name: u64) {
         self.stage = CallStage::Running;
-        // The name comes only with the first frame.
         if name > 0 {
             self.name = Some(name);
         }

@@ -1,4 +1,4 @@
-//! The workers that are linked to a node, from their first hello until the node gives them up.
+//! The workers linked to a node, from their first hello until the node gives them up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,9 @@ use crate::presence::PresenceProbe;
 use crate::proto::worker::v1 as wire;
 use crate::tls::Standing;
 
-/// Accepts the links of workers, through a [`ClusterServer`](crate::ClusterServer), and keeps `set`
-/// up to date. A worker is added when it announces itself. It is removed when it says goodbye, when
-/// its process is gone, or when it stays away for [`LinkConfig::rejoin`]. Workers are told of
-/// `nodes`.
+/// Accepts workers through a [`ClusterServer`](crate::ClusterServer). `set` gains a worker at its
+/// announcement, and loses it at its goodbye, at the end of its process, or after
+/// [`LinkConfig::rejoin`] without a link. Workers are told of `nodes`.
 pub fn serve_workers(
     node: NodeId,
     set: Arc<dyn WorkerSet>,
@@ -81,7 +80,6 @@ impl WorkerLinks {
 }
 
 impl WorkerLinksInner {
-    /// The pool of a worker that the dispatcher knows.
     pub(super) fn pool_of(&self, id: &WorkerId) -> Option<Arc<str>> {
         let peers = self.peers.lock();
         let known = peers.get(id).filter(|entry| entry.added)?;
@@ -89,8 +87,7 @@ impl WorkerLinksInner {
         Some(pool)
     }
 
-    /// The peer for a worker that says hello. A restarted worker has forgotten its calls, so its
-    /// former peer is given up.
+    /// A restarted worker has forgotten its calls, so its former peer is given up.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
         let mut peers = self.peers.lock();
         if let Some(entry) = peers.get(id)
@@ -114,8 +111,8 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends. Gives the worker up if no other link replaces it in time, or as
-    /// soon as its process is gone.
+    /// Reads a link until it ends. Gives the worker up if its process is gone or no link follows in
+    /// time.
     pub(super) async fn run(
         self: Arc<Self>,
         mut drive: Drive,
@@ -172,19 +169,19 @@ impl WorkerLinksInner {
             && Arc::ptr_eq(&entry.peer, peer)
             && !std::mem::replace(&mut entry.added, true)
         {
-            // Under the lock, so that the worker is added before it can be removed.
+            // Under the lock, so that the addition comes before the removal.
             self.set.add(Arc::new(RemoteWorker::new(Arc::clone(peer))));
         }
         Ok(())
     }
 
-    /// Removes a worker that has said goodbye, and reads its refusals of calls that were on their
-    /// way. The worker's process exits after this half ends, so this half ends last.
+    /// Removes a worker after its goodbye, and reads its refusals of late calls. The worker's
+    /// process exits after this half ends, so this half ends last.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);
         drive.link.outbox.finish("goodbye");
-        // A failure is harmless: giving up fails the calls without an answer too.
+        // Harmless on failure: giving up fails the calls without an answer.
         let _ = timeout(self.config.handshake_timeout, drive.hear_out()).await;
         drive.link.outbox.close(None);
         drive.peer.give_up(None);

@@ -1,4 +1,4 @@
-//! The node's state of one worker, which outlives its links.
+//! The node's state of one worker. It outlives the links, while calls end with them.
 
 mod subscriptions;
 
@@ -21,10 +21,8 @@ use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{NodeFrame, Welcome};
 
-/// Maximum number of updates that wait for the dispatcher.
 const BACKLOG: usize = 1024;
 
-/// The node's state of one worker, without calls: those end with their link.
 pub(super) struct WorkerPeer {
     pub(super) id: WorkerId,
     pub(super) incarnation: u64,
@@ -34,11 +32,10 @@ pub(super) struct WorkerPeer {
     pub(super) own_lists: watch::Sender<OwnLists>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
-    /// The last reported ledger number; `None` without a ledger.
+    /// The last reported number; `None` without a ledger.
     ledger: Mutex<Option<u64>>,
     /// Identifies this state to the worker.
     memory: u64,
-    /// The last number given to a flight or a request.
     last: AtomicU64,
     state: Mutex<PeerState>,
 }
@@ -48,16 +45,15 @@ struct PeerState {
     links: u64,
     requests: HashMap<u64, Request>,
     subscribed: BTreeSet<String>,
-    /// Resources to unsubscribe when the worker returns.
+    /// To unsubscribe when the worker returns.
     unsubscribed: BTreeSet<String>,
     ended_sessions: Vec<SessionId>,
 }
 
-/// The state of the link to the worker.
 enum LinkState {
     Up(Arc<Link>),
     Down,
-    /// The worker has said goodbye and accepts no more calls.
+    /// After the goodbye: no new calls.
     Parting(Arc<Link>),
     /// The worker will not return.
     Gone,
@@ -94,7 +90,7 @@ impl WorkerPeer {
         })
     }
 
-    /// The worker's load; a worker that is away has no capacity.
+    /// A worker that is away has no capacity.
     pub(super) fn load(&self) -> WorkerLoad {
         match self.state.lock().link_state {
             LinkState::Up(_) => self.gauge.read(),
@@ -108,12 +104,11 @@ impl WorkerPeer {
         }
     }
 
-    /// Makes waiting tasks check the worker again.
+    /// Wakes tasks that wait for the worker.
     fn reachable(&self) {
         self.announcement.send_modify(|_| ());
     }
 
-    /// The last ledger number that this node has heard.
     pub(super) fn ledger(&self) -> Option<LedgerNumber> {
         let number = (*self.ledger.lock())?;
         Some(LedgerNumber {
@@ -126,19 +121,17 @@ impl WorkerPeer {
         *self.ledger.lock() = number;
     }
 
-    /// A number for a flight or a request, unique for this peer.
+    /// Unique for this peer.
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Notes that the result of a call is safe; the worker is told later.
     pub(super) fn acknowledge(&self, call: CallId) {
         if let Some(frame) = self.acknowledged.add(call) {
             self.tell(frame);
         }
     }
 
-    /// Tells the worker whose results are safe.
     pub(super) fn tell_acknowledged(&self) {
         if let Some(frame) = self.acknowledged.take() {
             self.tell(frame);
@@ -162,8 +155,8 @@ impl WorkerPeer {
         }
     }
 
-    /// Adds a new link, which replaces an existing one, and welcomes the worker. `None` if the
-    /// worker was given up meanwhile.
+    /// Adds a link, in place of an earlier one, and welcomes the worker. `None` if the worker was
+    /// given up meanwhile.
     pub(super) fn join(
         &self,
         outbox: Arc<Outbox<NodeFrame>>,
@@ -187,8 +180,7 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// Ends the link with this number (none: any) with its flights. Returns whether it was the
-    /// current one.
+    /// Ends this link (none: any) with its flights. Returns whether it was the current one.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let link = match &state.link_state {
@@ -202,8 +194,7 @@ impl WorkerPeer {
         true
     }
 
-    /// Gives the worker up, unless it has returned since the link with this number (none: in any
-    /// case).
+    /// Gives the worker up, unless it has returned since this link (none: always).
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let goes = match &state.link_state {
@@ -223,7 +214,7 @@ impl WorkerPeer {
         true
     }
 
-    /// Records the goodbye: no new calls start on the worker.
+    /// No new calls start after the goodbye.
     pub(super) fn part(&self) {
         let mut state = self.state.lock();
         state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {

@@ -21,9 +21,6 @@ use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel};
 
 /// Waits until the worker has reacted to a flight, or the link has ended.
-///
-/// # Errors
-/// Why the call does not run.
 pub(super) async fn opened(
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -63,7 +60,7 @@ struct CallShare {
 }
 
 impl CallShare {
-    /// The share for steering; the rest must become the [`CallShare::only`] reader's.
+    /// The rest must become the [`CallShare::only`] reader's.
     fn split(&self) -> Self {
         Self {
             link: Arc::clone(&self.link),
@@ -84,7 +81,6 @@ impl Drop for CallShare {
     }
 }
 
-/// Reads events from a flight.
 struct Reader(CallShare);
 
 impl Stream for Reader {
@@ -101,7 +97,7 @@ impl Stream for Reader {
                 link.outbox
                     .push_now(Frame::Credit(Credit { flight, bytes }));
             }
-            // Decoded by the reader, so that long texts do not delay the link.
+            // Decoded here, so that long texts do not delay the link.
             if let Some(event) = event_in(event) {
                 return Poll::Ready(Some(event));
             }
@@ -109,7 +105,6 @@ impl Stream for Reader {
     }
 }
 
-/// Steers a call through its flight.
 struct Steer(CallShare);
 
 impl CallControl for Steer {

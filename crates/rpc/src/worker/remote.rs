@@ -24,10 +24,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker of another process.
 ///
-/// The worker outlives its links, and may be away for up to
-/// [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Meanwhile [`load`](Worker::load) reports a
-/// capacity of 0 and no call can start. Running calls continue at the worker; their events end here
-/// with the link, and their readers attach again.
+/// It may be without a link for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Then
+/// [`load`](Worker::load) reports a capacity of 0 and no call can start. Running calls continue at
+/// the worker; their events end here with the link, and their readers attach again.
 ///
 /// # Cancel safety
 /// Dropping the future of [`start`](Worker::start) detaches from the call, which may run.
@@ -40,8 +39,7 @@ impl RemoteWorker {
         Self { peer }
     }
 
-    /// Opens a flight for a call that the worker may be running. If the frame cannot be sent, the
-    /// flight counts as lost.
+    /// Opens a flight for a call that may be running; a flight that cannot be sent counts as lost.
     async fn open_or_lose(
         &self,
         frame: impl FnOnce(u64) -> Frame,
@@ -148,8 +146,7 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// The caller's error for a call that was not sent. Only the worker itself refuses a call that is
-/// `bound` to it.
+/// Only the worker itself refuses a call that is `bound` to it.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

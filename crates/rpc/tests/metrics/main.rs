@@ -29,7 +29,7 @@ use crate::probe::{journaled, long, rest};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Pair, config, until, within};
 
-/// The value of the only worker-link series of `name` with this direction; 0 if there is none.
+/// 0 without such a series.
 fn of_workers(name: &str, direction: Option<&str>) -> f64 {
     let page = prometheus_text();
     let head = format!("{name}{{");

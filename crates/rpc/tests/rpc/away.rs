@@ -82,7 +82,7 @@ async fn a_worker_that_has_started_anew_is_another_one() {
             &pair.proxy.address(),
             config(),
         );
-        // The worker has forgotten the call, so the reader must not wait or start it again.
+        // The worker has forgotten the call.
         assert_eq!(next(&mut running).await, None);
         assert!(anew.started.lock().is_empty());
         let call = journaled();
@@ -114,7 +114,6 @@ async fn a_reader_that_comes_back_does_not_take_the_call_from_who_has_it() {
         former.next().await.unwrap();
         pair.proxy.block();
         pair.seen(false).await;
-        // The other node takes over while the first is cut off.
         let remote = other.set.worker("w").await;
         let mut owner = remote.attach(Attach::new(id, 1)).await.unwrap();
         record.progress(2);

@@ -19,7 +19,7 @@ use crate::setting::{Node, config, within};
 
 const ANSWER: usize = 1024 * 1024;
 const ANSWERS: u64 = 64;
-/// Room for a few answers; the connection itself holds less than ten.
+/// The connection itself holds less than ten answers.
 const QUEUED: usize = 4 * ANSWER;
 const MOST_PASSED: usize = 24;
 
@@ -41,7 +41,6 @@ fn deliver(flight: u64) -> Ask {
     })
 }
 
-/// An edge that sends and reads only as the test says.
 struct Lazy {
     node: Node,
     send: mpsc::Sender<EdgeFrame>,
@@ -87,7 +86,7 @@ impl Lazy {
         asked.wait_for(|asked| asked.len() == times).await.unwrap();
     }
 
-    /// Reads answers. Returns how many succeeded, and the texts of the others.
+    /// Returns the number of successes, and the other texts.
     async fn read(&mut self, answers: usize) -> (usize, Vec<String>) {
         let (mut passed, mut refused) = (0, Vec::new());
         while passed + refused.len() < answers {

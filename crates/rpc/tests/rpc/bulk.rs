@@ -83,7 +83,6 @@ async fn a_reader_that_does_not_read_stalls_only_itself() {
         record.result(2);
         assert_eq!(rest(&mut quick).await.len(), 501);
         assert!(slow_record.last_read() < 20, "{}", slow_record.last_read());
-        // Once it reads, it gets everything.
         let events = rest(&mut slow).await;
         let numbers: Vec<u64> = events.iter().map(|(sequence, _)| *sequence).collect();
         assert_eq!(numbers, (1..=201).collect::<Vec<_>>());

@@ -158,7 +158,7 @@ async fn a_start_that_is_given_up_lets_go_of_its_call() {
         start.abort();
         assert!(start.await.is_err());
         pair.worker.let_start.send_replace(true);
-        // Without a reader, a repeated start finds or begins the call, as the worker decides.
+        // A repeated start finds or begins the call, as the worker decides.
         let mut running = pair.remote.start(call).await.unwrap();
         pair.worker.call(id).await.result(1);
         assert_eq!(rest(&mut running).await.len(), 1);

@@ -19,7 +19,6 @@ use tonic::{Request, Response, Status};
 
 use crate::setting::{Node, config, within};
 
-/// Answers with one item of each kind, with every field set.
 #[derive(Default)]
 struct Scripted {
     asked: Mutex<Vec<String>>,
@@ -243,7 +242,6 @@ impl Inspector for Scripted {
     }
 }
 
-/// A scripted node and its address.
 async fn scripted() -> (Arc<Scripted>, String, CancellationToken) {
     let inspector = Arc::new(Scripted::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -310,7 +308,7 @@ async fn a_release_without_a_console_cannot_be_inspected() {
     .await;
 }
 
-/// A node of a release with a different format of reports.
+/// A release with a different format of reports.
 struct Earlier;
 
 #[async_trait]

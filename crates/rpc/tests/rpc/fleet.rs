@@ -41,8 +41,7 @@ async fn announcements_and_their_changes_arrive() {
             .announcement
             .send_modify(|said| said.catalog = None);
         said.wait_for(|said| said.catalog.is_none()).await.unwrap();
-        // A long catalog goes in fragments; one beyond the limit leaves the worker without a
-        // catalog.
+        // A catalog beyond the limit leaves the worker without one.
         let long = |tools: usize| PoolCatalog {
             tools: (0..tools).map(|_| crate::probe::long(1000)).collect(),
             ..PoolCatalog::default()
@@ -86,7 +85,7 @@ async fn load_is_reported_and_what_happens_between_reports_is_guessed() {
     .await;
 }
 
-/// With the next report or in groups, so a call does not need a frame of its own.
+/// With the next report or in groups, to save frames.
 #[tokio::test]
 async fn a_worker_is_told_which_results_it_need_not_keep() {
     within(async {
@@ -145,7 +144,7 @@ async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
         pair.remote.unsubscribe("file:b").await;
         pair.remote.end_session(&SessionId::new("s-2")).await;
         pair.proxy.unblock();
-        // Changes during the absence are unknown, so all resources count as changed.
+        // Changes during the absence are unknown.
         let missed = updates.recv().await.unwrap();
         assert_eq!(missed.uri, "file:a");
         pair.worker.logged("unsubscribe file:b").await;
@@ -210,7 +209,6 @@ async fn two_nodes_subscribe_without_ending_one_another() {
         assert_eq!(updates.recv().await.unwrap(), updated("file:a"));
         let log = pair.worker.log.borrow().clone();
         assert!(!log.contains(&"unsubscribe file:a".to_owned()), "{log:?}");
-        // A link that stops ends its subscriptions.
         drop(join);
         pair.join.stop();
         pair.worker.logged("unsubscribe file:a").await;

@@ -61,7 +61,6 @@ async fn a_session_is_opened_and_closed() {
         };
         assert_eq!(format!("{asked:?}"), format!("{open:?}"));
         node.local.will(Answer::Delivered(Delivered::Accepted));
-        // Requests that another node has relayed are marked.
         edge.relayed();
         SessionGateway::close(&edge.relayed(), &session())
             .await
@@ -160,7 +159,6 @@ async fn json_answers_arrive_long_or_short() {
             let delivered = edge.deliver(&session(), ping()).await.unwrap();
             assert!(matches!(delivered, Delivered::Json(arrived) if arrived == text));
         }
-        // An answer beyond the limit becomes a refusal.
         let answer = Delivered::Json(Bytes::from(vec![b'1'; 20 << 20]));
         node.routing.will(Answer::Delivered(answer));
         let refused = edge.deliver(&session(), ping()).await.err();

@@ -15,10 +15,9 @@ use crate::raw_node::RawNode;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, config, within};
 
-/// Waiting time for events that must not occur.
 const A_WHILE: Duration = Duration::from_millis(100);
 
-/// Long limits, so that a side that waits for the other is not interrupted.
+/// So that a side that waits is not interrupted.
 fn patient() -> LinkConfig {
     LinkConfig {
         handshake_timeout: Duration::from_secs(60),
@@ -107,7 +106,6 @@ async fn a_node_ends_its_half_when_the_worker_has_answered_everything() {
     .await;
 }
 
-/// The node itself leaves meanwhile.
 #[tokio::test]
 async fn a_node_that_leaves_hears_a_worker_out() {
     within(async {

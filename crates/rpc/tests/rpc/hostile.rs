@@ -1,4 +1,4 @@
-//! Peers that break the protocol lose their link with a reason, and others are not affected.
+//! Peers that break the protocol lose their link with a reason, without effect on others.
 
 use bytes::Bytes;
 use shoal_rpc::proto::types::v1::{Fragment, Versions};

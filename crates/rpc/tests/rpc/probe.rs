@@ -52,7 +52,6 @@ pub(crate) fn long(bytes: usize) -> RawJson {
     RawJson::of(&"x".repeat(bytes))
 }
 
-/// The next event's number and its text: parameters, result, or failure.
 pub(crate) async fn next(running: &mut RunningCall) -> Option<(u64, String)> {
     let CallEvent { sequence, kind } = running.events.next().await?;
     let text = match kind {
@@ -98,15 +97,14 @@ pub(crate) fn wire_call(call: &Call) -> wire::Call {
     }
 }
 
-/// Reads a call to its end despite broken links. Attaches again after the last read event, like the
-/// dispatcher, and checks for gaps and duplicates.
+/// Reads a call to its end despite broken links, like the dispatcher, and checks for gaps and
+/// duplicates.
 pub(crate) struct Following {
     remote: Arc<dyn Worker>,
     call: Call,
     pub(crate) running: RunningCall,
     reader: Option<u64>,
     pub(crate) seen: u64,
-    /// An answer to repeat until the call continues.
     answer: Option<(AskId, Outcome)>,
 }
 
@@ -123,13 +121,11 @@ impl Following {
         }
     }
 
-    /// Answers a request repeatedly until the call continues.
     pub(crate) fn answer(&mut self, ask: AskId, answer: Outcome) {
         drop(self.running.control.answer(ask, answer.clone()));
         self.answer = Some((ask, answer));
     }
 
-    /// The next event; `None` after the end, or when another reader has the call.
     pub(crate) async fn next(&mut self) -> Option<CallEvent> {
         loop {
             if let Some(event) = self.running.events.next().await {

@@ -57,12 +57,10 @@ impl Proxy {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Breaks every connection.
     pub(crate) fn cut(&self) {
         self.control.send_modify(|control| control.generation += 1);
     }
 
-    /// Breaks every connection and refuses new ones.
     pub(crate) fn block(&self) {
         self.control.send_modify(|control| {
             control.blocked = true;
@@ -74,7 +72,6 @@ impl Proxy {
         self.control.send_modify(|control| control.blocked = false);
     }
 
-    /// Stops forwarding but keeps every connection.
     pub(crate) fn freeze(&self) {
         self.control.send_modify(|control| control.frozen = true);
     }

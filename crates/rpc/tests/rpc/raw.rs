@@ -62,14 +62,12 @@ impl Raw {
         self.heard.message().await.ok()??.frame
     }
 
-    /// Ends this half, and returns the node's next frame.
     pub(crate) async fn bye(self) -> Option<node_frame::Frame> {
         let Self { send, mut heard } = self;
         drop(send);
         heard.message().await.ok()??.frame
     }
 
-    /// Why the node ended the link.
     pub(crate) async fn reason(mut self) -> String {
         loop {
             match self.hear().await.expect("the link ended without a reason") {

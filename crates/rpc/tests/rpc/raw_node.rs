@@ -1,4 +1,4 @@
-//! A node that sends arbitrary frames to a worker and reads its answers.
+//! A node that sends arbitrary frames to a worker.
 
 use std::collections::VecDeque;
 
@@ -60,7 +60,6 @@ impl RawNode {
         Self { address, links }
     }
 
-    /// The next link with its hello.
     pub(crate) async fn link(&mut self) -> (RawLink, Hello) {
         let mut link = self.links.recv().await.unwrap();
         match link.hear().await {
@@ -69,7 +68,6 @@ impl RawNode {
         }
     }
 
-    /// The next link, welcomed under this memory number.
     pub(crate) async fn welcomed(&mut self, memory: u64) -> RawLink {
         self.limited(memory, Limits::default()).await
     }
@@ -111,7 +109,7 @@ impl RawLink {
         self.say(node_frame::Frame::Attach(attach)).await;
     }
 
-    /// The next frame, alone; `None` when the worker has ended the stream.
+    /// The next frame, alone.
     pub(crate) async fn hear(&mut self) -> Option<worker_frame::Frame> {
         loop {
             let frame = match self.rest.pop_front() {
@@ -125,7 +123,6 @@ impl RawLink {
         }
     }
 
-    /// The next frame about calls.
     pub(crate) async fn said(&mut self) -> Option<worker_frame::Frame> {
         use worker_frame::Frame::{Announce, Load, Ping, Pong};
         loop {
@@ -136,7 +133,7 @@ impl RawLink {
         }
     }
 
-    /// All frames about calls that the worker sends before it answers a ping.
+    /// All frames about calls before the answer to a ping.
     pub(crate) async fn so_far(&mut self) -> Vec<worker_frame::Frame> {
         use worker_frame::Frame::{Announce, Load, Pong};
         self.say(node_frame::Frame::Ping(Ping { nonce: 77 })).await;

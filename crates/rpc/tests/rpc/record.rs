@@ -17,14 +17,13 @@ pub(crate) struct Record(pub(crate) watch::Sender<State>);
 pub(crate) struct State {
     events: Vec<CallEvent>,
     reader: u64,
-    /// Name of the latest reader.
     name: u64,
     read: u64,
     open: Vec<AskId>,
     answers: Vec<(AskId, String)>,
     cancelled: Vec<String>,
     let_go: bool,
-    /// Whether the tool continues after the call's end.
+    /// After the call's end.
     works_on: bool,
 }
 
@@ -35,7 +34,6 @@ impl Record {
         self.read_as(name, after, worker)
     }
 
-    /// Serves a reader that returns.
     pub(crate) fn read_as(
         self: &Arc<Self>,
         name: u64,
@@ -133,17 +131,14 @@ impl Record {
         self.finish(CallOutcome::Result(RawJson::of(&number)));
     }
 
-    /// Makes the tool continue after the call's end, or stop.
     pub(crate) fn works_on(&self, works_on: bool) {
         self.0.send_modify(|state| state.works_on = works_on);
     }
 
-    /// Drops a slow reader.
     pub(crate) fn let_go(&self) {
         self.0.send_modify(|state| state.let_go = true);
     }
 
-    /// The first answer, once it has arrived.
     pub(crate) async fn answer(&self) -> (AskId, String) {
         let mut state = self.0.subscribe();
         let state = state.wait_for(|state| !state.answers.is_empty()).await;
@@ -154,7 +149,6 @@ impl Record {
         self.0.borrow().answers.len()
     }
 
-    /// Why the call was cancelled, once it was.
     pub(crate) async fn cancelled(&self) -> String {
         let mut state = self.0.subscribe();
         let state = state.wait_for(|state| !state.cancelled.is_empty()).await;

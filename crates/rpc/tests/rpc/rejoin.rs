@@ -165,7 +165,6 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
             record.progress(last + 1);
             assert!(following.next().await.is_some(), "replaced");
         }
-        // The reader of another node is not disturbed.
         pair.proxy.block();
         pair.seen(false).await;
         let _other = pair.worker.attach(Attach::new(id, 5)).await.unwrap();

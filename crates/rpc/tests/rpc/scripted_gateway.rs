@@ -23,7 +23,6 @@ pub(crate) enum Asked {
 pub(crate) enum Answer {
     Delivered(Delivered),
     Refused(GatewayError),
-    /// Answers once the value is true.
     Later(watch::Receiver<bool>, Delivered),
     Never,
     Panic,
@@ -35,7 +34,6 @@ pub(crate) struct ScriptedGateway {
     /// Answers in order; afterwards requests fail as not found.
     pub(crate) answers: Mutex<VecDeque<Answer>>,
     pub(crate) opened: Mutex<Option<Result<Opened, GatewayError>>>,
-    /// Number of futures dropped before their answer.
     pub(crate) dropped: watch::Sender<usize>,
 }
 
@@ -54,7 +52,6 @@ impl ScriptedGateway {
         self.answers.lock().push_back(answer);
     }
 
-    /// Answers the next request with a stream, which the test feeds.
     pub(crate) fn will_stream(&self) -> LazySender<StreamItem> {
         let (sender, items) = lazy_channel(10_000);
         let stream = EventStream {
@@ -65,7 +62,6 @@ impl ScriptedGateway {
         sender
     }
 
-    /// The first request, once it has arrived.
     pub(crate) async fn first(&self) -> Asked {
         let mut asked = self.asked.subscribe();
         let asked = asked.wait_for(|asked| !asked.is_empty()).await.unwrap();

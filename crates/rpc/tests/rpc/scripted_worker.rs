@@ -14,11 +14,9 @@ use tokio::sync::{broadcast, watch};
 
 use crate::record::Record;
 
-/// Chooses a plan for a call.
 type Script = dyn Fn(&Call) -> Plan + Send + Sync;
 
 pub(crate) enum Plan {
-    /// Runs until the test ends it.
     Run,
     End(CallOutcome),
     Refuse(CallFailure),
@@ -37,7 +35,6 @@ pub(crate) struct ScriptedWorker {
     calls: watch::Sender<HashMap<CallId, Arc<Record>>>,
     pub(crate) started: Mutex<Vec<Call>>,
     pub(crate) attached: Mutex<Vec<(CallId, u64)>>,
-    /// The epochs of attached readers.
     pub(crate) epochs: Mutex<Vec<Option<Epoch>>>,
     pub(crate) log: watch::Sender<Vec<String>>,
     pub(crate) let_start: watch::Sender<bool>,
@@ -75,12 +72,10 @@ impl ScriptedWorker {
         })
     }
 
-    /// A worker whose calls run until the test ends them.
     pub(crate) fn running(id: &str) -> Arc<Self> {
         Self::new(id, |_| Plan::Run)
     }
 
-    /// A worker whose calls answer with their parameters.
     pub(crate) fn echoing(id: &str) -> Arc<Self> {
         Self::new(id, |call| {
             let params = call.params.clone();
@@ -90,7 +85,6 @@ impl ScriptedWorker {
         })
     }
 
-    /// A call, once it has started.
     pub(crate) async fn call(&self, id: CallId) -> Arc<Record> {
         let mut calls = self.calls.subscribe();
         let calls = calls.wait_for(|calls| calls.contains_key(&id)).await;

@@ -18,7 +18,6 @@ use crate::proxy::Proxy;
 use crate::scripted_gateway::ScriptedGateway;
 use crate::scripted_worker::ScriptedWorker;
 
-/// Maximum duration of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
@@ -26,7 +25,7 @@ pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
     done.expect("the test did not end in time")
 }
 
-/// Times for tests: quick to reconnect, slow to give up.
+/// Quick to reconnect, slow to give up.
 pub(crate) fn config() -> LinkConfig {
     LinkConfig {
         backoff: Duration::from_millis(5),
@@ -38,7 +37,6 @@ pub(crate) fn config() -> LinkConfig {
     }
 }
 
-/// The workers that a node was told of.
 #[derive(Clone, Default)]
 pub(crate) struct Set(Arc<watch::Sender<HashMap<WorkerId, Arc<dyn Worker>>>>);
 
@@ -133,14 +131,13 @@ impl Drop for Node {
     }
 }
 
-/// A scripted worker linked to a node through a proxy.
+/// A scripted worker, linked through a proxy.
 pub(crate) struct Pair {
     pub(crate) node: Node,
     pub(crate) proxy: Proxy,
     pub(crate) worker: Arc<ScriptedWorker>,
     pub(crate) joining: JoiningWorker,
     pub(crate) join: WorkerJoin,
-    /// The worker as the node sees it.
     pub(crate) remote: Arc<dyn Worker>,
 }
 
@@ -169,7 +166,6 @@ impl Pair {
         }
     }
 
-    /// Waits until the link is up (or down).
     pub(crate) async fn connected(&self, connected: bool) {
         let mut state = self.join.state();
         state
@@ -178,7 +174,6 @@ impl Pair {
             .unwrap();
     }
 
-    /// Waits until the node sees the worker's link as up (or down).
     pub(crate) async fn seen(&self, up: bool) {
         until(|| self.node.workers.connected().is_empty() != up).await;
     }

@@ -12,7 +12,6 @@ async fn look(node: &str, address: &str, config: &LinkConfig) -> Sight {
     look_for(&NodeId::new("e"), &NodeId::new(node), address, config).await
 }
 
-/// An address that refuses connections.
 pub(crate) async fn deserted() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().to_string()

@@ -23,11 +23,11 @@ async fn answers_reach_the_tool_and_are_acknowledged() {
         );
         assert!(running.control.answer(AskId(9), answer("true")).await);
         assert_eq!(record.answer().await, (AskId(9), "true".to_owned()));
-        // A repeated answer gets the same result; an answer to an unknown question fails.
+        // An answer to an unknown question fails.
         assert!(running.control.answer(AskId(9), answer("false")).await);
         assert!(!running.control.answer(AskId(10), answer("false")).await);
         assert_eq!(record.answers(), 1);
-        // Dropping the future does not take the answer back.
+        // The answer survives the dropped future.
         record.ask(11, RawJson::from_static("{}"));
         next(&mut running).await.unwrap();
         drop(running.control.answer(AskId(11), answer("2")));
@@ -71,7 +71,6 @@ async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
         record.finish(CallOutcome::Failed(CallFailure::Cancelled));
         assert_eq!(rest(&mut running).await.len(), 1);
         let mut over = running.control.over().expect("its tool works on");
-        // Another call is answered meanwhile.
         let other = journaled();
         let other_id = other.id;
         let mut other = pair.remote.start(other).await.unwrap();
@@ -114,7 +113,6 @@ async fn a_call_can_be_steered_while_nobody_reads_it() {
         running.control.cancel("nobody waits");
         assert_eq!(record.cancelled().await, "nobody waits");
         drop(running.control);
-        // The call can be attached to as before.
         record.progress(1);
         record.result(2);
         let mut again = pair.remote.attach(Attach::new(id, 1)).await.unwrap();
@@ -134,7 +132,7 @@ async fn starting_a_known_call_attaches_to_it() {
         record.progress(1);
         next(&mut first).await.unwrap();
         let mut second = pair.remote.start(call).await.unwrap();
-        // The first reader is dropped, and its commands are ignored.
+        // The first reader's commands are ignored.
         assert_eq!(next(&mut first).await, None);
         assert!(first.control.is_replaced() && !second.control.is_replaced());
         first.control.cancel("too late");

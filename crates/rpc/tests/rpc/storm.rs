@@ -22,7 +22,6 @@ async fn nothing_is_lost_or_repeated_however_often_the_link_breaks() {
             for number in 0..2000 {
                 record.progress(number);
                 if number % 200 == 100 {
-                    // Cuts the link while calls are in progress.
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     pair.proxy.cut();
                 }
@@ -83,7 +82,6 @@ async fn a_storm_of_breaks_leaves_every_call_whole() {
     .await;
 }
 
-/// Checks a call with notifications, questions and a long result event by event.
 async fn talk(pair: &Pair, seed: usize) {
     let mut call = journaled();
     call.worker = Some(pair.worker.id.clone());

@@ -70,7 +70,6 @@ async fn a_stream_is_resumed_from_its_cursor() {
         };
         assert_eq!(cursor, Some(event_id(41)));
         drop(stream);
-        // The session learns that the reader has left.
         items.closed().await;
     })
     .await;

@@ -13,7 +13,6 @@ use shoal_rpc::{LinkConfig, RemoteGateway};
 use crate::gateway::{ping, session};
 use crate::setting::Node;
 
-/// Whether an edge with these settings reaches the node; otherwise the reason.
 async fn reached(node: &Node, config: LinkConfig) -> Result<(), String> {
     let address = node.address.to_string();
     let edge = RemoteGateway::new(NodeId::new("edge-1"), None, &address, config);

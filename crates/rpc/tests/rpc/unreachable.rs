@@ -10,7 +10,6 @@ use crate::proxy::Proxy;
 use crate::scripted_gateway::Answer;
 use crate::setting::{Node, config, until, within};
 
-/// Waits until the node answers over a new link.
 async fn comes_back(edge: &RemoteGateway) {
     while let Err(error) = edge.listen(&session(), None).await {
         if error == GatewayError::NotFound {
@@ -39,7 +38,6 @@ async fn what_waits_when_the_link_breaks_is_unreachable() {
             matches!(lost, Some(GatewayError::Unreachable { .. })),
             "{lost:?}"
         );
-        // The node drops its work for the edge.
         let mut dropped = node.routing.dropped.subscribe();
         dropped.wait_for(|dropped| *dropped == 1).await.unwrap();
         let refused = edge.deliver(&session(), ping()).await.err();

@@ -100,7 +100,6 @@ async fn state_passes_where_both_know_it_and_is_refused_at_once_elsewhere() {
                 ),
             };
             assert_eq!(told, expected);
-            // Later frames are not disturbed.
             record.result(1);
             let last = rest(&mut running).await.pop().unwrap();
             assert_eq!(last, (2, "result 1".to_owned()));
@@ -146,7 +145,6 @@ fn passing() -> StreamItem {
     }
 }
 
-/// The next frame about a flight.
 async fn hear(link: &mut tonic::Streaming<SessionFrame>, waiting: &mut Vec<SessionFrame>) -> Frame {
     loop {
         if waiting.is_empty() {
@@ -160,8 +158,7 @@ async fn hear(link: &mut tonic::Streaming<SessionFrame>, waiting: &mut Vec<Sessi
     }
 }
 
-/// Before `in_passing`, an item with a message was an event with an ID, and an edge wrote that ID
-/// and resumed after it.
+/// Before `in_passing`, an item with a message was an event with an ID from which an edge resumed.
 #[tokio::test]
 async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_changes_nothing() {
     within(async {
@@ -215,7 +212,7 @@ async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_chang
     .await;
 }
 
-/// A node of an earlier version would plan a call again that another node has begun.
+/// A node of an earlier version would plan a started call again.
 #[tokio::test]
 async fn a_plan_goes_to_nodes_that_know_it_and_what_had_one_is_repeated_to_no_other() {
     within(async {

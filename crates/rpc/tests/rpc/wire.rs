@@ -16,7 +16,6 @@ use crate::raw_node::{RawLink, RawNode};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{config, within};
 
-/// The flight and sequence of each event.
 fn numbers(frames: &[Frame]) -> Vec<(u64, u64)> {
     let number = |frame: &Frame| match frame {
         Frame::Event(event) => (event.flight, event.sequence),
@@ -40,13 +39,12 @@ async fn a_call_that_ends_at_once_is_one_event() {
             assert_eq!((event.flight, event.sequence), (flight, 1));
             assert!(matches!(event.kind, Some(Kind::Finished(_))));
         }
-        // There were no other frames about them.
         assert_eq!(link.so_far().await, []);
     })
     .await;
 }
 
-/// Otherwise the node would add the worker and refuse its calls until the first load report.
+/// Otherwise the node would refuse calls until the first load report.
 #[tokio::test]
 async fn a_worker_says_how_much_it_can_run_before_what_it_offers() {
     within(async {
@@ -197,8 +195,7 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         assert_eq!(link.said().await, Some(taken(6, false)));
         assert_eq!(record.answer().await, (AskId(5), "1".to_owned()));
         assert_eq!(record.answers(), 1);
-        // A new reader answers again, because the acknowledgement may be lost: right after
-        // attaching, or before it in an earlier release.
+        // A new reader answers again, because the acknowledgement may be lost.
         drop(link);
         let mut again = node.welcomed(1).await;
         again.say(answer(5, b"4")).await;

@@ -262,19 +262,16 @@ fn what_a_lost_node_did_stays_in_the_plots() {
     };
     let both = vec![answer("a", Ok(at(&[5, 10]))), answer("b", Ok(at(&[5, 10])))];
     assert_eq!(seen(both), [(5, 4), (10, 4)]);
-    // After the failed answer, the other nodes no longer list it.
     let gone = Err(InspectError::Unreachable("gone".to_owned()));
     let one = vec![answer("a", Ok(at(&[5, 10, 15]))), answer("b", gone)];
     assert_eq!(seen(one), [(5, 4), (10, 4), (15, 2)]);
     let alone = vec![answer("a", Ok(at(&[5, 10, 15, 20])))];
     assert_eq!(seen(alone), [(5, 4), (10, 4), (15, 2), (20, 2)]);
-    // It is back and reports by itself.
     let both = vec![
         answer("a", Ok(at(&[10, 20]))),
         answer("b", Ok(at(&[10, 20]))),
     ];
     assert_eq!(seen(both), [(10, 4), (20, 4)]);
-    // Long after, it is forgotten.
     assert_eq!(seen(vec![answer("a", Ok(at(&[2000])))]), [(2000, 2)]);
 }
 

@@ -49,7 +49,7 @@ fn a_seed_tells_of_the_others_and_stays_the_link_to_its_node() {
     // The seed's link breaks, so the node is dialled by its own address.
     let plan = roll.revise(now, &[broken(&seed), b.clone()], None);
     assert_eq!(plan.start, ["a:7000"]);
-    // When the seed leads to a known node again, the link is redundant.
+    // The seed leads to a known node again.
     let a = linked("a:7000", "a", &["a", "b"]);
     let plan = roll.revise(now, &[seed, b.clone(), a.clone()], None);
     assert_eq!(plan.keep, [false, true, true]);

@@ -1,4 +1,4 @@
-//! Links between nodes that behave like a transport: a broken link ends in `Unreachable`.
+//! Links between nodes; a broken one ends in `Unreachable`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,9 @@ use shoal_protocol::EventId;
 use super::node::Death;
 use super::{ScriptedNode, TestCluster};
 
-/// Time after which dialling a silent node fails.
 const DIALLED_FOR: Duration = Duration::from_secs(3);
-/// Time limit of a probe.
 const LOOKED_FOR: Duration = Duration::from_millis(250);
 
-/// One node's links to the others.
 pub(crate) struct ScriptedPeers {
     pub(super) from: NodeId,
     pub(super) cluster: TestCluster,
@@ -77,7 +74,6 @@ fn broken(why: &str) -> GatewayError {
 }
 
 impl Link {
-    /// The far end and its gateway.
     async fn far(&self) -> Result<(Arc<ScriptedNode>, Arc<dyn SessionGateway>), GatewayError> {
         if self.cluster.is_cut(&self.from, &self.to) {
             return Err(broken("the network is cut"));

@@ -30,7 +30,7 @@ impl Log {
         self.length.send_modify(|length| length.events += events);
     }
 
-    /// Sends an event that is not logged to current readers.
+    /// Not logged.
     pub(crate) fn pass(&self) {
         self.length.send_modify(|length| length.passed += 1);
     }
@@ -43,7 +43,6 @@ impl Log {
         self.length.receiver_count()
     }
 
-    /// Reads on after `cursor`, until the stream ends, moves, or its node dies.
     pub(crate) fn read(
         &self,
         cursor: EventId,

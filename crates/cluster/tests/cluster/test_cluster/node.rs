@@ -20,7 +20,6 @@ use super::{DAY, TestNode};
 pub(crate) enum Reply {
     Hang,
     Error(GatewayError),
-    /// Answers with the session's stream from its beginning.
     Stream,
 }
 
@@ -45,14 +44,12 @@ pub(crate) struct ScriptedNode {
     refuses_to_open: Mutex<Option<GatewayError>>,
     refuses_to_take: Mutex<Option<GatewayError>>,
     epochs: Mutex<HashMap<shoal_ports::SessionId, Epoch>>,
-    /// Number of next listens that end as soon as they begin.
+    /// Listens that end as soon as they begin.
     futile: Mutex<usize>,
     listens: Mutex<usize>,
-    /// Number of requests that came because of a hint.
     hinted: Mutex<usize>,
     dead: watch::Sender<bool>,
     death: Mutex<Option<Death>>,
-    /// Counts hand-overs.
     moved: watch::Sender<u64>,
     draining: Mutex<bool>,
 }
@@ -96,7 +93,6 @@ impl ScriptedNode {
         *self.refuses_to_open.lock() = Some(error);
     }
 
-    /// Refuses to claim sessions from now on.
     pub(crate) fn refuse_to_take(&self, error: GatewayError) {
         *self.refuses_to_take.lock() = Some(error);
     }
@@ -105,7 +101,7 @@ impl ScriptedNode {
         *self.refuses_to_take.lock() = None;
     }
 
-    /// The delivery IDs received here, and whether each was marked as repeated.
+    /// With whether each was marked as repeated.
     pub(crate) fn posts(&self) -> Vec<(DeliveryId, bool)> {
         self.posts.lock().clone()
     }
@@ -114,7 +110,6 @@ impl ScriptedNode {
         *self.opens.lock()
     }
 
-    /// Answers `Moved` at once to this number of listeners.
     pub(crate) fn let_go(&self, listeners: usize) {
         *self.futile.lock() = listeners;
     }
@@ -133,7 +128,7 @@ impl ScriptedNode {
         }
     }
 
-    /// Dies like a killed process: its lease stays.
+    /// The lease stays, as after a kill.
     pub(crate) fn die(&self) {
         self.die_by(Death::Killed);
     }
@@ -159,7 +154,7 @@ impl ScriptedNode {
         self.release().await;
     }
 
-    /// Releases its sessions, but accepts them again.
+    /// Accepts them again.
     pub(crate) async fn release(&self) {
         let epochs: Vec<_> = self.epochs.lock().drain().collect();
         for (session, epoch) in epochs {
@@ -170,12 +165,10 @@ impl ScriptedNode {
         self.moved.send_modify(|count| *count += 1);
     }
 
-    /// Ends all readers, as if the transport broke.
     pub(crate) fn drop_readers(&self) {
         self.moved.send_modify(|count| *count += 1);
     }
 
-    /// Makes sure that the session is here.
     async fn own(&self, to: &SessionRef) -> Result<(), GatewayError> {
         let directory = &self.store.directory;
         let placement = directory.lookup(&to.session).await.unwrap();
@@ -229,7 +222,7 @@ impl ScriptedNode {
 impl SessionGateway for ScriptedNode {
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         *self.opens.lock() += 1;
-        // Other requests arrive before this one is answered, as over a network.
+        // Other requests arrive first, as over a network.
         tokio::task::yield_now().await;
         let refused = self.refuses_to_open.lock().clone();
         if let Some(refusal) = refused {

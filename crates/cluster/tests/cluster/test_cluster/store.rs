@@ -46,12 +46,10 @@ impl StoreAccess {
         self.away.store(away, Ordering::SeqCst);
     }
 
-    /// Makes requests to the store hang.
     pub(crate) fn set_hanging(&self, hangs: bool) {
         self.hangs.store(hangs, Ordering::SeqCst);
     }
 
-    /// Highest number of concurrent lookups.
     pub(crate) fn most_lookups_at_once(&self) -> usize {
         self.most_waiting.load(Ordering::SeqCst)
     }

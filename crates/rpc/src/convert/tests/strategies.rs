@@ -268,7 +268,6 @@ pub(super) fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// A plan; without parameters it uses those of the request.
 pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
     let way = (
         text(),
@@ -309,7 +308,6 @@ pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
     prop_oneof![plan, answers.prop_map(Err)]
 }
 
-/// The plan with the parameters of this body, where it has none.
 pub(super) fn plan_for(body: &Body, plan: Option<EdgePlan>) -> Option<Arc<EdgePlan>> {
     let own = match body {
         Body::Single(Message::Request(request)) => request.params.clone(),

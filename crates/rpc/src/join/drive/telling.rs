@@ -29,7 +29,6 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports changes of the load and of the ledger.
     pub(super) fn report(&mut self) {
         let worker = &self.flights.joining.worker;
         let (load, ledger) = (worker.load(), worker.ledger());
@@ -39,7 +38,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports owners with lists of their own: all at first, then changes.
+    /// Reports all owners with lists of their own, then changes.
     pub(super) fn tell_own_lists(&mut self) {
         let now = self.own_lists.borrow_and_update().clone();
         let told = self.told_own_lists.replace(now.clone());
@@ -59,7 +58,7 @@ impl Drive<'_> {
             Ok(ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_update(uri, params);
             }
-            // Some updates were missed, so any watched resource may have changed.
+            // Missed updates may concern any watched resource.
             Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
@@ -71,7 +70,7 @@ impl Drive<'_> {
     }
 
     fn push_update(&self, uri: String, params: RawJson) {
-        // Best effort: a client that reads the resource later gets the newest version.
+        // Best effort: a later read gets the newest version.
         if !self.outbox.is_full() {
             let params = params.into_bytes();
             self.flights

@@ -13,11 +13,10 @@ use crate::link::versions::{STATE, STOPS};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame;
 
-/// Maximum number of events of one flight in a row, to be fair to others.
+/// Leaves other flights their turn.
 const EVENTS_AT_ONCE: usize = 32;
 
 impl ServedCalls {
-    /// Sends the pending events of a flight.
     pub(in crate::join) fn look(&mut self, number: u64) {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(flight) = self.flights.get_mut(&number) else {
@@ -113,8 +112,7 @@ impl ServedCalls {
     }
 }
 
-/// Replaces an event that is too long: the end of a call by a failure, any other event by an empty
-/// one.
+/// A failure instead of a call's end, an empty event instead of others.
 fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
     if !end {
         tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");

@@ -10,15 +10,14 @@ use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Open,
-    /// Accepts no more frames, but the stream stays open.
+    /// Accepts no frames, but the stream stays open.
     Finished,
-    /// Accepts no more frames; the stream ends with the last one.
+    /// Accepts no frames, and the stream ends with the last one.
     Closed,
 }
 
 pub(super) struct Queue<F> {
     short: VecDeque<(F, usize)>,
-    /// Number of short frames ever pushed.
     pushed: u64,
     long: Lanes<F>,
     /// Whether a fragment is due after the next short frames.
@@ -27,10 +26,9 @@ pub(super) struct Queue<F> {
     /// Whether a task may wait for room.
     pub(super) was_full: bool,
     pub(super) stage: Stage,
-    /// The final frame.
     last: Option<(F, usize)>,
     pub(super) batches: bool,
-    /// Whether anything was sent. The first frame travels alone, because it settles the version.
+    /// The first frame travels alone, because it settles the version.
     begun: bool,
     pub(super) max_frame: usize,
     pub(super) waker: Option<Waker>,
@@ -64,7 +62,6 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// Adds a short frame ahead of the order of its flight.
     pub(super) fn push_now(&mut self, frame: F, bytes: usize) {
         self.bytes += bytes;
         self.push_short(frame, bytes);
@@ -92,7 +89,7 @@ impl<F: Frame> Queue<F> {
         self.short.push_back((frame, bytes));
     }
 
-    /// The next message, and the number of bytes that it removes from the queue.
+    /// The next message, and its bytes.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
         // Short frames and fragments take turns.
         let fragment_due = self.fragment_next || self.short.is_empty();
@@ -118,7 +115,7 @@ impl<F: Frame> Queue<F> {
         Some((F::of_link(LinkFrame::Batch(frames)), bytes))
     }
 
-    /// Whether the next short frame fits into a batch that has some.
+    /// Whether the next short frame fits into the batch.
     fn fits(&self, frames: usize, bytes: usize) -> bool {
         let next = self.short.front();
         next.is_some_and(|(_, more)| frames < BATCH_FRAMES && bytes + more <= BATCH_BYTES)

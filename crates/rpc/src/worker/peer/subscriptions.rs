@@ -1,4 +1,4 @@
-//! Subscriptions to a worker's resources, and ended sessions that it must be told of.
+//! Subscriptions to a worker's resources, and ended sessions to report to it.
 
 use shoal_ports::{ResourceUpdated, SessionId};
 use shoal_protocol::{RawJson, RpcError};
@@ -9,19 +9,17 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
 
-/// Maximum number of ended sessions remembered for a worker that is away.
+/// Remembered for a worker that is away.
 const ENDED_SESSIONS: usize = 4096;
 
-/// A subscription without an answer.
 pub(super) struct Request {
     uri: String,
-    /// Whether the subscription was ended before the answer.
     withdrawn: bool,
     done: oneshot::Sender<Result<(), RpcError>>,
 }
 
 impl WorkerPeer {
-    /// Subscribes to a resource. The answer is dropped if the worker cannot be asked.
+    /// The answer is dropped if the worker cannot be asked.
     pub(in crate::worker) fn subscribe(
         &self,
         uri: &str,
@@ -108,8 +106,7 @@ impl WorkerPeer {
 }
 
 impl PeerState {
-    /// Fails unanswered subscriptions after the link broke, because their state is unknown. They
-    /// are ended when the worker returns.
+    /// Fails unanswered subscriptions: their state is unknown, so they end when the worker returns.
     pub(super) fn end_requests(&mut self) {
         for request in std::mem::take(&mut self.requests).into_values() {
             if !self.subscribed.contains(&request.uri) {

@@ -57,13 +57,12 @@ impl Authority {
     }
 }
 
-/// The three files of a process, deleted on drop.
 pub(super) struct Files {
     directory: PathBuf,
 }
 
 impl Files {
-    /// A certificate of `authority`, which is also the trusted authority.
+    /// Trusts its own authority.
     pub(super) fn of(authority: &Authority) -> Self {
         Self::with(&authority.issue(), &authority.pem())
     }
@@ -115,7 +114,6 @@ impl Files {
         Tls::open(self.settings()).unwrap()
     }
 
-    /// Also accepts and dials plaintext.
     pub(super) fn open_for_both(&self) -> Tls {
         let settings = TlsFiles {
             allow_plaintext: true,

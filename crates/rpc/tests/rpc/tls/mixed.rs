@@ -38,7 +38,6 @@ async fn a_rollout_in_two_steps_loses_nobody() {
     .await;
 }
 
-/// A peer that supports TLS is always spoken to with TLS.
 #[tokio::test]
 async fn leave_to_speak_plaintext_excuses_no_certificate() {
     within(async {

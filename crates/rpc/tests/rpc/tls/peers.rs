@@ -96,7 +96,7 @@ async fn a_peer_of_another_authority_is_not_let_in() {
         let (ours, other) = (Authority::new(), Authority::new());
         let there = Files::of(&ours);
         let node = Node::start(over(&there.open())).await;
-        // The dialer trusts the node, but the node refuses the dialer.
+        // The node refuses the dialer.
         let both = format!("{}{}", ours.pem(), other.pem());
         let here = Files::with(&other.issue(), &both);
         let why = reached(&node, over(&here.open())).await.unwrap_err();
@@ -125,7 +125,7 @@ async fn a_node_of_another_name_is_not_spoken_to() {
     .await;
 }
 
-/// Tests the listener's verdict with a client that accepts any certificate.
+/// The client accepts any certificate.
 #[tokio::test]
 async fn the_listener_wants_a_certificate_of_the_authority_with_the_name() {
     within(async {
@@ -157,7 +157,7 @@ fn named(authority: &Authority, name: &str) -> Issued {
     })
 }
 
-/// The number of bytes that a client with this certificate reads of the listener's first frame.
+/// The number of bytes read of the listener's first frame.
 async fn told(node: &Node, trusted: &Authority, shown: Option<Issued>) -> std::io::Result<usize> {
     let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();

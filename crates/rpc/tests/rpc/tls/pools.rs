@@ -10,10 +10,8 @@ use super::reached;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, within};
 
-/// The pool of a scripted worker.
 const POOL: &str = "tools";
 
-/// The files of a process whose certificate names these pools.
 fn of_pools(authority: &Authority, pools: &[&str]) -> Files {
     let issued = authority.issue_with(|params| {
         for pool in pools {
@@ -24,7 +22,6 @@ fn of_pools(authority: &Authority, pools: &[&str]) -> Files {
     Files::with(&issued, &authority.pem())
 }
 
-/// Why a node refuses a worker with these files.
 async fn refused(node: &Node, files: &Files) -> String {
     let joining = JoiningWorker::new(ScriptedWorker::running("w"));
     let join = WorkerJoin::start(&joining, &node.address.to_string(), over(&files.open()));
@@ -86,7 +83,7 @@ async fn a_worker_that_is_refused_comes_again_less_and_less_often() {
         }
     };
     let _ = tokio::time::timeout(Duration::from_secs(2), counting).await;
-    // Pauses take at least half of their nominal 5, 10, 20 ms and so on, so nine fit into the time.
+    // Pauses take at least half of 5, 10, 20 ms and so on, so nine fit into the time.
     assert!((1..=10).contains(&joined), "{joined} links");
 }
 

@@ -10,7 +10,6 @@ use super::reached;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, until, within};
 
-/// Reload interval.
 const SOON: Duration = Duration::from_millis(10);
 /// The first second of 2040.
 const OF_2040: u64 = 2_208_988_800;
@@ -63,14 +62,14 @@ async fn a_dialer_shows_its_renewed_certificate_when_it_dials_again() {
     .await;
 }
 
-/// Returns after several reloads. The paused clock waits for a reload in progress.
+/// The paused clock waits for a reload in progress.
 async fn looked_at() {
     tokio::time::pause();
     tokio::time::sleep(SOON * 10).await;
     tokio::time::resume();
 }
 
-/// Every reload sees one of these broken states and rejects it.
+/// Every reload sees one of these states and rejects it.
 #[tokio::test]
 async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
     within(async {
