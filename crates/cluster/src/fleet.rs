@@ -160,7 +160,7 @@ impl Fleet {
         })
     }
 
-    /// Ends a session. Returns its owner, or `None` if there is none.
+    /// Ends a session. Returns its owner, if there is one.
     ///
     /// # Errors
     /// When some nodes did not answer and the others do not own the session.
@@ -173,7 +173,7 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Cancels a call. Returns its node, or `None` if there is none.
+    /// Cancels a call. Returns its node, if there is one.
     ///
     /// # Errors
     /// When some nodes did not answer and the others do not run the call.

@@ -104,9 +104,9 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Opens a session here unless this node is overloaded or accepts none, else on another node.
-    /// Waits up to [`open_within`](RoutingConfig::open_within) for a node. A broken connection may
-    /// leave an unused session until its idle timeout.
+    /// Opens a session here unless this node is overloaded or does not accept sessions, else on
+    /// another node. Waits up to [`open_within`](RoutingConfig::open_within) for a node. A broken
+    /// connection may leave an unused session until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         self.routes.open(open).await
     }

@@ -23,7 +23,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Time after the job by which a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
-/// Pause after the server ended the stream early, if it names none.
+/// Default pause after the server ended the stream early.
 const SERVER_END_PAUSE: Duration = Duration::from_millis(50);
 
 enum Ended {

@@ -1,4 +1,4 @@
-//! What the hostile tenant holds, and its refusals.
+//! Counts the hostile tenant's resources and refusals.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -37,7 +37,7 @@ enum Source {
 
 struct Moves {
     backoff: Backoff,
-    /// Consecutive owners that sent nothing.
+    /// Consecutive owners that sent no event.
     futile: u32,
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn connect(
     Ok(link)
 }
 
-/// Dials a node and says hello. Accepts any node if none is named.
+/// Dials a node and says hello. Without `node`, accepts any node.
 pub(super) async fn greet(
     from: &NodeId,
     node: Option<&NodeId>,

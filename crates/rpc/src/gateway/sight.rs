@@ -40,7 +40,7 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
                 there.outbox.close(Some("it was only looked for"));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
-                    // An empty name proves nothing.
+                    // Without a name, the node may be the right one.
                     "" => Sight::Unknown,
                     _ => Sight::Gone,
                 };

@@ -102,7 +102,7 @@ impl Chores {
         }
     }
 
-    /// The next finished chore; pends while there is none. Cancellation safe.
+    /// The next finished chore; pends without chores. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;

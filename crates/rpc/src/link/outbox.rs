@@ -55,7 +55,7 @@ impl<F: Frame> Outbox<F> {
         queue.max_frame = peer.max_frame;
     }
 
-    /// Queues a frame of a flight (0: of none) without waiting, unless the outbox is finished.
+    /// Queues a frame of a flight (0: no flight) without waiting, unless the outbox is finished.
     ///
     /// # Errors
     /// When the frame exceeds the peer's limit.

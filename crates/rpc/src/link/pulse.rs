@@ -14,7 +14,7 @@ use super::outbox::Outbox;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// A timer this late was suspended with its process, so it proves nothing about the peer.
+/// A timer this late was suspended with its process, so the peer is not to blame.
 const OWN_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Default)]

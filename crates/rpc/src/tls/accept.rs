@@ -122,7 +122,7 @@ fn refuse(error: &io::Error, peer: SocketAddr) {
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }
 
-/// `None` if the peer sends nothing.
+/// `None` if the peer is silent.
 async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     let mut first = [0];
     match stream.peek(&mut first).await {

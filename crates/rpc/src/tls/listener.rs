@@ -36,7 +36,8 @@ pub struct ListenerFiles {
     /// The certificates of the clients' authorities, in PEM. Without it, clients are not asked for
     /// a certificate.
     pub client_authority: Option<PathBuf>,
-    /// Also serves clients without a certificate. One that a client shows must still be valid.
+    /// Also serves clients without a certificate. If a client shows a certificate, it must be
+    /// valid.
     pub client_certificate_optional: bool,
 }
 

@@ -136,8 +136,8 @@ impl Link {
         }
     }
 
-    /// Sends a frame of a flight (0: of none). The tool waits for an answer, so one that is too
-    /// long becomes an error. A cancel loses its reason.
+    /// Sends a frame of a flight; 0 means no flight. The tool waits for an answer, so one that is
+    /// too long becomes an error. A cancel loses its reason.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
         let needed = match &frame {
             Frame::Answer(answer) => Some(Frame::Answer(Answer {

@@ -62,7 +62,7 @@ pub(super) enum Holder {
     Both,
 }
 
-/// What the worker must be told.
+/// The message that the worker needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,

@@ -180,7 +180,8 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// Ends this link (none: any) with its flights. Returns whether it was the current one.
+    /// Ends this link, or any link without a number, with its flights. Returns whether it was the
+    /// current one.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let link = match &state.link_state {
@@ -194,7 +195,8 @@ impl WorkerPeer {
         true
     }
 
-    /// Gives the worker up, unless it has returned since this link (none: always).
+    /// Gives the worker up, unless it has returned since this link. Without a number, always gives
+    /// it up.
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let goes = match &state.link_state {

@@ -29,7 +29,7 @@ pub(crate) enum Death {
     Killed,
     /// The machine died: connections time out.
     Silent,
-    /// The address disappeared: there is no route, which proves nothing about the node.
+    /// The address disappeared: there is no route, so the node may be alive.
     Unrouted,
 }
 

@@ -51,7 +51,7 @@ async fn who_is_gone_is_told_from_who_is_not_spoken_to() {
         assert_eq!(look("node-2", &address).await, Sight::Gone);
         let stranger = Node::start(over(&Files::of(&other).open())).await;
         let address = stranger.address.to_string();
-        // An untrusted peer proves nothing.
+        // An untrusted peer may be anyone.
         assert_eq!(look("node-2", &address).await, Sight::Unknown);
     })
     .await;
