@@ -33,7 +33,7 @@ type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
 
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` after its end: hyper must not poll an ended connection again.
+    /// `None` after the connection has ended, because hyper must not poll it again.
     wire: Option<Wire>,
 }
 

@@ -146,7 +146,7 @@ impl Outcome {
         });
     }
 
-    /// Figures do not count.
+    /// Whether there are no violations or failed verdicts.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.is_empty()
     }

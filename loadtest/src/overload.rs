@@ -83,7 +83,7 @@ struct Tally {
     done: Vec<Duration>,
     refused: Vec<Duration>,
     without_retry_after: u64,
-    /// Whenever the calls came.
+    /// Answers within the measured time, whenever their calls came.
     answered_in_time: u64,
 }
 

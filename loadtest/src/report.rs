@@ -19,7 +19,7 @@ pub(crate) struct RunReport {
     pub(crate) mode: Mode,
     pub(crate) sessions: usize,
     pub(crate) seconds: f64,
-    /// In the measured time.
+    /// Calls answered in the measured time.
     pub(crate) calls: u64,
     pub(crate) calls_per_s: f64,
     /// From sending a request to the end of its answer.

@@ -36,7 +36,6 @@ use crate::target::Target;
 
 const EDGES: usize = 2;
 const WORKERS: usize = 2;
-/// Not measured.
 const WARM_UP: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 

@@ -123,7 +123,6 @@ fn a_server_of_this_program_ends_with_whoever_started_it() {
 fn keep_alives_that_do_not_come_fail_the_run() {
     let floor = Floor::start();
     let mut command = idle();
-    // The floor's keep-alives come every 15 seconds.
     command
         .args(["--url", &floor.url, "--streams", "5", "--rate", "0"])
         .args(["--keep-alive", "300ms", "--hold", "3s"]);

@@ -131,7 +131,6 @@ fn shoal_keeps_up_with_ramps_and_churn() {
         ])
         .output()
         .unwrap();
-    // The tool does not support tasks.
     assert!(!task.status.success());
     let said = [task.stdout, task.stderr].concat();
     assert!(String::from_utf8_lossy(&said).contains("does not say that its calls may be tasks"));

@@ -27,7 +27,7 @@ use crate::members::Members;
 
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const AT_ONCE: usize = 32;
-/// Other nodes keep a lost node's rates.
+/// Each node follows this many others, so that a lost node's rates survive.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
 /// The most-called tools are known only after merging.
@@ -252,7 +252,7 @@ impl Fleet {
     }
 }
 
-/// In the order of IDs, wrapping around.
+/// The nodes after `me` in the order of IDs, wrapping around.
 fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
     nodes.retain(|id| id != me);
     nodes.sort_by_cached_key(|id| (id < me, id.clone()));

@@ -88,7 +88,7 @@ struct MembersInner {
     doubted: Notify,
     refresh_now: Notify,
     waiting: AtomicUsize,
-    /// The newest announcement must stay.
+    /// Locked while announcing, so that the newest announcement stays.
     announcing: tokio::sync::Mutex<()>,
     leaving: AtomicBool,
     stop: CancellationToken,
@@ -181,7 +181,8 @@ impl Members {
         let _ = self.shared.load.set(Box::new(load));
     }
 
-    /// Calls `ownership` whenever others may have claimed this node's sessions, even earlier.
+    /// Calls `ownership` whenever others may have claimed this node's sessions, including before
+    /// this call.
     pub fn guard(&self, ownership: Arc<dyn Ownership>) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -287,7 +288,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// A request named an unknown node.
+    /// Has the nodes read after a request named an unknown one.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }
@@ -302,7 +303,7 @@ impl Members {
 }
 
 impl MembersInner {
-    /// Also the time that the store has to answer.
+    /// Interval of heartbeats, and time for the store to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }

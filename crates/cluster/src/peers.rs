@@ -12,8 +12,8 @@ use tokio::time::Instant;
 /// Makes gateways to other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// The gateways to a node. Called once for each node, so it must connect later. A drop closes
-    /// connections.
+    /// The gateways to a node. Called when a node appears, so it must be quick and connect later. A
+    /// drop closes connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
     /// Probes briefly whether a node's process is alive. It is gone if its address refuses
@@ -28,9 +28,10 @@ pub trait Peers: Send + Sync + 'static {
 /// end with [`Moved`](shoal_ports::StreamItem::Moved).
 #[derive(Clone)]
 pub struct PeerGateways {
-    /// To the node's own sessions; `Moved` for others.
+    /// Leads to the node's own sessions; answers `Moved` for others.
     pub own: Arc<dyn SessionGateway>,
-    /// Through the node to the owner, by its [`RoutedGateway::relay`](crate::RoutedGateway::relay).
+    /// Leads through the node to the owner, by its
+    /// [`RoutedGateway::relay`](crate::RoutedGateway::relay).
     pub relay: Arc<dyn SessionGateway>,
 }
 
@@ -39,9 +40,9 @@ pub(crate) struct Peer {
     pub(crate) gateways: Option<PeerGateways>,
     /// Sessions placed by this node since the last announcement.
     pub(crate) placed: AtomicU64,
-    /// Microseconds since `known_since`, plus one; 0 if the link works.
+    /// Time of the last failure in microseconds since `known_since`, plus one; 0 if the link works.
     failed: AtomicU64,
-    /// Encoded like `failed`.
+    /// Time when the process was last found gone, encoded like `failed`.
     gone: AtomicU64,
     /// Time of the last probe; locked during a probe.
     looked: tokio::sync::Mutex<Option<Instant>>,

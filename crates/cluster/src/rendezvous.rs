@@ -4,7 +4,8 @@
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 
-/// Must not change, because nodes of different releases must agree.
+/// The node's weight for the session. It must not change, because nodes of different releases must
+/// agree.
 pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();

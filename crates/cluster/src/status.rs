@@ -49,9 +49,9 @@ pub struct RoutingStatus {
     pub cached_owners: usize,
     /// Messages sent again.
     pub redelivered: u64,
-    /// Streams resumed.
+    /// Streams resumed at another node or link.
     pub reattached: u64,
-    /// Streams not resumed.
+    /// Streams that could not be resumed.
     pub lost_streams: u64,
     /// Messages and streams through a relay.
     pub relayed: u64,

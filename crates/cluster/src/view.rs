@@ -181,7 +181,7 @@ impl View {
         Arc::new(Peer::new(gateways))
     }
 
-    /// Apart from their load.
+    /// Whether `nodes` equal this view, apart from their load.
     fn places(&self, nodes: &[Node]) -> bool {
         let place = |node: &Node| (node.is_present(), node.info.session, node.info.draining);
         self.nodes.len() == nodes.len()

@@ -69,8 +69,8 @@ pub struct JoinStatus {
 }
 
 impl WorkerJoins {
-    /// Without workers; [`add`](Self::add) joins one. A node passes its `members` and calls its own
-    /// workers directly.
+    /// Creates joins without workers; [`add`](Self::add) joins one. A node passes its `members`,
+    /// and calls its own workers directly.
     pub fn new(config: JoinConfig, link: LinkConfig, members: Option<Members>) -> Self {
         Self {
             config,
@@ -103,7 +103,7 @@ impl WorkerJoins {
         JoinedWorker(joined)
     }
 
-    /// Makes one worker leave every node, like [`leave`](Self::leave).
+    /// Makes one worker leave every node, like [`leave`](Self::leave), for good.
     pub async fn remove(&self, worker: &JoinedWorker, deadline: Instant) {
         let Some(leaver) = worker.0.upgrade() else {
             return;

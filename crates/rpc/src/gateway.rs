@@ -55,7 +55,7 @@ struct RemoteGatewayInner {
     address: String,
     config: LinkConfig,
     link: Mutex<Option<Arc<Link>>>,
-    /// All callers share one attempt.
+    /// Locked while dialling, so that all callers share one attempt.
     dialling: tokio::sync::Mutex<Dialling>,
 }
 

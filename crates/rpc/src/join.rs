@@ -42,7 +42,7 @@ pub struct JoiningWorker {
 
 struct Joining {
     worker: Arc<dyn Worker>,
-    /// Distinguishes restarts under the same name.
+    /// Distinguishes this runtime from an earlier one of the same name.
     incarnation: u64,
     subscriptions: Subscriptions,
     presence: PresencePorts,

@@ -19,9 +19,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::Sight;
 use crate::proto::worker::v1::Presence;
 
-/// For example without free file descriptors.
+/// Accepting may fail for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Short, because an exiting process may close its link before its port.
+/// The first pause, short because an exiting process may close its link before its port.
 const DIAL_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_DIAL_PAUSE: Duration = Duration::from_millis(500);
 

@@ -28,7 +28,7 @@ const WARM_UP: u64 = 300;
 
 const CALLS: u64 = 1000;
 
-/// Time until the last spans have been sent.
+/// Time in which the last spans are sent.
 const EXPORT: Duration = Duration::from_secs(5);
 
 const TEXT_BYTES: usize = 32;

@@ -7,7 +7,7 @@ use tempfile::NamedTempFile;
 /// A tool that may be called once per hour.
 pub(super) const RARE: &str = "echo_once";
 
-/// High enough for the measured calls.
+/// Quotas that are high enough for the measured calls.
 const QUOTAS: &str = r#"
 [[quotas]]
 name = "addresses"

@@ -112,7 +112,7 @@ fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
     let is_worse =
         calls_per_s.times_healthy < 1.0 - calls_per_s.noise || p99.times_healthy > 1.0 + p99.noise;
     let verdict = match calls_per_s.noise.max(p99.noise) {
-        // Counts as worse despite any noise.
+        // The change is worse than any noise explains.
         _ if is_worse => Verdict::NotHeld,
         noise if noise > MOST_NOISE => Verdict::TooNoisy,
         _ => Verdict::Held,

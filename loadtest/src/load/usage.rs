@@ -13,7 +13,7 @@ pub(super) struct Servers(Vec<u32>);
 pub(super) struct Usage {
     pub(super) cpu: Duration,
     pub(super) others: Duration,
-    /// Of each process with its descendants.
+    /// One entry for each process with its descendants.
     pub(super) rss_kib: Vec<u64>,
 }
 

@@ -16,9 +16,9 @@ pub(crate) enum Counted {
     Journaled,
     /// An event of a journaled call before its answer.
     Event,
-    /// With its connection.
+    /// Includes the connection.
     Open,
-    /// With its connection.
+    /// Includes the connection.
     Stream,
     KeepAlive,
 }

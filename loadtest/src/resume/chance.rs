@@ -51,7 +51,6 @@ impl Chance {
         Self { dice, longest }
     }
 
-    /// For a concurrent activity.
     pub(crate) fn split(&mut self) -> Self {
         Self {
             dice: StdRng::seed_from_u64(self.dice.random()),

@@ -29,7 +29,7 @@ pub(super) struct Death {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Time from the lapse.
+    /// Time from the lapse of the lease.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Taken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// Void if the number is outdated.
+    /// The event is void if the number is outdated.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),

@@ -14,7 +14,7 @@ const FEWEST_BLOCKS: usize = 8;
 /// The normal quantile of a 95% interval.
 const NORMAL_95: f64 = 1.96;
 
-/// With its 95% confidence interval, per second.
+/// A slope per second, with its 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slope {
     pub(super) median: f64,

@@ -21,7 +21,7 @@ use crate::target::Target;
 /// A minimum for the figures of slow servers.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
-/// Extra time of a peer's turn.
+/// Extra time for a peer's turn.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) enum Turn {

@@ -13,13 +13,13 @@ use crate::servers::spawned::Environment;
 const KIB: u64 = 1 << 10;
 /// A body or an event that no limit of bytes counts.
 const SMALL: u64 = 16 * KIB;
-/// Buffers, tasks and timers, without headers.
+/// Buffers, tasks and timers of a connection.
 const CONNECTION: u64 = 32 * KIB;
-/// Without its stored content.
+/// A session without its stored content.
 const SESSION: u64 = 16 * KIB;
 /// Overhead of allocator and threads.
 const ALLOCATOR: u64 = 64 << 20;
-/// Received and sent.
+/// A text exists as received and as sent.
 const TWICE: u64 = 2;
 
 struct Term {
@@ -28,7 +28,7 @@ struct Term {
     bytes: u64,
 }
 
-/// In addition to the idle memory.
+/// The bound comes in addition to the idle memory.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,

@@ -57,7 +57,7 @@ impl fmt::Display for Took {
 }
 
 impl Good {
-    /// Alternates between `targets` and eras.
+    /// Calls alternate between `targets` and eras.
     pub(super) fn new(targets: &[Target], rate: f64) -> Self {
         let way = |target: &Target, mode, tool| {
             Arc::new(Way {

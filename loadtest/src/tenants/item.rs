@@ -45,7 +45,7 @@ pub(crate) enum Item {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gauge {
-    /// The hostile tenant counts.
+    /// The hostile tenant counts for itself.
     Own,
     /// A metric of a role's processes, including the good tenant's share.
     Metric(Role, &'static str),

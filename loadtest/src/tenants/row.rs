@@ -21,7 +21,7 @@ pub(super) struct Row {
     pub(super) item: String,
     pub(super) held: u64,
     pub(super) setting: String,
-    /// In all processes together.
+    /// The limit of all processes together.
     pub(super) limit: u64,
     pub(super) attempts: u64,
     pub(super) refused: String,

@@ -34,7 +34,6 @@ async fn every_kind_of_call_is_made_and_verified_in_both_eras() {
     }
 }
 
-/// Loads a server with `fault` and expects the violation `what`.
 async fn expect_found(fault: Fault, mode: &str, more: &str, what: &str) {
     let violation = format!("VIOLATION {what}");
     let found = |ran: &Output, _: &Value| said(ran).contains(&violation);

@@ -1,5 +1,3 @@
-//! Runs the load tool and reads its results.
-
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

@@ -23,18 +23,13 @@ pub(crate) enum Fault {
     /// Every third call is answered with the ID of another.
     WrongId,
     LosesStep,
-    /// The first two notifications are swapped.
     Reorders,
-    /// A table is booked without asking.
     AsksNothing,
-    /// Every third count is executed twice.
     CountsTwice,
     Breaks,
-    /// Every third call is refused temporarily.
     Refuses,
     EndsStreams,
     TellsNothing,
-    /// The tenth call takes a second.
     Stalls,
 }
 

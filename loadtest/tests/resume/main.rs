@@ -9,7 +9,7 @@ use std::process::Command;
 
 use server::Fault;
 
-/// Runs the clients against a server with `fault`. Returns the exit code's verdict and the output.
+/// Returns the exit code's verdict and the output.
 async fn resume(fault: Fault) -> (bool, String) {
     let address: SocketAddr = server::start(fault).await;
     let ran = tokio::task::spawn_blocking(move || {

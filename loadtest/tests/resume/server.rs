@@ -20,13 +20,11 @@ pub(crate) enum Fault {
     None,
     /// A resumed stream omits an event, but not the response.
     LosesOnResume,
-    /// The second step is not sent.
     LosesInLog,
     /// A resumed stream begins with an event that the client already has.
     RepeatsOnResume,
     /// The second step is sent twice, under two IDs.
     RepeatsInLog,
-    /// The first two steps are swapped.
     Reorders,
     AnswersTwice,
     Forgets,

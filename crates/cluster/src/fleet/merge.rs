@@ -14,9 +14,9 @@ use super::report::{
     WorkerSeen,
 };
 
-/// 15 minutes of 5 seconds each. Differing clocks may add more.
+/// 15 minutes of 5 seconds each; differing clocks may add more.
 const STEPS: usize = 180;
-/// The sum does not wait for nodes that lag further, in seconds.
+/// Seconds that the sum waits for a lagging node.
 const MOST_BEHIND_S: u64 = 10;
 
 pub(super) fn gathered<T>(

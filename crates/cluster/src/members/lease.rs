@@ -24,9 +24,9 @@ impl LeaseClock {
         }
     }
 
-    /// Records a renewal that started at `asked`. The first lease is kept; one that lapsed by this
-    /// node's clock counts as begun anew. The store's result alone does not show that: an abandoned
-    /// renewal may arrive after the lapse.
+    /// Records a renewal that started at `asked`, and returns its effect: the first lease is kept;
+    /// one that lapsed by this node's clock counts as begun anew. The store's result alone does not
+    /// show that, because an abandoned renewal may arrive after the lapse.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -54,11 +54,11 @@ impl LeaseClock {
     }
 }
 
-/// Checked for every message.
+/// Whether the node may rely on its lease, checked for every message.
 #[derive(Debug)]
 pub(crate) struct Certainty {
     since: Instant,
-    /// Microseconds since `since`.
+    /// End of the lease, in microseconds since `since`.
     until: AtomicU64,
     /// Number of times that others may have claimed sessions.
     doubts: AtomicU64,

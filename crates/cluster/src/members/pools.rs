@@ -15,7 +15,7 @@ use super::{Members, MembersInner, warn_of};
 
 /// After a longer outage the cluster starts afresh.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
-/// Interval of writes without changes.
+/// Interval at which unchanged pools are written.
 const REMIND: Duration = Duration::from_secs(600);
 
 /// The pools whose tools this node knows.
@@ -46,12 +46,12 @@ type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     elsewhere: OnceLock<Box<Elsewhere>>,
-    /// From the store, when this node started.
+    /// The pools in the store when this node started.
     recalled: OnceLock<BTreeSet<String>>,
     told: Mutex<BTreeSet<String>>,
-    /// Last written, and when.
+    /// The pools last written, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
-    /// Last submitted for agreement, and when.
+    /// The names last submitted for agreement, and when.
     named: Mutex<Option<(Names, Instant)>>,
     settled: Mutex<Names>,
 }
@@ -139,7 +139,7 @@ impl MembersInner {
         }
     }
 
-    /// Once this node knows all pools; drops remembered pools that are gone.
+    /// Writes the pools once this node knows all of them; drops remembered pools that are gone.
     pub(super) async fn remember_pools(&self) {
         if self.pools.recalled.get().is_none() {
             self.recall_pools().await;

@@ -7,7 +7,8 @@ use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
 use super::Routes;
 
 impl Routes {
-    /// Limits lookups, because many requests ask at once when a node dies.
+    /// Reads the owner from the store. Limits lookups, because many requests ask at once when a
+    /// node dies.
     ///
     /// # Errors
     /// `NotFound`, also for other principals' sessions; `Unavailable` when the store is away.

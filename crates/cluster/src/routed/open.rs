@@ -19,7 +19,7 @@ impl Routes {
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
-            // The call simply continues as a call.
+            // A call that cannot become a task continues as a call.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };

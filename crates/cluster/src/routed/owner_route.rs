@@ -12,7 +12,7 @@ use crate::view::{Node, View};
 /// A route to the current or future owner of a session.
 pub(crate) struct OwnerRoute {
     pub(crate) owner: NodeId,
-    /// The owner or a relay.
+    /// The node to ask: the owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
     /// Whether only the hint in the session ID leads there.
@@ -29,14 +29,14 @@ impl OwnerRoute {
         self.peer.worked();
     }
 
-    /// At a relayed message, either side of the relay may be at fault.
+    /// Ignores relayed messages, because either side of the relay may be at fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
         }
     }
 
-    /// Whether the last attempt failed.
+    /// Whether the last attempt to reach the asked node failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.peer.is_broken()
     }
@@ -66,7 +66,7 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// Directly, or through a node not in `tried`.
+    /// The route to the owner, directly or through a node not in `tried`.
     pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
@@ -126,8 +126,8 @@ impl Routes {
         })
     }
 
-    /// The route to the node that takes a session without owner. Prefers nodes that were not tried
-    /// and have not failed recently.
+    /// The route to the node that takes a session without owner, among those not in `tried`.
+    /// Prefers nodes that have not failed recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
@@ -162,8 +162,8 @@ impl Routes {
         }
     }
 
-    /// Returns when the owner's announcement has lapsed. If it lapsed earlier, the node gets a
-    /// short time to answer, because the store may already know the next owner.
+    /// Returns when the owner's announcement has lapsed. If it lapsed before, an unreachable node
+    /// gets a short time to answer, because the store may soon know the next owner.
     async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();
         let mut seen = false;

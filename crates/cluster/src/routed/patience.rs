@@ -32,7 +32,7 @@ impl Patience {
         self.left().is_zero()
     }
 
-    /// Until the next pause has passed, or nodes come or go.
+    /// Waits for the next pause, or until nodes come or go.
     pub(super) async fn pause(&mut self, members: &Members) {
         let pause = self.backoff.pause().min(self.left());
         let _closely = members.wait();

@@ -23,7 +23,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Follows one redirect.
+    /// Sends a request to the owner; follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,

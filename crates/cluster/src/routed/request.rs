@@ -22,7 +22,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
         repeated: bool,
     ) -> Attempt<'a, Self::Answer>;
 
-    /// Whether a repetition does harm.
+    /// Whether the request must not be carried out twice.
     fn takes_effect(&self) -> bool {
         false
     }

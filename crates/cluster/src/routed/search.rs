@@ -25,18 +25,18 @@ struct Search<'a> {
     failures: u32,
     full: u32,
     waited: bool,
-    /// The caller measures the wait.
+    /// Whether the caller measures the wait.
     measured: bool,
     counted: bool,
     patience: Patience,
-    /// According to the last node that was asked.
+    /// The owner according to the last node that was asked.
     redirect: Option<NodeId>,
-    /// Since the last lookup in the store.
+    /// Whether a redirect was followed since the last lookup in the store.
     redirected: bool,
     tried: Vec<NodeId>,
-    /// Asked to take the session from a dead owner.
+    /// The node that was asked to take the session from a dead owner.
     successor: Option<NodeId>,
-    /// A successor declined, because the owner lives or its lease still runs.
+    /// Whether a successor declined, because the owner lives or its lease still runs.
     is_owned: bool,
     refusal: Option<GatewayError>,
 }
@@ -157,8 +157,8 @@ impl<'a> Search<'a> {
         route.is_some() && self.failures <= EAGER
     }
 
-    /// First the session ID's hint if no owner is remembered, then one redirect, then the store.
-    /// Instead of a dead owner, its successor, which probes for itself.
+    /// Tries the session ID's hint if no owner is remembered, then one redirect, then the store.
+    /// Replaces a dead owner by its successor, which probes for itself.
     async fn route(&mut self) -> Result<OwnerRoute, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
             let hinted = self.routes.hinted_route(&self.to.session);

@@ -37,7 +37,7 @@ enum Source {
 
 struct Moves {
     backoff: Backoff,
-    /// Consecutive owners that sent no event.
+    /// Consecutive owners that sent no event and soon let go.
     futile: u32,
 }
 
@@ -102,7 +102,7 @@ impl Outliving {
     }
 
     fn look_for_next_owner(&mut self) {
-        // The old reader goes first.
+        // The old reader is dropped before the new one starts.
         self.from = Source::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;
@@ -126,7 +126,7 @@ impl Outliving {
 }
 
 impl Moves {
-    /// Only after several `futile` owners in a row.
+    /// Pauses only after several `futile` owners in a row.
     fn pause(&mut self, futile: bool) -> Option<Duration> {
         if futile {
             self.futile += 1;

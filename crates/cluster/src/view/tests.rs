@@ -29,7 +29,6 @@ impl Peers for Nobody {
     }
 }
 
-/// A session node without load.
 pub(crate) fn info(id: &str) -> NodeInfo {
     NodeInfo {
         id: NodeId::new(id),
@@ -52,7 +51,6 @@ pub(crate) fn loaded(id: &str, sessions: u64) -> NodeInfo {
     }
 }
 
-/// The view of the node `me`, which is an edge if it is not among `nodes`.
 pub(crate) fn view<const N: usize>(me: &str, nodes: [NodeInfo; N]) -> View {
     let edge = NodeInfo {
         session: false,

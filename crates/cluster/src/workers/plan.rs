@@ -20,7 +20,7 @@ pub(super) struct Joined {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Whether each existing link stays.
+    /// For each existing link, whether it stays.
     pub(super) keep: Vec<bool>,
     pub(super) start: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl Roll {
         }
     }
 
-    /// `told`: the nodes that this process knows.
+    /// Plans the changes; `told` are the nodes that this process knows.
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -107,7 +107,7 @@ impl Roll {
         });
     }
 
-    /// One link for each node, and those that may still lead to one.
+    /// Keeps one link for each node, and those that may still lead to one.
     fn keep(&self, joins: &[Joined]) -> Vec<bool> {
         let mut linked = HashSet::new();
         let mut keep = vec![false; joins.len()];

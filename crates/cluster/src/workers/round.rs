@@ -73,8 +73,8 @@ impl Round {
         }
     }
 
-    /// Includes nodes that come meanwhile. Returns whether all calls had ended; those of
-    /// unreachable nodes count as ended.
+    /// Leaves every node, including those that come meanwhile, until `deadline`. Returns whether
+    /// all calls had ended; those of unreachable nodes count as ended.
     pub(super) async fn leave(&self, deadline: Instant) -> bool {
         let mut ended = true;
         let mut leaving = JoinSet::new();

@@ -1,5 +1,3 @@
-//! Messages reach the current owner.
-
 use std::time::Duration;
 
 use shoal_cluster::RoutingConfig;
@@ -306,7 +304,7 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
             retry_after: soon,
         },
         GatewayError::Internal("a fault".to_owned()),
-        // Unless it was sent elsewhere before.
+        // The owner may bind it again, unless it was sent elsewhere.
         GatewayError::WorkerAway {
             reason: "cut off".to_owned(),
         },

@@ -96,7 +96,6 @@ async fn who_was_seen_to_be_gone_stays_so_when_nobody_refuses_any_more() {
         tokio::time::sleep(SECOND).await;
         let begun = Instant::now();
         assert_eq!(edge.answer(to).await.unwrap(), "b");
-        // The edge probes again, and so does the successor.
         assert!(
             begun.elapsed() <= MOMENT,
             "{death:?}: {:?}",
@@ -161,7 +160,6 @@ async fn a_flapping_node_is_not_fought_over() {
     edge.answer(&to).await.unwrap();
     let begun = Instant::now();
     for at in 0..60 {
-        // The worst case.
         for node in ["a", "b"] {
             for from in ["e", "a", "b"].into_iter().filter(|from| *from != node) {
                 cluster.refuse(from, node);
@@ -250,7 +248,6 @@ async fn a_lease_is_certain_for_its_length_from_when_its_renewal_was_sent() {
     let liveness = a.joined().members.liveness();
     assert!(liveness.is_certain(), "it has just been begun");
     tokio::time::sleep(LEASE * 3).await;
-    // The renewal stays without an answer.
     a.joined().access.set_hanging(true);
     tokio::time::sleep(LEASE).await;
     assert!(!liveness.is_certain());

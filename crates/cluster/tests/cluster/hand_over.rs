@@ -71,7 +71,6 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
             resolve_at_most: hour,
             ..RoutingConfig::default()
         });
-        // Node a dies before it renews.
         let leased = Instant::now();
         let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
         tokio::time::sleep(Duration::from_millis(100) * tenths).await;

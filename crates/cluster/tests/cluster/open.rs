@@ -24,7 +24,6 @@ async fn open_by(edge: &TestNode, transport: SessionTransport) -> Result<Session
     Ok(SessionRef::new(opened.session, Principal::anonymous()))
 }
 
-/// Less than the time that a new session waits.
 const SOON: Duration = Duration::from_secs(2);
 
 fn full() -> GatewayError {

@@ -111,7 +111,6 @@ async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_me
     assert_eq!(membership.remembered_pools().await.unwrap(), both);
 }
 
-/// A node with both pools, which offer the same tool.
 async fn disputed(
     cluster: &TestCluster,
     name: &str,

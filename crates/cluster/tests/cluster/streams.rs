@@ -1,5 +1,3 @@
-//! Streams continue at the next owner without gaps or duplicates.
-
 use std::time::Duration;
 
 use proptest::prelude::*;

@@ -133,7 +133,6 @@ impl TestCluster {
         self.cut.lock().insert((other, one));
     }
 
-    /// As if no process listened there.
     pub(crate) fn refuse(&self, from: &str, to: &str) {
         let way = (NodeId::new(from), NodeId::new(to));
         self.refused.lock().insert(way);
@@ -167,7 +166,6 @@ impl TestCluster {
 }
 
 impl TestNode {
-    /// Returns the name of the node that answered.
     pub(crate) async fn answer(&self, to: &SessionRef) -> Result<String, GatewayError> {
         match self.routed.deliver(to, post()).await? {
             Delivered::Json(text) => Ok(String::from_utf8(text.to_vec()).unwrap()),

@@ -74,7 +74,7 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            // Nodes report these only to others than nodes.
+            // Only nodes report a retry time or an unreachable worker, and not to one another.
             CallFailure::NotExecuted { reason }
             | CallFailure::WorkerAway { reason }
             | CallFailure::NotReady { reason, .. } => {

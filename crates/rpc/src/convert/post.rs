@@ -20,7 +20,7 @@ use crate::proto::node::v1::member::Member;
 use crate::proto::types::v1::Trace;
 
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
-    // Only plans depend on the grant.
+    // Only planning needs the grant.
     let grant = to.grant.as_ref().filter(|_| post.plan.is_none());
     let grant = grant.map(|grant| grant_out(grant));
     let params = params_of(&post.body).cloned();

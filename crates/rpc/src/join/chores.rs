@@ -102,7 +102,8 @@ impl Chores {
         }
     }
 
-    /// The next finished chore; pends without chores. Cancellation safe.
+    /// The next finished chore, with its answer if it is a subscription; pends without chores.
+    /// Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;

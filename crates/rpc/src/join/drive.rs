@@ -127,7 +127,7 @@ impl<'a> Drive<'a> {
     async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
         // Frames do not consume Tokio's task budget by themselves.
         tokio::task::consume_budget().await;
-        // However many frames arrive.
+        // Checked first, however many frames arrive.
         if self.stop.is_cancelled() {
             self.outbox.close(Some("the worker stops"));
             return Err(End::Stopped);

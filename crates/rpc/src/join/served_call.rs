@@ -32,7 +32,7 @@ enum ReadStage {
     /// Refused, but the node does not know yet.
     Refused(CallFailure),
     Reading(CallEvents),
-    /// Steered without reading.
+    /// The call is steered, but its events are not read.
     Steering,
 }
 

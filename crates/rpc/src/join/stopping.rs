@@ -16,7 +16,7 @@ impl Stopping {
         }));
     }
 
-    /// Pends while no tool stops. Cancellation safe.
+    /// The next flight whose tool has stopped; pends without one. Cancellation safe.
     pub(super) async fn next(&mut self) -> u64 {
         match self.0.next().await {
             Some(flight) => flight,

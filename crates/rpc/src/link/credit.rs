@@ -5,7 +5,7 @@ pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
-/// Read, but not granted again.
+/// The cost that was read, but not granted again.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(u64);
 

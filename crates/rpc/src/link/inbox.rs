@@ -49,7 +49,7 @@ where
         }
     }
 
-    /// Before this, only first frames are accepted.
+    /// Sets the agreed version. Before that, only first frames may arrive.
     pub(crate) fn open(&mut self, version: u32) {
         self.batches = version >= BATCHES;
     }

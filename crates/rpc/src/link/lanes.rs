@@ -9,9 +9,9 @@ use super::{FRAGMENT, LANES};
 use crate::proto::types::v1::Fragment;
 
 pub(super) enum QueuedFrame<F> {
-    /// Sent whole, with its length.
+    /// The frame is sent whole; with its length.
     Whole(F, usize),
-    /// Sent in fragments.
+    /// The frame is sent in fragments.
     Long(Bytes),
 }
 

@@ -23,9 +23,9 @@ use crate::error::TooLong;
 pub(crate) enum Pushed {
     /// Will be sent if the connection holds.
     Queued,
-    /// The outbox is full.
+    /// The outbox is full, and the frame was not sent.
     Full,
-    /// The outbox is finished.
+    /// The outbox accepts no frames, and the frame was not sent.
     Dropped,
 }
 
@@ -111,7 +111,7 @@ impl<F: Frame> Outbox<F> {
         Ok(Pushed::Queued)
     }
 
-    /// Ignores the order of the flight.
+    /// Sends a frame ahead of its flight's order.
     pub(crate) fn push_now(&self, frame: impl Into<F>) {
         let frame = frame.into();
         let bytes = frame.encoded_len();

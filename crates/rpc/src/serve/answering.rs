@@ -45,7 +45,7 @@ impl Answering {
         }
     }
 
-    /// The gateway's answer. If the edge leaves first, drops the gateway's future.
+    /// The gateway's answer. If the edge leaves first, `None`, and the gateway's future is dropped.
     pub(super) async fn wait<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -57,8 +57,8 @@ impl Answering {
         }
     }
 
-    /// Refuses the request if the edge does not read its earlier answers. A refused request is not
-    /// carried out.
+    /// Refuses the request if the edge does not read its earlier answers, and returns whether it
+    /// did. A refused request is not carried out.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {

@@ -162,7 +162,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Refuses to answer if too much waits to be sent.
+    /// Starts an answer, or refuses it if too much waits to be sent.
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {

@@ -21,7 +21,7 @@ use super::{Standing, Tls};
 /// Further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 1024;
 const READY: usize = 64;
-/// For example without free file descriptors.
+/// Accepting may fail for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time for a refused peer to read the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -112,7 +112,7 @@ fn count(outcome: HandshakeOutcome) {
 }
 
 fn refuse(error: &io::Error, peer: SocketAddr) {
-    // Probes open and close connections.
+    // Probes may open and close connections.
     if super::error::cause(error).is_none() {
         tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
         return;

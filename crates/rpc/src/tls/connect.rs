@@ -16,7 +16,7 @@ pub(crate) type Dialled = TokioIo<Either<Box<Proving>, TcpStream>>;
 pub(crate) enum Unreached {
     #[error("{0}")]
     Connection(#[from] io::Error),
-    /// Another peer, or a refused certificate.
+    /// Another peer answered, or a certificate was refused.
     #[error("{0}")]
     Peer(String),
 }

@@ -39,7 +39,7 @@ impl TlsError {
     }
 }
 
-/// Follows the word "it".
+/// The text follows the word "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {

@@ -122,8 +122,8 @@ impl ListenerFiles {
     }
 }
 
-/// Requires a certificate that is valid now, of any authority, because only clients must trust
-/// that.
+/// The validity of a certificate, which must include now. Its authority does not matter, because
+/// only clients need to trust it.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,

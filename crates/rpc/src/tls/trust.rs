@@ -27,7 +27,7 @@ struct Dialled {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
-    /// Not reached, or certificates not judged.
+    /// The peer was not reached, or no certificate was judged.
     Unknown,
     Agreed,
     Refused(String),
@@ -62,7 +62,7 @@ pub struct PeerTrust {
 }
 
 impl PeerTrust {
-    /// Whether TLS keeps this process from every peer that could be asked, and there is one.
+    /// Whether TLS fails with every peer that could be asked, and there is one.
     pub fn is_cut_off(&self) -> bool {
         !self.trusted && !self.distrusted.is_empty()
     }

@@ -7,7 +7,7 @@ use crate::convert::call::id_out;
 use crate::proto::worker::v1::Acknowledge;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// Calls until the worker is told at once.
+/// With this number of calls, the worker is told at once.
 const MOST: usize = 64;
 
 /// The worker is told with its load reports, which are frequent while calls end, so a call needs no

@@ -15,7 +15,7 @@ struct Reading {
 }
 
 impl Gauge {
-    /// Whether the worker has regained capacity.
+    /// Returns whether the worker has regained capacity.
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
         let now = Reading {
             reported: load,
@@ -40,7 +40,7 @@ impl Gauge {
             queued,
             capacity,
         } = reading.reported;
-        // Started calls take free capacity, then queue.
+        // Started calls take free capacity, then queue. Queued calls replace ended ones.
         let more = usize::try_from(reading.since).unwrap_or(0);
         let fewer = usize::try_from(-reading.since).unwrap_or(0);
         let runs = more.min(capacity.saturating_sub(running));

@@ -27,7 +27,7 @@ struct State {
     unread: u64,
     taken: Taken,
     waker: Option<Waker>,
-    /// Not acknowledged by the worker.
+    /// Answers that the worker has not acknowledged.
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
     replaced: bool,
     stopping: bool,
@@ -62,7 +62,7 @@ pub(super) enum Holder {
     Both,
 }
 
-/// The message that the worker needs.
+/// The change that the worker must be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,
@@ -99,8 +99,8 @@ impl LinkedCall {
         self.change(|state| state.run(name));
     }
 
-    /// Adds an event, unless more than `most` would be unread. With `tells_stops`, a stopped call's
-    /// flight outlives the call's end.
+    /// Adds an event; the reader may be `most` behind. With `tells_stops`, a stopped call's flight
+    /// outlives the call's end.
     pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
@@ -237,7 +237,7 @@ impl LinkedCall {
         }
     }
 
-    /// Also returns the credit to grant.
+    /// Returns the next event, and the credit to grant.
     pub(super) fn poll_event(
         &self,
         credit: u64,

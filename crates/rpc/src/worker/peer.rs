@@ -45,7 +45,7 @@ struct PeerState {
     links: u64,
     requests: HashMap<u64, Request>,
     subscribed: BTreeSet<String>,
-    /// To unsubscribe when the worker returns.
+    /// Resources to unsubscribe when the worker returns.
     unsubscribed: BTreeSet<String>,
     ended_sessions: Vec<SessionId>,
 }
@@ -53,7 +53,7 @@ struct PeerState {
 enum LinkState {
     Up(Arc<Link>),
     Down,
-    /// After the goodbye: no new calls.
+    /// No new calls start after the goodbye.
     Parting(Arc<Link>),
     /// The worker will not return.
     Gone,
@@ -121,7 +121,7 @@ impl WorkerPeer {
         *self.ledger.lock() = number;
     }
 
-    /// Unique for this peer.
+    /// A number that is unique for this peer.
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -29,7 +29,7 @@ use crate::probe::{journaled, long, rest};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Pair, config, until, within};
 
-/// 0 without such a series.
+/// Returns 0 without such a series.
 fn of_workers(name: &str, direction: Option<&str>) -> f64 {
     let page = prometheus_text();
     let head = format!("{name}{{");
@@ -56,7 +56,6 @@ async fn links_frames_and_used_up_credit_are_counted() {
         };
         let pair = Pair::configured(ScriptedWorker::running("w"), tight, config()).await;
         pair.connected(true).await;
-        // This process has both ends of the link.
         until(|| of_workers("shoal_rpc_links", None) >= 2.0).await;
         assert!((of_workers("shoal_rpc_connects_total", None) - 2.0).abs() < 1e-9);
 

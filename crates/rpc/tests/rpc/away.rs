@@ -44,7 +44,6 @@ async fn a_worker_that_stays_away_is_given_up() {
         let mut gone = pair.remote.attach(Attach::new(call.id, 0)).await.unwrap();
         assert_eq!(next(&mut gone).await, None);
         assert!(!gone.control.is_replaced());
-        // The worker may still return as a new member.
         pair.proxy.unblock();
         let back = pair.node.set.worker("w").await;
         back.start(journaled()).await.unwrap();
@@ -82,7 +81,6 @@ async fn a_worker_that_has_started_anew_is_another_one() {
             &pair.proxy.address(),
             config(),
         );
-        // The worker has forgotten the call.
         assert_eq!(next(&mut running).await, None);
         assert!(anew.started.lock().is_empty());
         let call = journaled();

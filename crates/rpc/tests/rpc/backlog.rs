@@ -86,7 +86,6 @@ impl Lazy {
         asked.wait_for(|asked| asked.len() == times).await.unwrap();
     }
 
-    /// Returns the number of successes, and the other texts.
     async fn read(&mut self, answers: usize) -> (usize, Vec<String>) {
         let (mut passed, mut refused) = (0, Vec::new());
         while passed + refused.len() < answers {

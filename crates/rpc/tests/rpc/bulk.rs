@@ -74,7 +74,6 @@ async fn a_reader_that_does_not_read_stalls_only_itself() {
             slow_record.notify(long(1000));
         }
         slow_record.result(1);
-        // The slow reader was sent only what its credit allows.
         until(|| slow_record.last_read() >= 10).await;
         let (mut quick, record) = started(&pair).await;
         for number in 0..500 {

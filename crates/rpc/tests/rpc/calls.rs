@@ -1,5 +1,3 @@
-//! Calls over a link deliver what the worker sent.
-
 use std::time::Duration;
 
 use shoal_ports::{AskId, CallFailure, CallOutcome};

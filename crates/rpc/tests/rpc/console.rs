@@ -1,5 +1,3 @@
-//! A node inspected by another one.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;

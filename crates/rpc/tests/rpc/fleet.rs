@@ -41,7 +41,6 @@ async fn announcements_and_their_changes_arrive() {
             .announcement
             .send_modify(|said| said.catalog = None);
         said.wait_for(|said| said.catalog.is_none()).await.unwrap();
-        // A catalog beyond the limit leaves the worker without one.
         let long = |tools: usize| PoolCatalog {
             tools: (0..tools).map(|_| crate::probe::long(1000)).collect(),
             ..PoolCatalog::default()
@@ -144,7 +143,6 @@ async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
         pair.remote.unsubscribe("file:b").await;
         pair.remote.end_session(&SessionId::new("s-2")).await;
         pair.proxy.unblock();
-        // Changes during the absence are unknown.
         let missed = updates.recv().await.unwrap();
         assert_eq!(missed.uri, "file:a");
         pair.worker.logged("unsubscribe file:b").await;

@@ -1,5 +1,3 @@
-//! Requests over a node link deliver what the session node answered.
-
 use std::borrow::Cow;
 use std::time::Duration;
 

@@ -173,7 +173,6 @@ async fn a_worker_that_sends_more_than_it_may_is_cut_off() {
         raw.send.send(announce()).await.unwrap();
         let remote = node.set.worker("raw").await;
         let flood = async {
-            // The first flight has the number 1 and no reader.
             for sequence in 1..=4 {
                 let note = Notification {
                     method: "notifications/progress".to_owned(),

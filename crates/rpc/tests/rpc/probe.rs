@@ -1,5 +1,3 @@
-//! Calls and events for tests.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -57,7 +57,6 @@ impl Raw {
         })
     }
 
-    /// The next frame that is not a ping or pong.
     pub(crate) async fn hear(&mut self) -> Option<node_frame::Frame> {
         self.heard.message().await.ok()??.frame
     }

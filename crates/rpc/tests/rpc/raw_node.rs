@@ -109,7 +109,6 @@ impl RawLink {
         self.say(node_frame::Frame::Attach(attach)).await;
     }
 
-    /// The next frame, alone.
     pub(crate) async fn hear(&mut self) -> Option<worker_frame::Frame> {
         loop {
             let frame = match self.rest.pop_front() {

@@ -23,7 +23,7 @@ pub(crate) struct State {
     answers: Vec<(AskId, String)>,
     cancelled: Vec<String>,
     let_go: bool,
-    /// After the call's end.
+    /// Whether the tool continues after the call's end.
     works_on: bool,
 }
 

@@ -77,7 +77,6 @@ async fn a_start_that_was_lost_with_its_link_is_sent_again() {
         pair.proxy.freeze();
         let remote = pair.remote.clone();
         let start = tokio::spawn(async move { Following::start(&remote, call).await });
-        // Sent, and lost with the connection.
         tokio::time::sleep(Duration::from_millis(20)).await;
         pair.proxy.block();
         pair.proxy.thaw();
@@ -132,7 +131,6 @@ async fn the_fate_of_an_answer_that_was_lost_with_its_link_is_told_by_the_next()
         assert_eq!((&mut lost).now_or_never(), None, "nobody knows");
         record.progress(1);
         following.next().await.unwrap();
-        // Correct whether the answer had arrived or not.
         assert!(following.running.control.answer(AskId(1), yes()).await);
         assert_eq!(record.answer().await.1, "true");
         assert_eq!(record.answers(), 1);

@@ -1,5 +1,3 @@
-//! A gateway with scripted answers.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 

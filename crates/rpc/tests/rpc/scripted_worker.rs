@@ -1,5 +1,3 @@
-//! A worker with scripted calls.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 

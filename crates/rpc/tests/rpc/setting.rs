@@ -131,7 +131,6 @@ impl Drop for Node {
     }
 }
 
-/// A scripted worker, linked through a proxy.
 pub(crate) struct Pair {
     pub(crate) node: Node,
     pub(crate) proxy: Proxy,
@@ -179,7 +178,6 @@ impl Pair {
     }
 }
 
-/// Polls a condition that has no notification.
 pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
     while !holds() {
         tokio::time::sleep(Duration::from_millis(2)).await;

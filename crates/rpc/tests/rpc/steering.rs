@@ -132,7 +132,6 @@ async fn starting_a_known_call_attaches_to_it() {
         record.progress(1);
         next(&mut first).await.unwrap();
         let mut second = pair.remote.start(call).await.unwrap();
-        // The first reader's commands are ignored.
         assert_eq!(next(&mut first).await, None);
         assert!(first.control.is_replaced() && !second.control.is_replaced());
         first.control.cancel("too late");

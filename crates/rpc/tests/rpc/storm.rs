@@ -1,5 +1,3 @@
-//! Links that break again and again.
-
 use std::time::Duration;
 
 use shoal_ports::CallEventKind;

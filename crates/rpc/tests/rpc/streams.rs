@@ -1,5 +1,3 @@
-//! Event streams over a node link.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -153,7 +151,6 @@ async fn a_listener_that_does_not_read_stalls_only_itself() {
         }
         drop(items);
         assert_eq!(rest(&mut quick).await.len(), 500);
-        // Most items still wait at their source.
         assert!(slow_items.room() < 9_200, "{}", slow_items.room());
         drop(slow_items);
         assert_eq!(rest(&mut slow).await.len(), 1000);

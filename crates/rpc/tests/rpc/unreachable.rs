@@ -1,5 +1,3 @@
-//! Node links that break, and edges that leave.
-
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, NodeId, SessionGateway};

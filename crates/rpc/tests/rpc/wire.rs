@@ -140,10 +140,8 @@ async fn no_more_is_sent_than_the_credit_allows() {
         link.say(grant(1)).await;
         assert_eq!(numbers(&[link.said().await.unwrap()]), [(1, 3)]);
         assert_eq!(link.so_far().await, []);
-        // Another flight has its own credit and takes over the reader.
         link.attach(2, &call, 5).await;
         assert_eq!(numbers(&[link.said().await.unwrap()]), [(2, 6)]);
-        // The first flight learns of it in place of its next event.
         assert_eq!(link.so_far().await, []);
         link.say(grant(u64::MAX)).await;
         let lost = Lost {
@@ -240,7 +238,6 @@ async fn what_nobody_reads_is_not_sent_and_still_steered() {
         link.say(Say::Cancel(cancel.clone())).await;
         assert_eq!(record.cancelled().await, "steered");
         link.say(detach(false)).await;
-        // From now on the flight has no holder.
         link.say(Say::Cancel(cancel)).await;
         assert_eq!(link.so_far().await, []);
         assert_eq!(record.cancels(), 1);

@@ -24,7 +24,7 @@ impl Redis {
         Ok(text.lines().filter_map(command_count).collect())
     }
 
-    /// Since the start.
+    /// CPU time since the start.
     pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
         cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
     }

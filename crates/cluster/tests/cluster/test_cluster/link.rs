@@ -102,7 +102,6 @@ impl Link {
         Ok((node, gateway))
     }
 
-    /// Waits for an answer while the far end lives.
     async fn answer<T>(
         node: &ScriptedNode,
         answer: impl Future<Output = Result<T, GatewayError>>,

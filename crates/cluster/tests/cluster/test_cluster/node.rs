@@ -44,7 +44,6 @@ pub(crate) struct ScriptedNode {
     refuses_to_open: Mutex<Option<GatewayError>>,
     refuses_to_take: Mutex<Option<GatewayError>>,
     epochs: Mutex<HashMap<shoal_ports::SessionId, Epoch>>,
-    /// Listens that end as soon as they begin.
     futile: Mutex<usize>,
     listens: Mutex<usize>,
     hinted: Mutex<usize>,
@@ -101,7 +100,7 @@ impl ScriptedNode {
         *self.refuses_to_take.lock() = None;
     }
 
-    /// With whether each was marked as repeated.
+    /// The delivery IDs received here, and whether each was marked as repeated.
     pub(crate) fn posts(&self) -> Vec<(DeliveryId, bool)> {
         self.posts.lock().clone()
     }
@@ -128,7 +127,6 @@ impl ScriptedNode {
         }
     }
 
-    /// The lease stays, as after a kill.
     pub(crate) fn die(&self) {
         self.die_by(Death::Killed);
     }
@@ -147,14 +145,13 @@ impl ScriptedNode {
         let _ = self.dead.subscribe().wait_for(|dead| *dead).await;
     }
 
-    /// Releases its sessions and accepts no more.
     pub(crate) async fn drain(&self) {
         self.joined().members.drain().await;
         *self.draining.lock() = true;
         self.release().await;
     }
 
-    /// Accepts them again.
+    /// Releases its sessions, but accepts them again.
     pub(crate) async fn release(&self) {
         let epochs: Vec<_> = self.epochs.lock().drain().collect();
         for (session, epoch) in epochs {

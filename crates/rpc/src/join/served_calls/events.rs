@@ -112,7 +112,7 @@ impl ServedCalls {
     }
 }
 
-/// A failure instead of a call's end, an empty event instead of others.
+/// Replaces an event that is too long: a call's end by a failure, others by an empty event.
 fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
     if !end {
         tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");

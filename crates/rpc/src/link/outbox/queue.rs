@@ -89,7 +89,7 @@ impl<F: Frame> Queue<F> {
         self.short.push_back((frame, bytes));
     }
 
-    /// The next message, and its bytes.
+    /// The next message, and the bytes that it frees.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
         // Short frames and fragments take turns.
         let fragment_due = self.fragment_next || self.short.is_empty();

@@ -62,7 +62,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Trusts its own authority.
+    /// The process trusts its own authority.
     pub(super) fn of(authority: &Authority) -> Self {
         Self::with(&authority.issue(), &authority.pem())
     }

@@ -1,5 +1,3 @@
-//! Errors for files that cannot be used.
-
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, SanType, date_time_ymd};
 use shoal_rpc::{Tls, TlsFiles, Validity};
 

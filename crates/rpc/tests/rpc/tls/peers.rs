@@ -51,7 +51,6 @@ async fn who_is_gone_is_told_from_who_is_not_spoken_to() {
         assert_eq!(look("node-2", &address).await, Sight::Gone);
         let stranger = Node::start(over(&Files::of(&other).open())).await;
         let address = stranger.address.to_string();
-        // An untrusted peer may be anyone.
         assert_eq!(look("node-2", &address).await, Sight::Unknown);
     })
     .await;
@@ -96,7 +95,6 @@ async fn a_peer_of_another_authority_is_not_let_in() {
         let (ours, other) = (Authority::new(), Authority::new());
         let there = Files::of(&ours);
         let node = Node::start(over(&there.open())).await;
-        // The node refuses the dialer.
         let both = format!("{}{}", ours.pem(), other.pem());
         let here = Files::with(&other.issue(), &both);
         let why = reached(&node, over(&here.open())).await.unwrap_err();

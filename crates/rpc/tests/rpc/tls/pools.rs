@@ -113,7 +113,6 @@ async fn a_worker_is_no_node() {
         let why = reached(&node, over(&worker.open())).await.unwrap_err();
         assert!(why.contains("for no node"), "{why}");
 
-        // Peers do not accept it as a node.
         let posing = Node::start(over(&worker.open())).await;
         let why = reached(&posing, over(&full.open())).await.unwrap_err();
         assert!(why.contains("no node's"), "{why}");
