@@ -92,7 +92,7 @@ pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     leave: watch::Sender<Option<Instant>>,
-    /// Whether all calls had ended, once the join has.
+    /// Set when the join has ended: whether all calls had ended.
     over: watch::Receiver<Option<bool>>,
     stop: CancellationToken,
 }

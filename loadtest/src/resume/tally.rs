@@ -17,11 +17,11 @@ pub(crate) struct Counts {
     pub(crate) answered: u64,
     /// Connections that a client dropped within a stream.
     pub(crate) drops: u64,
-    /// Of those, left open and unread while the stream was resumed elsewhere.
+    /// Dropped connections left open and unread while the stream was resumed elsewhere.
     pub(crate) half_open: u64,
     pub(crate) server_ends: u64,
     pub(crate) resumes: u64,
-    /// Of those, resumed after the call's end.
+    /// Streams resumed after the call's end.
     pub(crate) late_resumes: u64,
     pub(crate) replays: u64,
     /// Requests repeated because the server was away or busy.

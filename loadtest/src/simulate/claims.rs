@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn all_sessions_have_an_owner_soon_after_the_lapse_and_a_seed_decides() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // Each list of nodes, read every 0.1 s, wakes requests and spreads them over as much.
+        // Each list of nodes, read every 0.1 s, wakes requests and spreads them over 0.1 s.
         assert!(taken.all < Duration::from_millis(600), "{taken:?}");
         assert!(taken.lookups >= 2 * DEATH.sessions, "{taken:?}");
         assert_eq!(taken, take_over(DEATH, &mut StdRng::seed_from_u64(7)));

@@ -15,7 +15,7 @@ use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Waits if no node that accepts sessions can be reached.
+    /// Opens a session; waits while no node that accepts sessions can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {

@@ -62,7 +62,7 @@ pub struct PeerTrust {
 }
 
 impl PeerTrust {
-    /// Whether TLS fails with every peer that could be asked, and there is one.
+    /// Whether TLS failed with some peer, and no peer is trusted.
     pub fn is_cut_off(&self) -> bool {
         !self.trusted && !self.distrusted.is_empty()
     }
