@@ -1,9 +1,9 @@
-//! A legacy MCP client (2025-11-25) that writes down everything it does and sees.
+//! A legacy MCP client (2025-11-25) that records everything it does and sees.
 //!
-//! It behaves as an SDK does, at its most patient: it resumes every broken stream with `Last-Event-ID` after
-//! the server's `retry`, comes back after `Retry-After` when it is refused with 429 or 503, answers questions
-//! by POSTs of their own, and opens a new session when it is told that the old one is gone. It repeats a
-//! request whose connection broke before any event id came only if the tool is safe to repeat.
+//! The client behaves like a patient SDK. It resumes every broken stream with `Last-Event-ID` after the
+//! server's `retry`, retries after `Retry-After` on 429 and 503, answers questions by separate POSTs, and
+//! opens a new session if the old one is gone. If a connection breaks before any event id, the client repeats
+//! the request only for tools that are safe to repeat.
 
 mod call;
 mod listener;
@@ -30,14 +30,13 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// How long a connection is kept that idles: the HTTP clients of the SDKs keep it for 4 s (JavaScript) and 5 s
-/// (Python).
+/// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) and 5 s (Python).
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
 
-/// When to come back if the server does not say.
+/// The pause before a retry if the server does not name one.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest time that a server may keep this client away.
+/// The maximum pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A client with one session at a time. Clones share it.
@@ -54,23 +53,23 @@ struct Shared {
     sessions: AtomicU64,
     works: Works,
     requests: AtomicU64,
-    /// Answers to questions, under way.
+    /// Answers to questions that are being sent.
     replies: std::sync::Mutex<JoinSet<()>>,
 }
 
 /// How a client drops a call's connection on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It drops the stream, and comes back to it.
+    /// Drops the stream, and resumes it later.
     Return {
-        /// After how many events.
+        /// Number of events before the client leaves.
         after: usize,
-        /// For how long it stays away. The call may be over when it comes back.
+        /// How long the client stays away. The call may end meanwhile.
         away: Duration,
     },
-    /// It gives the call up before anything has come, as a client does whose own time is over.
+    /// Gives up the call if nothing arrives in time, as a client with a timeout does.
     HangUp {
-        /// After how long. What is answered sooner is read to its end.
+        /// The timeout. A response that begins sooner is read to its end.
         after: Duration,
     },
 }
@@ -80,17 +79,18 @@ pub enum Leave {
 pub enum End {
     /// With an answer.
     Answered,
-    /// The session is gone, and with it the answer.
+    /// The session is gone, and the answer with it.
     Forgotten,
-    /// Otherwise: the history says how.
+    /// Without an answer. The history has the reason.
     GivenUp,
 }
 
 impl Client {
-    /// A client of the server at `url`. It opens its session when it needs one.
+    /// Creates a client of the server at `url`. The first call opens the session.
     ///
     /// # Errors
-    /// When no HTTP client can be built.
+    ///
+    /// If the HTTP client cannot be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         let number = recorder.history().client;
         let shared = Shared {
@@ -107,23 +107,23 @@ impl Client {
         })
     }
 
-    /// A call to make, with a nonce of its own.
+    /// Creates a call with its own nonce.
     #[must_use]
     pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
         self.shared.works.next(tool, steps, ms)
     }
 
-    /// Makes a call, in as many requests as it takes; on the way, it may leave the stream on purpose.
+    /// Makes a call, with as many requests as it needs. `leave` drops its connection on purpose.
     pub async fn call(&self, work: Work, leave: Option<Leave>) -> End {
         call::Call::new(&self.shared, work, leave).run().await
     }
 
-    /// Reads the session's standalone stream, over and over, until the future is dropped.
+    /// Reads the session's standalone stream repeatedly, until the future is dropped.
     pub async fn listen(&self) {
         standalone::listen(&self.shared).await;
     }
 
-    /// What it did and saw until now.
+    /// Returns the history so far.
     #[must_use]
     pub fn history(&self) -> History {
         self.shared.recorder.history()

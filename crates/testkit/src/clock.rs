@@ -1,10 +1,10 @@
-//! Processes whose clock is wrong, by libfaketime.
+//! Gives processes wrong clocks by libfaketime.
 
 use std::path::Path;
 
 use anyhow::Context as _;
 
-/// Where Debian's and others' libfaketime is.
+/// The paths of libfaketime on Debian and other systems.
 const LIBRARIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -12,20 +12,21 @@ const LIBRARIES: [&str; 4] = [
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// By how many seconds clocks are wrong: by more than a lease, and by more than anything is kept for.
+/// The offsets in seconds. Some exceed a lease, and some exceed every retention time.
 pub const SKEWS: [i64; 4] = [5, -5, 3600, -3600];
 
-/// Gives processes wrong clocks.
+/// The libfaketime library, which gives processes wrong clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct WrongClock {
     library: &'static str,
 }
 
 impl WrongClock {
-    /// Looks for the library that it takes.
+    /// Finds the library.
     ///
     /// # Errors
-    /// When it is not installed.
+    ///
+    /// If libfaketime is not installed.
     pub fn find() -> anyhow::Result<Self> {
         let library = LIBRARIES.into_iter().find(|path| Path::new(path).exists());
         let library =
@@ -33,22 +34,22 @@ impl WrongClock {
         Ok(Self { library })
     }
 
-    /// The variables of a process whose clock is ahead by so many seconds.
+    /// Returns the environment for a clock that is this many seconds ahead.
     #[must_use]
     pub fn variables(self, seconds: i64) -> [(&'static str, String); 3] {
         [
             ("LD_PRELOAD", self.library.to_owned()),
             ("FAKETIME", format!("{seconds:+}")),
-            // Only the time of day is wrong: what a process measures by itself is not.
+            // Only the time of day is wrong. The monotonic clock stays right.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
         ]
     }
 }
 
-/// Removes what the library left in memory for a process that was killed.
+/// Removes the shared memory that libfaketime left for a killed process.
 pub fn clean_up_after(pid: u32) {
     for file in ["faketime_shm", "sem.faketime_sem"] {
-        // It is not there if the process ended in order, or its clock was right.
+        // The files are missing if the process ended in order or had a right clock.
         let _ = std::fs::remove_file(format!("/dev/shm/{file}_{pid}"));
     }
 }

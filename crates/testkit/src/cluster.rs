@@ -1,4 +1,4 @@
-//! A whole cluster: Redis, edges, sessions and workers as processes of their own, behind one URL.
+//! A whole cluster: Redis, edges, sessions and workers as separate processes behind one URL.
 //!
 //! ```no_run
 //! # async fn story() -> anyhow::Result<()> {
@@ -40,10 +40,9 @@ use crate::process;
 use crate::redis::Redis;
 use crate::round_robin::{Break, RoundRobin};
 
-/// How long members may take to end in order.
 const ORDERLY_END: Duration = Duration::from_secs(20);
 
-/// A running cluster. Dropped, it is killed; if that happens because a test fails, its logs stay.
+/// A running cluster. Dropping it kills all processes. If the test is failing, the logs are kept.
 #[derive(Debug)]
 pub struct Cluster {
     members: Vec<Member>,
@@ -53,18 +52,18 @@ pub struct Cluster {
     certificates: Option<Certificates>,
     directory: Directory,
     plan: Plan,
-    /// How many members there have been of each role.
+    /// How many members of each role were started.
     started: HashMap<Role, usize>,
 }
 
 impl Cluster {
-    /// Describes a cluster; [`Builder::start`] makes it.
+    /// Returns a builder with one member of each role.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Where clients connect: the balancer in front of the edges.
+    /// The URL of the balancer in front of the edges.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -79,59 +78,60 @@ impl Cluster {
             .unwrap_or_default()
     }
 
-    /// Every process of Shoal.
+    /// Returns all Shoal processes.
     #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Those that serve clients.
+    /// Returns the members that serve clients.
     #[must_use]
     pub fn edges(&self) -> Vec<&Member> {
         self.those_that(Role::serves_clients)
     }
 
-    /// Those that hold sessions.
+    /// Returns the members that hold sessions.
     #[must_use]
     pub fn sessions(&self) -> Vec<&Member> {
         self.those_that(Role::holds_sessions)
     }
 
-    /// Those that run tools.
+    /// Returns the members that run tools.
     #[must_use]
     pub fn workers(&self) -> Vec<&Member> {
         self.those_that(|role| role == Role::Worker)
     }
 
-    /// Its Redis, unless everything is in one process.
+    /// The cluster's Redis, or `None` with an embedded or external store.
     #[must_use]
     pub fn redis(&self) -> Option<&Redis> {
         self.redis.as_ref()
     }
 
-    /// What its processes show one another, with [`Builder::tls`].
+    /// The certificates that members use with [`Builder::tls`].
     #[must_use]
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }
 
-    /// Requests that edges broke off, so far.
+    /// Returns the requests that edges have broken so far.
     #[must_use]
     pub fn breaks(&self) -> Vec<Break> {
         self.round_robin.breaks()
     }
 
-    /// Where [`Tools::Chaos`] note what they execute.
+    /// The ledger in which [`Tools::Chaos`] record their executions.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         tools::ledger(&self.directory)
     }
 
-    /// Starts one more member of a role, with ports of its own, and waits until it has said where it can be
-    /// reached; it may not be ready yet. The balancer in front does not know it.
+    /// Starts another member with its own ports, and waits until it has announced its addresses. The member
+    /// may not be ready yet, and the balancer does not know it.
     ///
     /// # Errors
-    /// When it does not start; its log is part of the error.
+    ///
+    /// If the member does not start. The error contains its log.
     pub async fn start_one_more(&mut self, role: Role) -> anyhow::Result<Member> {
         let started = self.started.entry(role).or_default();
         *started += 1;
@@ -142,7 +142,7 @@ impl Cluster {
         self.plan.start(role, *started, &join).await
     }
 
-    /// Puts a member in the place of the one of this name, which is returned.
+    /// Replaces the member of this name, and returns the old one.
     pub fn replace(&mut self, name: &str, by: Member) -> Option<Member> {
         let old = self
             .members
@@ -151,7 +151,7 @@ impl Cluster {
         Some(std::mem::replace(old, by))
     }
 
-    /// Sets a fault between two members, whoever dials whom. Needs [`Builder::fault_proxies`].
+    /// Sets a fault on the connections between two members. Needs [`Builder::fault_proxies`].
     pub fn between(&self, one: &Member, other: &Member, fault: Fault) {
         one.set_fault_for(other.name(), fault);
         other.set_fault_for(one.name(), fault);
@@ -167,14 +167,14 @@ impl Cluster {
         self.members.iter().for_each(Member::heal);
     }
 
-    /// How often faults have cut a connection or held something up: a fault that disturbs nothing shows
-    /// nothing.
+    /// How often faults have cut or delayed a connection. A fault that disturbs no connection proves
+    /// little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.members.iter().map(Member::disturbed).sum()
     }
 
-    /// The ends of all logs.
+    /// Returns the tails of all logs.
     #[must_use]
     pub fn logs(&self) -> String {
         let mut text = String::new();
@@ -185,7 +185,7 @@ impl Cluster {
         text
     }
 
-    /// Where logs, data and configuration are.
+    /// The directory of logs, data and configuration.
     #[must_use]
     pub fn directory(&self) -> &Directory {
         &self.directory

@@ -1,7 +1,7 @@
-//! Who is behind a loopback connection.
+//! Finds the process behind a loopback connection.
 //!
-//! A node tells others one address to dial, so a proxy there sees edges and workers alike. The kernel knows
-//! which process holds the other end: its port leads to a socket, and the socket to a process.
+//! A node announces one address, so a proxy there sees edges and workers alike. The kernel's tables lead
+//! from the port to a socket and from the socket to a process.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use crate::fault_proxy::Classify;
 
-/// How often a socket is looked for. The kernel's table is not read in one piece, and what others open and
-/// close meanwhile can hide an entry.
+/// How often a socket is looked up. The kernel does not return its table atomically, so concurrent changes
+/// can hide an entry.
 const LOOKS: usize = 5;
 
-/// Processes by number, with what each is called. Clones share it.
+/// Known processes by id, each with a class. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Dialers(Arc<Known>);
 
@@ -24,7 +24,7 @@ struct Known {
     sockets: Mutex<Option<Sockets>>,
 }
 
-/// The kernel's table of connections. On a machine with many of them it takes a while to read.
+/// The kernel's table of connections, which is slow to read if there are many.
 #[derive(Debug)]
 struct Sockets {
     since: Instant,
@@ -32,13 +32,14 @@ struct Sockets {
 }
 
 impl Dialers {
-    /// Notes what a process is.
+    /// Assigns a class to a process.
     pub fn add(&self, pid: u32, class: &str) {
         let mut known = self.processes();
         known.insert(pid, class.to_owned());
     }
 
-    /// Tells connections apart by the process that dialled; one that nobody noted is of no class.
+    /// Returns a function that maps a connection to the class of the dialling process. Unknown processes
+    /// have an empty class.
     #[must_use]
     pub fn classify(&self) -> Classify {
         let dialers = self.clone();
@@ -47,7 +48,7 @@ impl Dialers {
 
     fn class(&self, from: SocketAddr, to: SocketAddr) -> Option<String> {
         let found = (0..LOOKS).find_map(|_| self.socket_of(from, to));
-        // A connection that is over has none.
+        // A closed connection has socket number 0.
         let socket = found.filter(|socket| *socket != 0)?;
         let socket = format!("socket:[{socket}]");
         self.processes()
@@ -56,7 +57,7 @@ impl Dialers {
             .map(|(_, class)| class.clone())
     }
 
-    /// The number of the socket at the dialling end of a connection; those who ask at once share a look.
+    /// The socket number of the dialling end. Concurrent callers share one read of the table.
     fn socket_of(&self, from: SocketAddr, to: SocketAddr) -> Option<u64> {
         let asked = Instant::now();
         let mut sockets = (self.0.sockets.lock()).unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +77,7 @@ impl Dialers {
     }
 }
 
-/// An address as the kernel's table spells it: hexadecimal, the bytes in the machine's order.
+/// An address in the kernel's format: hexadecimal, bytes in the machine's order.
 fn in_table(address: SocketAddr) -> Option<String> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;

@@ -1,4 +1,4 @@
-//! A directory for one run: logs, data, configuration. Removed at the end, unless somebody must look at it.
+//! A directory for logs, data and configuration of one run. It is removed at the end unless it is kept.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,37 +7,37 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 
-/// Where files lie in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// How much must be free there, in KiB. Containers often have less; a long run writes some hundred MiB.
+/// The required free memory in KiB. Containers often have less, and a long run writes some hundred MiB.
 const ROOM_KIB: u64 = 1 << 20;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A directory under the system's temporary one. Clones name the same; the last one removes it.
+/// A directory in the system's temporary directory. The last clone removes it.
 #[derive(Clone, Debug)]
 pub struct Directory(Arc<Owned>);
 
 #[derive(Debug)]
 struct Owned {
     path: PathBuf,
-    /// The same in memory, for what is written all the time.
+    /// A directory in memory for data that is written often.
     memory: Option<PathBuf>,
     kept: AtomicBool,
 }
 
 impl Directory {
-    /// A new, empty one; `purpose` is part of its name.
+    /// Creates an empty directory with `purpose` in its name.
     ///
     /// # Errors
-    /// When it cannot be made.
+    ///
+    /// If the directory cannot be created.
     pub fn create(purpose: &str) -> anyhow::Result<Self> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         make_anew(&path)?;
-        // The temporary directory may be that one.
+        // A suffix keeps the names apart if the temporary directory is in memory too.
         let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(format!("{name}-data")));
         if let Some(memory) = &memory {
             make_anew(memory)?;
@@ -46,11 +46,12 @@ impl Directory {
         Ok(Self(Arc::new(Owned { path, memory, kept })))
     }
 
-    /// A directory in it for data of a server that waits for each of its writes. It lies in memory if there is room, so that
-    /// nothing depends on how busy the disk is; a link leads there.
+    /// Creates a subdirectory for a server that syncs its writes. It links to memory if there is room, so that a busy disk
+    /// does not slow the run.
     ///
     /// # Errors
-    /// When it cannot be made.
+    ///
+    /// If the directory cannot be created.
     pub fn data(&self, name: &str) -> anyhow::Result<PathBuf> {
         let Some(memory) = &self.0.memory else {
             let data = self.file(name);
@@ -64,19 +65,19 @@ impl Directory {
         Ok(data)
     }
 
-    /// Where it is.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// A file in it.
+    /// The path of a file in the directory.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.path.join(name)
     }
 
-    /// Leaves it where it is, for whoever wants to know what happened.
+    /// Keeps the directory for later analysis.
     pub fn keep(&self) -> &Path {
         self.0.kept.store(true, Ordering::Relaxed);
         &self.0.path
@@ -94,7 +95,7 @@ impl Drop for Owned {
     }
 }
 
-/// Makes a directory, without what a killed run of the same number left behind.
+/// Creates a directory, after removing what a killed run with the same number left behind.
 fn make_anew(path: &Path) -> anyhow::Result<()> {
     let _ = std::fs::remove_dir_all(path);
     std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))

@@ -1,4 +1,4 @@
-//! A TCP proxy that can be cut, made a black hole in one direction or both, slowed down and healed.
+//! A TCP proxy that can cut, silence and slow down connections.
 
 mod relay;
 
@@ -13,46 +13,45 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What becomes of the connections through a proxy.
+/// A fault of the connections through a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// They work.
+    /// Connections work.
     #[default]
     None,
-    /// They are reset, and new ones are reset as soon as they are made.
+    /// Connections are reset, and so are new ones at once.
     Cut,
-    /// They stay open and carry nothing either way; new ones are accepted into the same silence. What was
-    /// under way arrives when the fault is healed, as after a break in the network.
+    /// Connections stay open but carry no bytes. New ones are accepted and silent too. Held bytes arrive when
+    /// the fault ends, as after a network outage.
     BlackHole,
-    /// The same in this direction alone: one side hears the other, and is not heard.
+    /// Connections are silent in this direction only.
     OneWayHole(Direction),
-    /// Every piece that passes waits this long.
+    /// Each chunk is delayed by this time.
     Delay(Duration),
-    /// No more than so many bytes pass in a second, in each direction of each connection.
+    /// Bytes per second, in each direction of each connection.
     Throttle(u32),
 }
 
-/// Which way bytes go.
+/// A direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From whoever dialled.
+    /// From the dialler.
     Up,
-    /// To whoever dialled.
+    /// To the dialler.
     Down,
 }
 
 impl Fault {
-    /// Whether nothing passes in this direction.
     fn swallows(self, direction: Direction) -> bool {
         self == Self::BlackHole || self == Self::OneWayHole(direction)
     }
 }
 
-/// Who dials, by the addresses that the connection comes from and goes to; faults can be set for some of them
-/// only. It may block.
+/// Maps the addresses of a connection, from and to, to the dialler's class, for faults that affect one class.
+/// The function may block.
 pub type Classify = Arc<dyn Fn(SocketAddr, SocketAddr) -> String + Send + Sync>;
 
-/// A proxy in front of one address. Dropped, it closes all its connections.
+/// A proxy in front of one address. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
@@ -61,7 +60,6 @@ pub struct FaultProxy {
     closed: CancellationToken,
 }
 
-/// What is wrong, and for whom.
 #[derive(Clone, Debug, Default)]
 struct Faults {
     everybody: Fault,
@@ -69,18 +67,20 @@ struct Faults {
 }
 
 impl FaultProxy {
-    /// A proxy on a free loopback port.
+    /// Starts a proxy on a free loopback port.
     ///
     /// # Errors
-    /// When no port can be had.
+    ///
+    /// If there is no free port.
     pub async fn start(upstream: SocketAddr) -> anyhow::Result<Self> {
         Self::classified(upstream, Arc::new(|_, _| String::new())).await
     }
 
-    /// A proxy that tells those who dial apart.
+    /// Starts a proxy that distinguishes diallers by class.
     ///
     /// # Errors
-    /// When no port can be had.
+    ///
+    /// If there is no free port.
     pub async fn classified(upstream: SocketAddr, classify: Classify) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -103,25 +103,24 @@ impl FaultProxy {
         Ok(proxy)
     }
 
-    /// Where to dial.
+    /// The address to dial.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How often a connection was cut, or something on one was held up. A fault that disturbs nothing shows
-    /// nothing.
+    /// How often a connection was cut or delayed. A fault that disturbs no connection proves little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.disturbed.load(Ordering::Relaxed)
     }
 
-    /// Sets a fault for everybody.
+    /// Sets a fault for all connections.
     pub fn set(&self, fault: Fault) {
         self.faults.send_modify(|faults| faults.everybody = fault);
     }
 
-    /// Sets a fault for those of a class.
+    /// Sets a fault for the connections of a class.
     pub fn set_for(&self, class: &str, fault: Fault) {
         self.faults.send_modify(|faults| {
             faults.classes.insert(class.to_owned(), fault);
@@ -149,7 +148,6 @@ impl Faults {
     }
 }
 
-/// Accepts until it is dropped, with all its connections.
 async fn accept(
     listener: TcpListener,
     upstream: SocketAddr,
@@ -159,7 +157,7 @@ async fn accept(
     let closed = CancellationToken::new();
     let _close = closed.clone().drop_guard();
     loop {
-        // Out of descriptors, for instance: the next one may work.
+        // `accept` can fail when descriptors run out. The next attempt may succeed.
         let Ok((client, from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -183,7 +181,7 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut link: relay::Lin
         () = link.cut() => Err(std::io::ErrorKind::ConnectionReset.into()),
     };
     if carried.is_err() {
-        // Dropped, it is reset, so that the other side cannot take the end for an orderly one.
+        // Dropping the socket resets it, so that the peer does not see an orderly end.
         let _ = client.set_zero_linger();
     }
 }

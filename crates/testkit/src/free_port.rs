@@ -1,4 +1,4 @@
-//! Ports that a server can have again after a restart.
+//! Reserves ports that a server can use again after a restart.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -6,20 +6,20 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::bail;
 
-/// Where the search begins, at the lowest.
 const LOWEST: u16 = 12_000;
-/// Where the kernel takes the ports of outgoing connections from, unless it says otherwise.
+/// The kernel's default start of the range for outgoing connections.
 const USUAL_EPHEMERAL: u16 = 32_768;
 
 static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
 
-/// A loopback port that nobody listens on and that this process has not given out before.
+/// Returns a free loopback port that this process has not reserved before.
 ///
-/// It lies below the ports that the kernel gives to outgoing connections, so that none of those can sit on
-/// it while its server is away.
+/// The port is below the kernel's range for outgoing connections, so that no connection can occupy it
+/// while its server is down.
 ///
 /// # Errors
-/// When no port is free.
+///
+/// If no port is free.
 pub fn reserve() -> anyhow::Result<u16> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = taken.get_or_insert_default();

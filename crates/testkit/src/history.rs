@@ -1,6 +1,4 @@
-//! What one client did and saw, step by step.
-//!
-//! A client only writes down; whether it was right is for [`crate::check`] to say.
+//! The recorded steps of a client, for [`crate::check`] to judge.
 
 mod message;
 mod recorder;
@@ -15,31 +13,30 @@ use crate::client::reply_to;
 pub use message::{Answer, Message};
 pub use recorder::Recorder;
 
-/// The tools that clients of runs call: those of `chaos_tools`, and some of the demo server.
+/// A tool that clients call: those of `chaos_tools`, and some of the demo server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tool {
     /// Answers at once.
     Echo,
-    /// Notes its execution, works a little, answers.
+    /// Records its execution, works briefly, answers.
     Record,
     /// Reports progress, then answers.
     Steps,
-    /// The same, noted.
+    /// Records its execution, reports progress, answers.
     StepsOnce,
-    /// Notes its execution, asks the user, answers.
+    /// Records its execution, asks the user, answers.
     Ask,
-    /// Notes its execution, works for seconds, answers.
+    /// Records its execution, works for seconds, answers.
     Long,
-    /// Of the demo server: reports progress, then answers how many steps it took. Not to be repeated.
+    /// Demo server: reports progress, then answers with the number of steps. Must not be repeated.
     Job,
-    /// Of the demo server: counts its calls in the session, and answers how many there have been, which shows
-    /// if one was executed twice.
+    /// Demo server: answers with its number of calls in the session, which reveals a second execution.
     CountUp,
 }
 
 impl Tool {
-    /// Its name on the wire.
+    /// The tool's name in MCP.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,13 +51,13 @@ impl Tool {
         }
     }
 
-    /// Whether it says so of itself.
+    /// Whether the tool is declared safe to repeat.
     #[must_use]
     pub const fn is_safe_to_repeat(self) -> bool {
         matches!(self, Self::Echo | Self::Steps)
     }
 
-    /// Whether its executions are noted in the ledger.
+    /// Whether the ledger contains the tool's executions.
     #[must_use]
     pub const fn is_noted(self) -> bool {
         matches!(
@@ -70,30 +67,30 @@ impl Tool {
     }
 }
 
-/// A call that a client wants made, in as many requests as it takes.
+/// A call, which may take several requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Work {
-    /// Its number, unique in its client.
+    /// The number, unique in its client.
     pub call: u64,
     /// The tool.
     pub tool: Tool,
-    /// What the answer must repeat; unique in the run.
+    /// The text that the answer must repeat, unique in the run.
     pub nonce: String,
-    /// How many steps are to be reported, by tools that report; what [`Tool::CountUp`] must answer.
+    /// The steps that the tool must report, or the answer of [`Tool::CountUp`].
     pub steps: u32,
-    /// The tool's time, for each step or in all, in milliseconds.
+    /// The tool's time in milliseconds, per step or in total.
     pub ms: u64,
 }
 
 impl Work {
-    /// The arguments of the call.
+    /// Returns the arguments of the call.
     #[must_use]
     pub fn arguments(&self) -> Value {
         let Self {
             nonce, steps, ms, ..
         } = self;
         match self.tool {
-            // Both servers have one, and read what is theirs.
+            // Both servers have an echo tool, and each reads its own argument.
             Tool::Echo => json!({ "nonce": nonce, "text": nonce }),
             Tool::Job => json!({ "steps": steps, "interval_ms": ms }),
             Tool::CountUp => json!({}),
@@ -101,7 +98,7 @@ impl Work {
         }
     }
 
-    /// The text of the tool's answer.
+    /// Returns the expected text of the answer.
     #[must_use]
     pub fn answer(&self) -> String {
         let Self { nonce, steps, .. } = self;
@@ -113,7 +110,7 @@ impl Work {
         }
     }
 
-    /// The time that the tool takes for it.
+    /// Returns how long the tool works.
     #[must_use]
     pub fn takes(&self) -> Duration {
         let each = Duration::from_millis(self.ms);
@@ -125,13 +122,13 @@ impl Work {
     }
 }
 
-/// What an HTTP exchange was about.
+/// The purpose of an HTTP exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// The opening of a session.
     Opening,
-    /// A request, by its JSON-RPC id: its POST and every GET that resumed its stream.
+    /// A request, by its JSON-RPC id: the POST and every GET that resumes its stream.
     Request(u64),
     /// The session's standalone stream.
     Standalone,
@@ -139,19 +136,19 @@ pub enum Channel {
     Reply,
 }
 
-/// Who ended a connection.
+/// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// The client, on purpose, to resume.
+    /// The client left, in order to resume.
     Willingly,
-    /// The server, in order, before the answer.
+    /// The server closed it in order, before the answer.
     Orderly,
-    /// It broke.
+    /// The connection broke.
     Broken,
 }
 
-/// A step.
+/// A recorded step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -159,88 +156,88 @@ pub enum Step {
     Opening,
     /// A session was opened.
     Opened {
-        /// Its id.
+        /// The session's id.
         session: String,
     },
-    /// The server said that it does not know the session.
+    /// The server reported that it does not know the session.
     Forgotten {
         /// The session's id.
         session: String,
-        /// On what occasion.
+        /// The exchange that reported it.
         channel: Channel,
     },
-    /// A request was sent for a call.
+    /// The client sent a request for a call.
     Sent {
-        /// Its JSON-RPC id, which is its progress token too.
+        /// The JSON-RPC id, which is also the progress token.
         request: u64,
-        /// In which session.
+        /// The session's id.
         session: String,
-        /// What for.
+        /// The call.
         work: Work,
     },
     /// The server refused with an HTTP status.
     Refused {
-        /// What.
+        /// The refused exchange.
         channel: Channel,
         /// The status.
         status: u16,
-        /// The JSON-RPC error's code, if there was one.
+        /// The code of the JSON-RPC error, if any.
         code: Option<i64>,
-        /// What it said.
+        /// The error's text.
         message: String,
     },
     /// A stream was opened by GET.
     Listening {
-        /// Which.
+        /// The stream's exchange.
         channel: Channel,
-        /// Of which session.
+        /// The session's id.
         session: String,
-        /// After which event.
+        /// The last event id of the client.
         after: Option<String>,
     },
     /// A message arrived.
     Received {
-        /// On which channel.
+        /// The exchange.
         channel: Channel,
-        /// Its event id; a JSON body has none.
+        /// The event id. A JSON body has none.
         id: Option<String>,
-        /// What it says.
+        /// The message.
         message: Message,
     },
-    /// A connection ended before the answer was there.
+    /// A connection ended before the answer.
     Ended {
-        /// Which.
+        /// The exchange.
         channel: Channel,
-        /// How.
+        /// How the connection ended.
         how: Ended,
-        /// The exchange, as the balancer knows it.
+        /// The tag of the exchange at the balancer.
         tag: String,
-        /// Whether the head of the answer had arrived.
+        /// Whether the response headers had arrived.
         answered: bool,
-        /// In words.
+        /// A description.
         cause: String,
     },
-    /// The answer to a question was taken.
+    /// The server accepted the answer to a question.
     Replied {
-        /// The call's nonce, which was the question.
+        /// The question, which is the call's nonce.
         question: String,
     },
 }
 
-/// A step, and when.
+/// A step with its time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// Since the beginning of the run.
+    /// The time since the beginning of the run.
     pub at: Duration,
-    /// What.
+    /// The step.
     pub step: Step,
 }
 
-/// What one client did and saw, in order.
+/// The steps of one client, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct History {
     /// The client's number.
     pub client: usize,
-    /// Its steps.
+    /// The steps.
     pub entries: Vec<Entry>,
 }

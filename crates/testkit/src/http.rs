@@ -1,7 +1,7 @@
 //! HTTP clients for tests.
 
-/// Builds clients that reach plain HTTP only, without a proxy. They load no root certificates: a debug build takes half a second of
-/// CPU to read those of the system, and a test has hundreds of clients.
+/// Returns a builder of clients for plain HTTP without a proxy. The clients load no root certificates, because that costs
+/// half a second of CPU per client in a debug build.
 pub fn client() -> reqwest::ClientBuilder {
     reqwest::Client::builder().no_proxy().tls_certs_only([])
 }

@@ -1,7 +1,7 @@
 //! Clusters, faults and clients for tests.
 //!
-//! Everything here runs real programs on loopback ports: `shoal` processes, a `redis-server`, proxies
-//! between them that can be cut. What is started ends with the value that holds it.
+//! The crate runs real programs on loopback ports: `shoal` processes, `redis-server`, and proxies
+//! between them. A program ends when the value that holds it is dropped.
 
 pub mod admin;
 pub mod chaos;

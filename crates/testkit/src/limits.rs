@@ -1,29 +1,30 @@
-//! Limits of running processes, as `prlimit` sets them.
+//! Changes limits of running processes by `prlimit`.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use tokio::process::Command;
 
-/// What is limited.
+/// A limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Bytes of each file that is written.
+    /// The size of each written file in bytes.
     FileSize,
-    /// The number that a new file descriptor must stay below.
+    /// The number that every new file descriptor must stay below.
     Descriptors,
 }
 
-/// Sets how much of it a process may use from now on; `None` is as much as it could get for itself.
+/// Sets the soft limit of a process. `None` raises it to the hard limit.
 ///
 /// # Errors
-/// When there is no `prlimit`, or it may not.
+///
+/// If `prlimit` is missing or not permitted.
 pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Result<()> {
     let name = match resource {
         Resource::FileSize => "fsize",
         Resource::Descriptors => "nofile",
     };
-    // Only the soft limit: the hard one cannot be raised again.
+    // Only the soft limit, because a lowered hard limit cannot be raised again.
     let limit = match limit {
         Some(limit) => limit.to_string(),
         None => hard_limit(pid, name).await?,
@@ -34,11 +35,12 @@ pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Re
         .map(drop)
 }
 
-/// The lowest file descriptor that a process does not use: as a limit it lets the process have no more, also where higher ones
-/// are open.
+/// Returns the lowest unused file descriptor of a process. As a limit, it prevents new descriptors even if higher ones are
+/// open.
 ///
 /// # Errors
-/// When the process has ended.
+///
+/// If the process has ended.
 pub fn lowest_free_descriptor(pid: u32) -> anyhow::Result<u64> {
     let directory = PathBuf::from(format!("/proc/{pid}/fd"));
     (0..)
@@ -98,7 +100,7 @@ mod tests {
         use std::os::fd::AsRawFd as _;
         let number = lowest_free_descriptor(std::process::id()).unwrap();
         let file = File::open("/dev/null").unwrap();
-        // Others open and close files meanwhile.
+        // Other tests open and close files concurrently.
         assert!(u64::try_from(file.as_raw_fd()).unwrap() >= 3 && number >= 3);
         assert!(lowest_free_descriptor(u32::MAX).is_err());
     }

@@ -1,4 +1,4 @@
-//! Running programs: what they announce, what they log, signals, and their certain end.
+//! Runs programs: their announcements, logs, signals and end.
 
 mod family;
 mod launch;
@@ -18,20 +18,20 @@ use tokio::time::timeout;
 
 pub use launch::Launch;
 
-/// Longer than anything that is waited for takes on a busy machine.
+/// A timeout that is longer than any wait on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// How much of a log an error quotes.
+/// The bytes of a log that an error quotes.
 const LOG_TAIL: usize = 4_000;
 
-/// A running program, in a process group of its own. Dropped, it is killed with all its descendants.
+/// A running program in its own process group. Dropping it kills the program and all descendants.
 #[derive(Debug)]
 pub struct Process {
     name: String,
     child: Child,
     lines: watch::Receiver<Vec<String>>,
     log: PathBuf,
-    /// The end of its standard error that nobody reads.
+    /// The read end of an unread standard error.
     _unread: Option<PipeReader>,
 }
 
@@ -39,7 +39,8 @@ impl Process {
     /// Starts a program.
     ///
     /// # Errors
-    /// When it cannot be started, or its log cannot be written.
+    ///
+    /// If the program cannot be started, or its log cannot be written.
     pub fn start(launch: &Launch) -> anyhow::Result<Self> {
         let (mut command, unread) = launch.command()?;
         let mut child = command
@@ -57,10 +58,11 @@ impl Process {
         })
     }
 
-    /// What follows `prefix` on the line of standard output that begins with it, as soon as it is there.
+    /// Waits for a line of standard output that begins with `prefix`, and returns the rest of the line.
     ///
     /// # Errors
-    /// When the program ends first, or takes too long.
+    ///
+    /// If the program ends first, or takes too long.
     pub async fn announced(&mut self, prefix: &str) -> anyhow::Result<String> {
         let found = timeout(SOON, async {
             let lines = self
@@ -81,21 +83,22 @@ impl Process {
         }
     }
 
-    /// Its number; `None` once it has ended and that was seen.
+    /// The process id, or `None` after the process was seen to have ended.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Whether it runs (or is stopped).
+    /// Whether the process exists, even if it is stopped.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a signal to the program alone, not to its descendants.
+    /// Sends a signal to the program, without its descendants.
     ///
     /// # Errors
-    /// When it has ended.
+    ///
+    /// If the program has ended.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = self
             .pid()
@@ -104,10 +107,11 @@ impl Process {
             .with_context(|| format!("cannot send {signal} to {}", self.name))
     }
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     ///
     /// # Errors
-    /// When it has not ended in time.
+    ///
+    /// If the program does not end in time.
     pub async fn exit(&mut self, within: Duration) -> anyhow::Result<ExitStatus> {
         match timeout(within, self.child.wait()).await {
             Ok(status) => status.with_context(|| format!("cannot wait for {}", self.name)),
@@ -115,11 +119,11 @@ impl Process {
         }
     }
 
-    /// Kills it (SIGKILL) and waits until it is gone. What it has started lives on, as when a process
-    /// crashes.
+    /// Kills the program (SIGKILL) and waits for its end. Its children live on, as after a crash.
     ///
     /// # Errors
-    /// When it does not go.
+    ///
+    /// If the program does not end.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
         if self.is_running() {
             self.signal(Signal::SIGKILL)?;
@@ -127,21 +131,21 @@ impl Process {
         self.exit(SOON).await.map(drop)
     }
 
-    /// Asks for its end (SIGTERM) and kills it, with all it has started, if it is not gone in time.
+    /// Terminates the program (SIGTERM), and kills it with all descendants if it does not end in time.
     pub async fn end(mut self, within: Duration) {
         if self.signal(Signal::SIGTERM).is_ok() {
-            // Dropped, it is killed.
+            // Dropping the process kills it.
             let _ = self.exit(within).await;
         }
     }
 
-    /// The file that its standard error goes to.
+    /// The file of the standard error.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The end of its log.
+    /// Returns the end of the log.
     #[must_use]
     pub fn tail(&self) -> String {
         tail(&self.log)
@@ -156,7 +160,7 @@ impl Drop for Process {
     }
 }
 
-/// The end of a log file.
+/// Returns the end of a log file.
 #[must_use]
 pub fn tail(log: &Path) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
@@ -164,7 +168,7 @@ pub fn tail(log: &Path) -> String {
     String::from_utf8_lossy(&bytes[from..]).into_owned()
 }
 
-/// Reads standard output to its end, so that the program never waits for a reader.
+/// Reads standard output to its end, so that the program cannot block on it.
 async fn collect(stdout: ChildStdout, sender: watch::Sender<Vec<String>>) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -172,7 +176,6 @@ async fn collect(stdout: ChildStdout, sender: watch::Sender<Vec<String>>) {
     }
 }
 
-/// How standard streams of a program are connected here.
 fn connect(command: &mut tokio::process::Command, stderr: Stdio) {
     command
         .stdin(Stdio::null())

@@ -1,4 +1,4 @@
-//! Where the programs are that tests start.
+//! Finds the programs that tests start.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,11 @@ use anyhow::Context as _;
 /// The variable that names the `shoal` binary to test.
 pub const SHOAL: &str = "TEST_SHOAL_BIN";
 
-/// The `shoal` binary: what [`SHOAL`] names, else the one that was built beside this program.
+/// Returns the `shoal` binary: the one that [`SHOAL`] names, else the one beside this program.
 ///
 /// # Errors
-/// When there is none.
+///
+/// If there is no binary.
 pub fn shoal() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os(SHOAL) {
         return Ok(PathBuf::from(path));
@@ -20,24 +21,27 @@ pub fn shoal() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// The server for chaos runs, `chaos_tools`, which is built with this crate.
+/// Returns `chaos_tools`, the server for chaos runs, which is built with this crate.
 ///
 /// # Errors
-/// When it is not where this program was built.
+///
+/// If the binary is not beside this program.
 pub fn chaos_tools() -> anyhow::Result<PathBuf> {
     beside("chaos_tools").context("build it: cargo build -p shoal-testkit --bins")
 }
 
-/// An example of the crate for authors of servers.
+/// Returns an example of the `shoal-mcp` crate.
 ///
 /// # Errors
-/// When it was not built.
+///
+/// If the example was not built.
 pub fn example(name: &str) -> anyhow::Result<PathBuf> {
     let name = Path::new("examples").join(name);
     beside(&name.to_string_lossy()).context("build it: cargo build -p shoal-mcp --examples")
 }
 
-/// A program in the build directory of this one (tests lie one level deeper).
+/// Looks for a program in this program's directory and its parent, because tests lie one level
+/// deeper.
 fn beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find the running program")?;
     own.ancestors()

@@ -1,4 +1,4 @@
-//! A real `redis-server` on a port of its own.
+//! A real `redis-server` on its own port.
 
 mod wire;
 
@@ -18,24 +18,23 @@ use crate::process::{Launch, Process, SOON};
 
 pub(crate) use wire::command;
 
-/// The server, with what follows as its arguments. Where a file may not grow, its writes fail as on a full disk, rather than
-/// end it ([`Redis::fill_disk`]).
+/// Starts the server. Ignoring `SIGXFSZ` makes writes beyond the file size limit fail as on a full disk
+/// ([`Redis::fill_disk`]), instead of ending the server.
 const START: &str = "trap '' XFSZ; exec redis-server \"$@\"";
 
-/// Keys that are looked at in one go.
+/// Keys per `SCAN`.
 const KEYS_AT_ONCE: &str = "1000";
 
-/// Whether a restarted server still has what was written to it.
+/// Whether a restarted server keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// It has everything that it has ever acknowledged.
+    /// The server has everything that it has acknowledged.
     Kept,
-    /// It has nothing.
+    /// The server is empty.
     Lost,
 }
 
-/// A Redis server. It writes every command to disk before it acknowledges it, so that even a crash loses
-/// nothing; what is lost is lost on purpose.
+/// A Redis server. It syncs every command to disk before the reply, so that a crash loses no data.
 #[derive(Debug)]
 pub struct Redis {
     address: SocketAddr,
@@ -49,15 +48,17 @@ impl Redis {
     /// Starts a server.
     ///
     /// # Errors
-    /// When there is no `redis-server`, or it does not answer.
+    ///
+    /// If `redis-server` is missing or does not answer.
     pub async fn start() -> anyhow::Result<Self> {
         Self::start_in(Directory::create("redis")?, "redis", &[]).await
     }
 
-    /// Starts a server that keeps log and data in `directory`, under `name`.
+    /// Starts a server with its log and data in `directory`, under `name`.
     ///
     /// # Errors
-    /// When there is no `redis-server`, or it does not answer.
+    ///
+    /// If `redis-server` is missing or does not answer.
     pub async fn start_in(
         directory: Directory,
         name: &str,
@@ -85,19 +86,19 @@ impl Redis {
         Ok(redis)
     }
 
-    /// Where it listens.
+    /// The address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same as a URL.
+    /// The URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    /// Where its log and its data are.
+    /// The directory of the log and the data.
     #[must_use]
     pub fn directory(&self) -> &Directory {
         &self.directory
@@ -106,15 +107,17 @@ impl Redis {
     /// Sends a command, and returns its reply as text.
     ///
     /// # Errors
-    /// When the server cannot be reached, or the reply is an error.
+    ///
+    /// If the server cannot be reached, or the reply is an error.
     pub async fn command(&self, words: &[&str]) -> anyhow::Result<String> {
         command(self.address, words).await
     }
 
-    /// Its keys that never expire.
+    /// Returns the keys that never expire.
     ///
     /// # Errors
-    /// When it does not say.
+    ///
+    /// If the server does not answer.
     pub async fn keys_that_stay(&self) -> anyhow::Result<Vec<String>> {
         let script = "local stay, cursor = {}, '0' \
                       repeat local page = redis.call('SCAN', cursor, 'COUNT', ARGV[1]) cursor = page[1] \
@@ -124,10 +127,11 @@ impl Redis {
         Ok(keys.lines().map(str::to_owned).collect())
     }
 
-    /// Sets how much it may hold; `0` is no limit. Beyond it, writes are refused.
+    /// Sets the maximum memory in bytes; `0` means no limit. Beyond it, the server refuses writes.
     ///
     /// # Errors
-    /// When it cannot be told.
+    ///
+    /// If the command fails.
     pub async fn limit_memory(&self, bytes: u64) -> anyhow::Result<()> {
         let bytes = bytes.to_string();
         self.command(&["CONFIG", "SET", "maxmemory", &bytes])
@@ -135,11 +139,12 @@ impl Redis {
         Ok(())
     }
 
-    /// Lets its files grow no further. Until [`Redis::free_disk`] it refuses what writes, as on a full disk, and as a server that
-    /// syncs once a second: one that syncs always would end itself.
+    /// Stops the growth of the server's files. The server refuses writes until [`Redis::free_disk`]. It syncs once a second
+    /// meanwhile, because a server that always syncs would exit.
     ///
     /// # Errors
-    /// When it cannot be told, or is not found to refuse.
+    ///
+    /// If a command fails, or the server does not refuse writes.
     pub async fn fill_disk(&self) -> anyhow::Result<()> {
         self.command(&["CONFIG", "SET", "appendfsync", "everysec"])
             .await?;
@@ -158,10 +163,11 @@ impl Redis {
         Ok(())
     }
 
-    /// Ends that, and waits until it writes again.
+    /// Reverts [`Redis::fill_disk`], and waits until the server accepts writes.
     ///
     /// # Errors
-    /// When it does not.
+    ///
+    /// If the server does not accept writes again.
     pub async fn free_disk(&self) -> anyhow::Result<()> {
         self.limit_files(None).await?;
         self.wait_until_ready().await?;
@@ -176,42 +182,47 @@ impl Redis {
         limits::set(pid, Resource::FileSize, bytes).await
     }
 
-    /// Stops it where it stands (SIGSTOP): connections stay open and nothing is answered.
+    /// Stops the server (SIGSTOP). Connections stay open but are not answered.
     ///
     /// # Errors
-    /// When it is not running.
+    ///
+    /// If the server is not running.
     pub async fn pause(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGSTOP)
     }
 
-    /// Lets it go on.
+    /// Continues the server.
     ///
     /// # Errors
-    /// When it is not running.
+    ///
+    /// If the server is not running.
     pub async fn resume(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGCONT)
     }
 
-    /// Kills it.
+    /// Kills the server.
     ///
     /// # Errors
-    /// When it does not go.
+    ///
+    /// If the server does not end.
     pub async fn kill(&self) -> anyhow::Result<()> {
         self.process.lock().await.kill().await
     }
 
-    /// Starts it again, on the same port, after [`Redis::kill`].
+    /// Starts the server again on the same port, after [`Redis::kill`].
     ///
     /// # Errors
-    /// When it does not come back.
+    ///
+    /// If the server does not start.
     pub async fn start_again(&self, data: Data) -> anyhow::Result<()> {
         self.start_again_with(data, &[]).await
     }
 
-    /// The same, with more options.
+    /// Starts the server again with more options.
     ///
     /// # Errors
-    /// When it does not come back.
+    ///
+    /// If the server does not start.
     pub async fn start_again_with(&self, data: Data, options: &[&str]) -> anyhow::Result<()> {
         let mut process = self.process.lock().await;
         if process.is_running() {
@@ -242,10 +253,11 @@ impl Redis {
     }
 }
 
-/// Waits until something holds of some servers.
+/// Waits until a condition holds.
 ///
 /// # Errors
-/// When that takes too long; what failed last is part of the error.
+///
+/// If that takes too long. The error contains the last failure.
 pub(crate) async fn until(
     what: &str,
     holds: impl AsyncFn() -> anyhow::Result<bool>,

@@ -11,32 +11,34 @@ use crate::directory::Directory;
 use crate::free_port;
 use crate::redis::{self, Data, Redis};
 
-/// The fewest that Redis makes a cluster of.
+/// The minimum for a Redis Cluster.
 const MASTERS: usize = 3;
 
-/// Longer than it takes a replica to be voted for.
+/// Longer than the election of a replica takes.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
-/// Three Redis servers that share the hash slots, and their replicas. No replica takes its master's place by itself: on a busy
-/// machine it would at any time.
+/// Three Redis masters that share the hash slots, with their replicas. Automatic failover is disabled, because a busy
+/// machine would trigger it at any time.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
 }
 
 impl RedisCluster {
-    /// Starts three servers, joins them, and waits until each takes commands.
+    /// Starts three servers, joins them, and waits until each accepts commands.
     ///
     /// # Errors
-    /// When there is no `redis-server` or `redis-cli`, or they do not come together.
+    ///
+    /// If `redis-server` or `redis-cli` is missing, or the servers do not form a cluster.
     pub async fn start() -> anyhow::Result<Self> {
         Self::start_with(0).await
     }
 
-    /// The same with so many replicas of each master.
+    /// Starts a cluster with this many replicas for each master.
     ///
     /// # Errors
-    /// Likewise.
+    ///
+    /// As for [`RedisCluster::start`].
     pub async fn start_with(replicas: usize) -> anyhow::Result<Self> {
         let directory = Directory::create("redis-cluster")?;
         let mut nodes = Vec::new();
@@ -45,7 +47,7 @@ impl RedisCluster {
             let options = [
                 ["--cluster-enabled", "yes"],
                 ["--cluster-port", &bus],
-                // A master votes once in two of these times.
+                // A master votes at most once in twice this time.
                 ["--cluster-node-timeout", "3000"],
                 ["--cluster-require-full-coverage", "no"],
                 ["--cluster-replica-no-failover", "yes"],
@@ -70,23 +72,24 @@ impl RedisCluster {
         &self.nodes
     }
 
-    /// The URL of all of them.
+    /// The URL with the addresses of all servers.
     #[must_use]
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.addresses().iter().map(SocketAddr::to_string).collect();
         format!("redis+cluster://{}", addresses.join(","))
     }
 
-    /// Where they listen.
+    /// The addresses of all servers.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(Redis::address).collect()
     }
 
-    /// The servers that are masters now.
+    /// Returns the current masters.
     ///
     /// # Errors
-    /// When one does not say what it is.
+    ///
+    /// If a server does not answer.
     pub async fn masters(&self) -> anyhow::Result<Vec<&Redis>> {
         let mut masters = Vec::new();
         for node in &self.nodes {
@@ -97,17 +100,18 @@ impl RedisCluster {
         Ok(masters)
     }
 
-    /// Has the replica of a master take its place; they agree on it, so that nothing is lost.
+    /// Makes the replica of a master take its place. The master agrees, so no write is lost.
     ///
     /// # Errors
-    /// When it does not come to that.
+    ///
+    /// If the failover does not succeed.
     pub async fn fail_over(&self, master: &Redis) -> anyhow::Result<()> {
         let replica = self.replica_of(master).await?;
         redis::until("the replica is voted for", async || {
             if is_master(replica).await? {
                 return Ok(true);
             }
-            // Refused if they voted for one in this place a moment ago; nobody says so.
+            // Silently refused if the masters have just voted for another replica of this master.
             replica.command(&["CLUSTER", "FAILOVER"]).await?;
             sleep(VOTED_SOON).await;
             Ok(false)
@@ -117,10 +121,11 @@ impl RedisCluster {
         self.wait_until_replicated().await
     }
 
-    /// Kills a master (SIGKILL), has its replica take its place without asking anybody, and starts it again, to be the replica.
+    /// Kills a master (SIGKILL), makes its replica take over without a vote, and starts the old master again as the replica.
     ///
     /// # Errors
-    /// When it does not come to that.
+    ///
+    /// If the takeover does not succeed.
     pub async fn lose(&self, master: &Redis) -> anyhow::Result<()> {
         let replica = self.replica_of(master).await?;
         master.kill().await?;
@@ -139,12 +144,12 @@ impl RedisCluster {
         replica.context("a master without a replica")
     }
 
-    /// Waits until every server knows it as a master.
+    /// Waits until every reachable server knows the replica as a master.
     async fn wait_until_promoted(&self, replica: &Redis) -> anyhow::Result<()> {
         let port = format!(":{}@", replica.address().port());
         redis::until("the replica is the master", async || {
             for node in &self.nodes {
-                // The former master may be away.
+                // The former master may be down.
                 let Ok(text) = node.command(&["CLUSTER", "NODES"]).await else {
                     continue;
                 };
@@ -158,7 +163,7 @@ impl RedisCluster {
         .await
     }
 
-    /// Waits until each of three masters has a replica that follows it.
+    /// Waits until each of the three masters has an attached replica.
     async fn wait_until_replicated(&self) -> anyhow::Result<()> {
         redis::until("every master has a replica", async || {
             let mut masters = 0;
@@ -194,7 +199,7 @@ impl RedisCluster {
         Ok(())
     }
 
-    /// Each node learns by gossip that all slots are served.
+    /// Waits until each node has learned by gossip that all slots are served.
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
         redis::until("every node is in its cluster", async || {
             for node in &self.nodes {
@@ -209,7 +214,7 @@ impl RedisCluster {
     }
 }
 
-/// Whether the server takes itself for a master.
+/// Whether the server considers itself a master.
 async fn is_master(node: &Redis) -> anyhow::Result<bool> {
     let info = node.command(&["INFO", "replication"]).await?;
     Ok(info.contains("role:master"))

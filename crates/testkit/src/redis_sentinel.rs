@@ -1,4 +1,4 @@
-//! A Redis with a replica that takes its place, when Sentinel is told to see to that.
+//! A Redis master with a replica that takes its place on a command to Sentinel.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,36 +10,37 @@ use crate::free_port;
 use crate::process::{Launch, Process};
 use crate::redis::{self, Data, Redis};
 
-/// What Sentinel calls the master.
 const NAME: &str = "main";
 
-/// For how long writes wait so that a replica can have them all, in milliseconds; longer than that takes.
+/// How long writes are paused, in milliseconds. Longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
-/// A master, its replica, and a sentinel. It finds nobody down by itself: on a busy machine it would find so at any time.
+/// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it at any
+/// time.
 #[derive(Debug)]
 pub struct RedisSentinel {
     nodes: [Redis; 2],
-    /// Which of them is the master.
+    /// The index of the master.
     master: AtomicUsize,
     sentinel: SocketAddr,
     _watching: Process,
 }
 
-/// What becomes of the newest writes in a failover.
+/// Whether a failover keeps the newest writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// The replica has got them.
+    /// The replica has received them.
     Kept,
-    /// They were acknowledged, and the replica never got them.
+    /// They were acknowledged, but the replica did not receive them.
     Lost,
 }
 
 impl RedisSentinel {
-    /// Starts all three, and waits until the sentinel knows the replica, which has everything.
+    /// Starts all three, and waits until the sentinel knows the replica and the replica is in sync.
     ///
     /// # Errors
-    /// When there is no `redis-server`, or they do not come together.
+    ///
+    /// If `redis-server` is missing, or the servers do not find one another.
     pub async fn start() -> anyhow::Result<Self> {
         let directory = Directory::create("redis-sentinel")?;
         let quick = ["--repl-diskless-sync-delay", "0"];
@@ -77,7 +78,7 @@ impl RedisSentinel {
         Ok(started)
     }
 
-    /// Whoever is the master.
+    /// The current master.
     #[must_use]
     pub fn master(&self) -> &Redis {
         &self.nodes[self.master.load(Ordering::Relaxed)]
@@ -87,19 +88,20 @@ impl RedisSentinel {
         &self.nodes[1 - self.master.load(Ordering::Relaxed)]
     }
 
-    /// The URL of whoever is the master.
+    /// The URL of the current master, through the sentinel.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis+sentinel://{}/{NAME}", self.sentinel)
     }
 
-    /// From now on the replica gets nothing; what is written is acknowledged all the same.
+    /// Cuts the replica off. The master still acknowledges writes.
     ///
     /// # Errors
-    /// When the servers cannot be told.
+    ///
+    /// If a command fails.
     pub async fn cut_replica_off(&self) -> anyhow::Result<()> {
         self.hold_writes_until_alike().await?;
-        // Stopped, it does not come back to the master that has closed its connection.
+        // A stopped replica does not reconnect to the master.
         self.replica().pause().await?;
         let cut = ["CLIENT", "KILL", "TYPE", "replica"];
         self.master().command(&cut).await?;
@@ -109,11 +111,12 @@ impl RedisSentinel {
             .map(drop)
     }
 
-    /// Kills the master, and waits until the replica has taken its place. The newest writes are those since the replica was
-    /// cut off, if it was.
+    /// Kills the master, and waits until the replica has taken its place. The newest writes are those since
+    /// [`RedisSentinel::cut_replica_off`].
     ///
     /// # Errors
-    /// When it does not come to that.
+    ///
+    /// If the failover does not succeed.
     pub async fn fail_over(&self, newest: Newest) -> anyhow::Result<()> {
         let replica = self.replica();
         if newest == Newest::Kept {
@@ -123,7 +126,7 @@ impl RedisSentinel {
         if newest == Newest::Lost {
             replica.resume().await?;
         }
-        // It refuses until it has heard of the replica again.
+        // The sentinel refuses until it has heard of the replica again.
         redis::until("the sentinel promotes the replica", async || {
             let promote = ["SENTINEL", "FAILOVER", NAME];
             redis::command(self.sentinel, &promote).await?;
@@ -145,14 +148,15 @@ impl RedisSentinel {
         Ok(())
     }
 
-    /// Starts the former master again, as the replica of the present one, and waits until it has everything: a failover back
-    /// is possible then.
+    /// Starts the former master as the replica of the current one, and waits until it is in sync, so that a failover back is
+    /// possible.
     ///
     /// # Errors
-    /// When it does not come to that.
+    ///
+    /// If the replica does not catch up.
     pub async fn bring_back(&self) -> anyhow::Result<()> {
         let of = format!("127.0.0.1 {}", self.master().address().port());
-        // It never says that it is the master, as it would if the sentinel had to tell it.
+        // Without this option the server would be a master until the sentinel demotes it.
         let options = ["--replicaof", &of];
         self.replica()
             .start_again_with(Data::Kept, &options)
@@ -164,7 +168,7 @@ impl RedisSentinel {
         .await
     }
 
-    /// Lets nobody write until the replica has what there is. Writes wait on then, until the master lets them.
+    /// Pauses writes until the replica is in sync. The master holds the writes until it is unpaused.
     async fn hold_writes_until_alike(&self) -> anyhow::Result<()> {
         let pause = ["CLIENT", "PAUSE", NO_WRITES_MS, "WRITE"];
         self.master().command(&pause).await?;

@@ -1,9 +1,8 @@
-//! A rolling restart of everything under clients who must not notice.
+//! A rolling restart of everything, which the clients must not notice.
 //!
-//! [`drive`] is the clients alone: they work against any URL for a time, and every failure that an ordinary
-//! client would have shown its user is counted. [`run`] starts a cluster behind a balancer that behaves as a
-//! Service of Kubernetes does, and replaces every process, one after the other, as a Deployment with
-//! `maxSurge: 1` and `maxUnavailable: 0` does.
+//! [`drive`] runs only the clients, against any URL, and counts every failure that an ordinary client would
+//! show its user. [`run`] starts a cluster behind a balancer that behaves like a Kubernetes Service, and
+//! replaces every process in turn, like a Deployment with `maxSurge: 1` and `maxUnavailable: 0`.
 
 mod latency;
 mod load;
@@ -32,38 +31,39 @@ use crate::check::Ledger;
 use crate::cluster::{Cluster, Role, Tools};
 use crate::service::{Probing, Service};
 
-/// How long open calls may take once no more begin.
+/// How long open calls may take after the last call has begun.
 const SETTLE: Duration = Duration::from_secs(40);
 
-/// Calls that a worker runs at once: none shall wait for lack of room.
+/// Concurrent calls per worker. Large enough that capacity does not limit calls.
 const ROOM: usize = 4096;
 
-/// What a rolling restart is like.
+/// The parameters of a rolling restart.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who must not notice.
+    /// The clients.
     pub clients: Clients,
     /// The roles whose processes are replaced, in this order.
     pub roles: Vec<Role>,
-    /// How many processes there are of each role.
+    /// Number of processes of each role.
     pub replicas: usize,
-    /// How long all clients work before anything is restarted, and after.
+    /// How long all clients work before the first restart and after the last.
     pub calm: Duration,
     /// The time between two restarts.
     pub between: Duration,
-    /// How endpoints come and go at the balancer.
+    /// How the balancer adds and removes endpoints.
     pub probing: Probing,
-    /// How long a process may take to end until it is killed (`terminationGracePeriodSeconds`).
+    /// How long a process may take to end before it is killed (`terminationGracePeriodSeconds`).
     pub grace: Duration,
     /// Settings of all processes.
     pub settings: Vec<(String, String)>,
 }
 
-/// Lets clients work against the server at `url` for a time.
+/// Runs clients against the server at `url` for a time.
 ///
 /// # Errors
-/// When `url` is not on this machine or in a private network, or no HTTP client can be built. Whatever goes
-/// wrong later is in the report.
+///
+/// If `url` is outside this machine and private networks, or the HTTP client cannot be built. Later failures
+/// are in the report.
 pub async fn drive(url: &str, clients: &Clients, time: Duration) -> anyhow::Result<Report> {
     expect_private(url).await?;
     let began = Instant::now();
@@ -75,10 +75,11 @@ pub async fn drive(url: &str, clients: &Clients, time: Duration) -> anyhow::Resu
     Ok(Report::new(clients, took, Vec::new(), tally))
 }
 
-/// Starts a cluster, and replaces every process of it under its clients.
+/// Starts a cluster, and replaces every process under load.
 ///
 /// # Errors
-/// When a process does not start or does not get ready. Whatever goes wrong with clients is in the report.
+///
+/// If a process does not start or does not get ready. Failures of clients are in the report.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     let cluster = start(options).await.context("cannot start the cluster")?;
     let service = Service::start(options.probing).await?;
@@ -133,7 +134,7 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
     builder.start().await
 }
 
-/// Load that a typing mistake aims at somebody else's server is an attack.
+/// Prevents load on another party's server after a typing mistake.
 async fn expect_private(url: &str) -> anyhow::Result<()> {
     let parsed: reqwest::Url = url.parse().with_context(|| format!("{url:?} is no URL"))?;
     let host = parsed

@@ -1,9 +1,8 @@
 //! An HTTP reverse proxy that sends every request to the next edge.
 //!
-//! Requests, not connections: a client that keeps one connection meets another edge each time. It is as
-//! plain as a balancer can be, so that nothing of what a client sees is its doing: bodies stream both ways,
-//! whichever side breaks is broken off on the other, and a request goes to another edge only where
-//! connecting failed, so that no edge has seen anything of it.
+//! The proxy balances requests, so one client connection reaches a different edge each time. It adds no
+//! behaviour of its own: bodies stream both ways, a break on one side breaks the other, and a request goes
+//! to another edge only if connecting failed.
 
 mod forward;
 mod rotation;
@@ -26,35 +25,34 @@ use tokio_util::sync::CancellationToken;
 use self::rotation::Rotation;
 use crate::admin::Admin;
 
-/// The header by which a client names a request, to find it among the [`Break`]s. It is passed on; no
-/// server looks at it.
+/// The header in which a client names a request, to find it among the [`Break`]s. Servers ignore it.
 pub const TAG: &str = "testkit-tag";
 
-/// One edge behind the proxy.
+/// An edge behind the proxy.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Where it serves MCP.
+    /// The address of its MCP endpoint.
     pub address: SocketAddr,
-    /// Where it says whether it is ready; without, it always counts as such.
+    /// The admin port to poll for readiness. Without it, the edge always counts as ready.
     pub admin: Option<Admin>,
 }
 
-/// A request that an edge had and did not answer to the end.
+/// A request that an edge received but did not answer completely.
 #[derive(Clone, Debug)]
 pub struct Break {
-    /// What the client called it, by the header [`TAG`].
+    /// The request's [`TAG`].
     pub tag: String,
     /// The edge.
     pub edge: String,
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// What went wrong.
+    /// The error.
     pub cause: String,
 }
 
-/// The proxy. Dropped, it closes all connections.
+/// The proxy. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct RoundRobin {
     address: SocketAddr,
@@ -68,14 +66,14 @@ struct Shared {
     breaks: Mutex<Vec<Break>>,
 }
 
-/// What goes back to clients.
 type ResponseBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
 impl RoundRobin {
-    /// Starts one. Edges leave the rotation while they say that they are not ready, as with any balancer.
+    /// Starts a proxy. Edges that are not ready leave the rotation.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    ///
+    /// If the address is not available.
     pub async fn start(listen: SocketAddr, edges: Vec<Edge>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(listen)
             .await
@@ -97,13 +95,13 @@ impl RoundRobin {
         Ok(proxy)
     }
 
-    /// Where clients connect.
+    /// The address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Requests that edges broke off, so far.
+    /// Returns the requests that edges have broken so far.
     #[must_use]
     pub fn breaks(&self) -> Vec<Break> {
         self.shared.breaks().clone()
@@ -133,7 +131,7 @@ impl Shared {
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
     loop {
-        // Out of descriptors, for instance: the next one may work.
+        // `accept` can fail when descriptors run out. The next attempt may succeed.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -143,18 +141,17 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
     }
 }
 
-/// Serves one client's connection, until either side breaks.
+/// Serves a client's connection, until either side breaks.
 async fn connection(client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let service = service_fn(move |request| forward::forward(shared.clone(), request));
-    // An error is a break, on one side or the other; both ends know.
+    // Both ends see a broken connection themselves.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(client), service)
         .await;
 }
 
-/// An answer of the proxy's own.
 fn own_answer(status: http::StatusCode, text: String) -> http::Response<ResponseBody> {
     use http_body_util::BodyExt as _;
     let body = http_body_util::Full::new(Bytes::from(text))

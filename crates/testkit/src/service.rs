@@ -1,9 +1,9 @@
-//! A balancer that behaves as a Service of Kubernetes does: by connection, blind to what goes over it.
+//! A balancer that behaves like a Kubernetes Service: it balances connections and ignores their content.
 //!
-//! A new connection goes to the next endpoint that is ready; it stays there until either side ends it,
-//! whatever becomes of the endpoint. Nothing is tried elsewhere: where an endpoint refuses, the client is cut
-//! off. An endpoint enters when its readiness probe has passed, and leaves when the probe fails often enough,
-//! or some time after it was said to be terminating: news takes its time to every machine.
+//! A new connection goes to the next ready endpoint, and stays there until either side closes it. If the
+//! endpoint refuses, the balancer resets the client and does not try another. An endpoint joins when its
+//! readiness probe passes. It leaves when the probe fails often enough, or some time after its termination,
+//! because the news must propagate.
 
 mod endpoint;
 
@@ -20,16 +20,16 @@ use tokio_util::sync::CancellationToken;
 use self::endpoint::Endpoint;
 use crate::round_robin::Edge;
 
-/// How endpoints come and go.
+/// When endpoints join and leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
     /// The time between two probes.
     pub period: Duration,
-    /// Probes in a row that must pass until an endpoint is ready.
+    /// Consecutive probes that must pass before an endpoint is ready.
     pub successes: u32,
-    /// Probes in a row that must fail until it is not.
+    /// Consecutive probes that must fail before an endpoint is not ready.
     pub failures: u32,
-    /// How long a terminating endpoint is still given connections.
+    /// How long a terminating endpoint still receives connections.
     pub propagation: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for Probing {
     }
 }
 
-/// The balancer. Dropped, it closes all connections.
+/// The balancer. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct Service {
     address: SocketAddr,
@@ -62,10 +62,11 @@ struct Shared {
 }
 
 impl Service {
-    /// Starts one without endpoints, on a free port of loopback.
+    /// Starts a balancer without endpoints on a free loopback port.
     ///
     /// # Errors
-    /// When no port can be had.
+    ///
+    /// If there is no free port.
     pub async fn start(probing: Probing) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -81,13 +82,13 @@ impl Service {
         Ok(service)
     }
 
-    /// Where clients connect.
+    /// The address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Adds an endpoint, which is given connections as soon as its probe has passed.
+    /// Adds an endpoint. It receives connections after its probe has passed.
     pub fn add(&self, edge: Edge) {
         let endpoint = Arc::new(Endpoint::new(edge));
         let probing = endpoint.clone().probe(self.probing);
@@ -95,7 +96,7 @@ impl Service {
         self.shared.endpoints().push(endpoint);
     }
 
-    /// Says that an endpoint is terminating. It is given connections until the news has arrived.
+    /// Marks an endpoint as terminating. It receives connections until the news has propagated.
     pub fn terminate(&self, name: &str) {
         let shared = self.shared.clone();
         let (name, propagation) = (name.to_owned(), self.probing.propagation);
@@ -112,20 +113,20 @@ impl Service {
         tokio::spawn(self.closed.clone().run_until_cancelled_owned(leaving));
     }
 
-    /// How many endpoints are given connections now.
+    /// Returns the number of endpoints that receive connections.
     #[must_use]
     pub fn ready(&self) -> usize {
         let endpoints = self.shared.endpoints();
         endpoints.iter().filter(|one| one.is_ready()).count()
     }
 
-    /// Connections that clients made, so far.
+    /// Returns the number of client connections so far.
     #[must_use]
     pub fn accepted(&self) -> u64 {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
-    /// Those of them that reached no endpoint.
+    /// Returns the number of client connections that did not reach an endpoint.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.shared.refused.load(Ordering::Relaxed)
@@ -145,7 +146,6 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The endpoint whose turn it is.
     fn next(&self) -> Option<Arc<Endpoint>> {
         let endpoints = self.endpoints();
         let ready: Vec<_> = endpoints.iter().filter(|one| one.is_ready()).collect();
@@ -157,7 +157,7 @@ impl Shared {
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
     loop {
-        // Out of descriptors, for instance: the next one may work.
+        // `accept` can fail when descriptors run out. The next attempt may succeed.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -168,7 +168,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
     }
 }
 
-/// Carries a client's connection to the endpoint whose turn it is, until either side ends it.
+/// Connects a client to the next endpoint, until either side closes.
 async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let connected = match shared.next() {
@@ -177,11 +177,11 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     };
     let Some(mut server) = connected else {
         shared.refused.fetch_add(1, Ordering::Relaxed);
-        // The client sees what a refused connection would show it: a reset.
+        // The client sees a reset, as for a refused connection.
         let _ = client.set_zero_linger();
         return;
     };
     let _ = server.set_nodelay(true);
-    // An error is a break, on one side or the other; both ends know.
+    // Both ends see a broken connection themselves.
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }

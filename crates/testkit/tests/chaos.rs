@@ -1,6 +1,6 @@
-//! Every kind of fault for a few seconds, with real processes: no promise may be broken.
+//! Every kind of fault for a few seconds, with real processes. No promise may be broken.
 //!
-//! The binary `chaos` does the same for longer, with more clients.
+//! The binary `chaos` runs longer and with more clients.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::time::Duration;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use shoal_testkit::chaos::{Deed, Fault, Options, run};
 use tokio::sync::Mutex;
 
-/// One cluster at a time: several would take one another's time, and the leases would show it.
+/// One cluster at a time, because clusters that share the CPU could lose leases.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Where some calls are tasks as well. `chaos --tasks` has them under every kind.
+/// The faults under which some calls are tasks as well. `chaos --tasks` covers every kind.
 const KILLS: [Fault; 3] = [Fault::Edge, Fault::Session, Fault::Worker];
 
 async fn survives(fault: Fault) {

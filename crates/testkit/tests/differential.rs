@@ -1,11 +1,11 @@
-//! One process and a cluster answer the same odd requests in the same way.
+//! One process and a cluster must answer the same odd requests in the same way, so that a check in only one of them shows as
+//! a difference.
 //!
-//! Whatever only one road checks shows as a difference. Requests are made from a seed; each conversation has a session of
-//! its own in both. `TEST_DIFFERENTIAL_REQUESTS` asks for another number of them, with a seed that is new each time and
-//! printed; `TEST_DIFFERENTIAL_SEED` repeats one.
+//! Requests are random with a fixed seed. Each conversation has one session per server. `TEST_DIFFERENTIAL_REQUESTS` sets
+//! the number of requests and picks a new seed, which is printed; `TEST_DIFFERENTIAL_SEED` repeats a seed.
 //!
-//! Allowed to differ are what each server gives out itself (ids of sessions and events, when to come back), the order of the
-//! answers to a batch, whose messages run at once, and whether an answer that takes a while is JSON or a stream.
+//! Allowed differences: session and event ids, retry times, the order of answers to a batch, and whether a slow answer is
+//! JSON or a stream.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -37,14 +37,14 @@ use shoal_testkit::cluster::{Builder, Cluster};
 
 use crate::conversation::Conversation;
 
-/// Requests by default, and what they are made from.
+/// The default number of requests, and their seed.
 const REQUESTS: usize = 2_400;
 const SEED: u64 = 20_260_728;
-/// Requests of one conversation.
+/// Requests per conversation.
 const LENGTH: usize = 25;
-/// Conversations at once.
+/// Concurrent conversations.
 const AT_ONCE: usize = 6;
-/// Differences that are shown in full.
+/// Differences shown in full.
 const SHOWN: usize = 12;
 
 fn number(variable: &str) -> Option<u64> {
@@ -62,7 +62,7 @@ fn like(builder: Builder) -> Builder {
     builder
         .setting("limits.body_bytes", "65536")
         .setting("limits.bodies_in_flight_bytes", "16777216")
-        // A busy machine is no difference.
+        // Generous times, because a busy machine must not show as a difference.
         .lease(Duration::from_secs(60))
         .setting("redis.connect_timeout", "20s")
         .setting("redis.response_timeout", "20s")
@@ -108,7 +108,7 @@ async fn one_process_and_a_cluster_answer_the_same() {
         "{} of {count} requests were answered differently (TEST_DIFFERENTIAL_SEED={seed})",
         differences.len()
     );
-    // A net with holes in it would find nothing either.
+    // The requests must reach every kind of answer, or the comparison would miss differences.
     for status in [200, 202, 204, 400, 403, 404, 405, 406, 413, 415] {
         assert!(
             seen.contains_key(&status),

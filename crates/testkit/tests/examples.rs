@@ -1,4 +1,4 @@
-//! The examples for authors of servers, called by the official Rust SDK's client.
+//! The examples for server authors, called by the client of the official Rust SDK.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::process::{ExitStatus, Stdio};
@@ -20,20 +20,18 @@ use shoal_testkit::programs;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-/// Addresses that nobody else has.
+/// Free ports.
 const SOCKETS: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
-/// A client and the example that it has started.
 struct Client {
     service: RunningService<RoleClient, User>,
     user: User,
     _child: Child,
 }
 
-/// Who sits at the client.
 #[derive(Clone, Default)]
 struct User {
-    /// What the user fills in; `None` declines.
+    /// The user's answer to questions, or `None` to decline.
     answer: Option<Value>,
     progress: Arc<Mutex<Vec<f64>>>,
 }
@@ -67,7 +65,7 @@ impl ClientHandler for User {
 }
 
 impl Client {
-    /// A client that starts `example stdio`, with more arguments.
+    /// Starts `example stdio` with more arguments, and connects a client.
     async fn of(example: &str, more: &[&str], user: User) -> Self {
         let mut child = Command::new(programs::example(example).unwrap())
             .arg("stdio")
@@ -93,7 +91,7 @@ impl Client {
         names
     }
 
-    /// The text of a tool's result, or of its error.
+    /// Returns the text of a tool's result, or of its error.
     async fn call(&self, tool: &'static str, arguments: Value) -> Result<String, String> {
         let arguments = arguments.as_object().unwrap().clone();
         let call = CallToolRequestParams::new(tool).with_arguments(arguments);
@@ -108,7 +106,7 @@ impl Client {
     }
 }
 
-/// What a program prints, and how it ends.
+/// Returns a program's exit status and output.
 async fn output(launch: &mut Command) -> (ExitStatus, String) {
     let output = timeout(SOON, launch.output()).await.unwrap().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -125,7 +123,7 @@ async fn a_tool_server_answers_and_reports_progress() {
     let forecast = client.call("forecast", days).await;
     assert_eq!(forecast.unwrap(), "Bergen: 4 days without clouds");
     assert_eq!(*client.user.progress.lock(), [1.0, 2.0, 3.0, 4.0]);
-    // More than its deadline allows.
+    // More than the deadline allows.
     let days = json!({ "city": "Bergen", "days": 1_000_000 });
     let refused = client.call("forecast", days).await.unwrap_err();
     assert!(refused.contains("not enough time"), "{refused}");
@@ -222,7 +220,7 @@ async fn the_command_line_is_the_programs_own() {
     ] {
         assert!(shown.contains(line), "{line} in {shown}");
     }
-    // A variable goes before what the author says.
+    // A variable overrides the author's setting.
     let variable = ("SHOAL_POOLS__NOTES__CONCURRENCY", "7");
     let (_, shown) = output(notes().args(["config", "show"]).env(variable.0, variable.1)).await;
     assert!(shown.contains("concurrency = 7"), "{shown}");
@@ -241,7 +239,7 @@ async fn a_server_that_is_not_in_the_program_is_told() {
         told.contains("start the one that was built with it"),
         "{told}"
     );
-    // Beside its own server, a program brings no other.
+    // A program with its own server refuses other pools.
     let mut notes = Command::new(programs::example("notes").unwrap());
     let (status, told) = output(notes.args(SOCKETS).env(variable.0, variable.1)).await;
     assert_eq!(status.code(), Some(2), "{told}");

@@ -1,4 +1,4 @@
-//! The fault proxy between a client and a server that sends back what it gets.
+//! The fault proxy between a client and an echo server.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::io::ErrorKind;
@@ -12,10 +12,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-/// Longer than anything takes that happens at all.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Long enough for bytes on one machine, so that their absence says something.
+/// Long enough for bytes to arrive on one machine, so that their absence is significant.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 async fn echo() -> SocketAddr {

@@ -1,13 +1,13 @@
-//! Explores a model of the protocol that carries a call which must not run twice: bound at the edge, held, and journaled when
-//! it lasts; with claims, leases, evidence, workers' ledgers, redelivery and resumption.
+//! A model of the protocol for a call that must not run twice: bound at the edge, held, and journaled if it lasts. The model
+//! includes claims, leases, evidence, workers' ledgers, redelivery and resumption.
 //!
-//! The model is small enough to be explored in full: every order of steps, with a bounded number of things that go wrong. It
-//! stands for the design and not for the code; what it cannot see is a step that the code takes to be atomic and is not. There
-//! is one call, and each exploration adds one thing to it (a question, a writing, a cancellation) and chooses what goes wrong.
-//! It leaves out what the rest follows from: releases (a lease that ends at once), appends of several events, and sizes.
+//! The checker explores every order of steps with a bounded number of mishaps. The model represents the design: it cannot
+//! find steps that the code wrongly takes to be atomic. There is one call. Each exploration adds one feature (a question, a
+//! write, a cancellation) and chooses the mishaps. The model omits releases (a lease that ends at once), appends of several
+//! events, and sizes, because the rest covers them.
 //!
-//! Start reading at `model/action.rs`, which lists the steps, and `model/properties.rs`. The rules that can be broken on purpose
-//! are in `model/fault.rs`.
+//! Begin with `model/action.rs`, which lists the steps, and `model/properties.rs`. `model/fault.rs` lists the rules that can
+//! be broken on purpose.
 
 mod model {
     pub(crate) mod action;
@@ -36,7 +36,7 @@ use model::setup::Trouble::{
 };
 use model::setup::{Also, Setup, Tool, Way};
 
-/// What becomes of a call that ends soon.
+/// A call that ends within the hold.
 fn short_call() -> Setup {
     Setup::hold(
         "a short call",
@@ -45,7 +45,7 @@ fn short_call() -> Setup {
     )
 }
 
-/// Three nodes may own its session, one after the other or at once.
+/// Three nodes may own the session, in turn or at the same time.
 fn three_owners() -> Setup {
     Setup {
         nodes: 3,
@@ -57,12 +57,12 @@ fn three_owners() -> Setup {
     }
 }
 
-/// A node that was paused, again and again, while its frames are late.
+/// A node that pauses repeatedly, while its frames are delayed.
 fn paused_owners() -> Setup {
     Setup::hold("paused owners", 4, &[BreakEdge, Age])
 }
 
-/// Workers crash, forget, and are taken for lost.
+/// Workers that crash, forget, and are wrongly given up.
 fn lost_workers() -> Setup {
     Setup::hold(
         "lost workers",
@@ -71,7 +71,7 @@ fn lost_workers() -> Setup {
     )
 }
 
-/// Workers refuse, or cannot be reached.
+/// Workers that refuse or are unreachable.
 fn refusing_workers() -> Setup {
     Setup::hold(
         "refusing workers",
@@ -80,17 +80,17 @@ fn refusing_workers() -> Setup {
     )
 }
 
-/// Owners refuse what reaches a limit.
+/// Owners that refuse because of a limit.
 fn limits() -> Setup {
     Setup::hold("limits", 3, &[BreakEdge, CrashNode, Age, Limit, Full])
 }
 
-/// Owners that refuse connections though they live.
+/// Owners that refuse connections although they live.
 fn evidence() -> Setup {
     Setup::hold("evidence", 4, &[RefuseConnections, BreakEdge, CrashNode])
 }
 
-/// An edge that has lost the owner asks the worker itself.
+/// An edge that has lost the owner asks the worker.
 fn asked_worker() -> Setup {
     Setup {
         edge_asks: true,
@@ -102,7 +102,7 @@ fn asked_worker() -> Setup {
     }
 }
 
-/// The store is away for a while, and replies get lost.
+/// The store is away for a while, and replies are lost.
 fn store_away() -> Setup {
     Setup::hold(
         "the store away",
@@ -111,7 +111,7 @@ fn store_away() -> Setup {
     )
 }
 
-/// A call that says something first becomes a stream.
+/// A call that produces an event first becomes a stream.
 fn stream() -> Setup {
     Setup {
         tool: Tool::Speaks,
@@ -123,7 +123,7 @@ fn stream() -> Setup {
     }
 }
 
-/// A batch: a stream at once, with an answer for each member.
+/// A batch: a stream from the start, with an answer for each member.
 fn batch() -> Setup {
     Setup {
         way: Way::JournalFirst,
@@ -136,7 +136,7 @@ fn batch() -> Setup {
     }
 }
 
-/// HTTP+SSE has no connection that is held.
+/// HTTP+SSE has no held connection.
 fn single_stream() -> Setup {
     Setup {
         way: Way::SingleStream,
@@ -160,7 +160,7 @@ fn question() -> Setup {
     }
 }
 
-/// A writing to the session's state.
+/// A write to the session state.
 fn writing() -> Setup {
     Setup {
         tool: Tool::Writes,
@@ -172,7 +172,7 @@ fn writing() -> Setup {
     }
 }
 
-/// A call that never ends by itself, cancelled.
+/// A call that only ends when it is cancelled.
 fn cancelled() -> Setup {
     Setup {
         tool: Tool::Endless,
@@ -185,7 +185,7 @@ fn cancelled() -> Setup {
     }
 }
 
-/// A session that its client ends while a call runs.
+/// A client that ends its session during a call.
 fn deleted() -> Setup {
     Setup {
         also: Also::Delete,
@@ -210,7 +210,7 @@ macro_rules! explorations {
 
         mod ends {
             $(
-                /// What makes "answered in the end" sound: see `model/properties.rs`.
+                /// Needed for the property "answered in the end", see `model/properties.rs`.
                 #[test]
                 fn $name() {
                     let setup = super::Setup { mishaps: 2, ..super::$name() };
@@ -251,10 +251,10 @@ explorations! {
     deleted,
 }
 
-/// Each planted fault, with where it shows and what it breaks.
+/// The planted faults, each with its setup and the properties that it breaks.
 macro_rules! planted {
     ($($name:ident: $fault:ident in $setup:expr => $($property:ident),+;)*) => {
-        /// Each planted fault, with what it breaks.
+        /// The planted faults with the properties that they break.
         const PLANTED: &[(Fault, &[&str])] = &[$((Fault::$fault, &[$(must::$property),+])),*];
 
         mod planted {
@@ -320,8 +320,7 @@ planted! {
     claims_for_deliveries_only: ClaimForDeliveriesOnly in super::stream() => ANSWERED;
 }
 
-/// An owner loses its session to one that cannot reach the call's worker. Something else of the session brings that one to
-/// claim.
+/// The session moves to a node that cannot reach the call's worker. Another request of the session makes that node claim.
 fn moved() -> Setup {
     Setup {
         tool: Tool::Endless,
@@ -330,7 +329,7 @@ fn moved() -> Setup {
     }
 }
 
-/// The table of the rules: each with its planted faults, and what these break.
+/// The table of rules, with their planted faults and the properties that these break.
 fn table() -> String {
     let mut rows: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
     for (fault, broken) in PLANTED {

@@ -1,10 +1,10 @@
-//! Clients that call others are made in one place, which checks where their requests go.
+//! HTTP clients for other servers are built in one place, which checks the destination of requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that make a client of reqwest. All but the fourth go only where their operator said, by an argument or an endpoint, or to
-/// the API of the Kubernetes that runs them.
+/// Files that build a reqwest client. All but `outbound` only connect where the operator said, by an argument or an
+/// endpoint, or to the Kubernetes API.
 const MAKERS: [&str; 5] = [
     "node/src/certificates_command/secrets.rs",
     "node/src/status_command.rs",
@@ -13,7 +13,6 @@ const MAKERS: [&str; 5] = [
     "telemetry/src/export/http.rs",
 ];
 
-/// How such a client can be made.
 const WAYS: [&str; 6] = [
     "Client::builder()",
     "Client::new()",
@@ -29,7 +28,7 @@ fn clients_are_made_in_one_place() {
     let mut files = Vec::new();
     for member in fs::read_dir(crates).unwrap() {
         let member = member.unwrap().path();
-        // It holds tests' own clients.
+        // Testkit has the tests' own clients.
         if !member.ends_with("testkit") {
             collect(&member.join("src"), &mut files);
         }

@@ -1,4 +1,4 @@
-//! What an author of a server depends on can be published: the crate `shoal-mcp` and all below it.
+//! The crate `shoal-mcp`, on which server authors depend, and its dependencies must be publishable.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use std::process::Command;
 use serde_json::Value;
 use shoal_testkit::directory::Directory;
 
-/// What authors depend on.
+/// The crate on which authors depend.
 const DOOR: &str = "shoal-mcp";
 
-/// What a registry asks for or shows.
+/// The metadata that a registry requires or shows.
 const METADATA: [&str; 4] = ["description", "license", "repository", "rust_version"];
 
 fn packages() -> Vec<Value> {
@@ -39,8 +39,7 @@ fn named<'a>(packages: &'a [Value], name: &str) -> &'a Value {
     packages.find(|package| package["name"] == name).unwrap()
 }
 
-/// The dependencies of a package that lie in this repository. What it is tested with is left out of the package where no
-/// version is named.
+/// The dependencies of a package in this repository. Cargo omits dev-dependencies without a version from the package.
 fn own(package: &Value) -> impl Iterator<Item = &Value> {
     let dependencies = package["dependencies"].as_array().unwrap();
     let is_left_out = |it: &Value| it["kind"] == "dev" && it["req"] == "*";
@@ -48,13 +47,13 @@ fn own(package: &Value) -> impl Iterator<Item = &Value> {
     own.filter(move |it| !is_left_out(it))
 }
 
-/// The door and what it stands on, in this repository.
+/// `shoal-mcp` and its dependencies in this repository.
 fn published(packages: &[Value]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![DOOR.to_owned()];
     while let Some(name) = open.pop() {
         let package = named(packages, &name);
-        // Of what is only tested with, the version must be there as well.
+        // A dev-dependency with a version must be published as well.
         open.extend(own(package).map(|it| it["name"].as_str().unwrap().to_owned()));
         open.retain(|name| !found.contains(name));
         found.insert(name);
@@ -147,13 +146,13 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file is a test by its name, as the files of this repository's tests are.
+/// Whether the path is that of a test.
 fn is_test(file: &Path) -> bool {
     let mut parts = file.iter();
     parts.any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// The files that a source names which is not a test: by `include_str!` and the like, and the contracts of a `build.rs`.
+/// The files that a non-test source includes by `include_str!` and the like, and the contracts of a `build.rs`.
 fn used_files(text: &str) -> Vec<String> {
     let product = text.split("#[cfg(test)]").next().unwrap();
     let includes = product.split("include_str!(\"").skip(1);
@@ -167,7 +166,7 @@ fn used_files(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The path without its `..`, wherever links lead.
+/// The path without `..`, ignoring links.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

@@ -1,9 +1,9 @@
-//! Plants one fault at a time in a small cluster, and demands that the checker of histories finds it.
+//! Plants one fault at a time in a small cluster. The checker of histories must find it.
 //!
-//! Everything is the product's own code, in one process: two session nodes on the embedded store, a
-//! dispatcher with a worker, an edge over HTTP, and the way between edge and nodes. The faults stand behind
-//! the ports, as a store, a journal or a dispatcher that does not keep its contract. The client is that of
-//! chaos runs: a checker that is blind to these faults would call every chaos run clean.
+//! Everything is product code in one process: two session nodes on the embedded store, a dispatcher with a
+//! worker, an edge over HTTP, and the links between edge and nodes. The faults are behind the ports: a
+//! store, a journal or a dispatcher that breaks its contract. The client is that of chaos runs. A checker
+//! that misses these faults would pass every chaos run.
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
 mod planted {
@@ -21,7 +21,7 @@ use planted::schedules;
 use planted::test_cluster::kinds;
 use shoal_testkit::check::{Verdict, Violation};
 
-/// The schedule breaks nothing by itself, and with the fault these promises and no others.
+/// Without the fault the schedule must be clean, and with it exactly these promises must be broken.
 macro_rules! shows {
     ($schedule:path, $($violation:expr),+) => {{
         assert_clean(&$schedule(false).await);

@@ -1,10 +1,9 @@
-//! Holds the rings of `docs/architecture.md`: a crate depends on lower rings only, and the crates of one
-//! ring never see one another.
+//! Checks the rings of `docs/architecture.md`: a crate may depend on lower rings only, and not on crates
+//! of its own ring.
 
 use std::collections::HashMap;
 use std::process::Command;
 
-/// Ring of every crate of the workspace.
 const RINGS: [(&str, u8); 19] = [
     ("shoal-protocol", 1),
     ("shoal-ports", 1),
@@ -49,10 +48,10 @@ fn crates_depend_on_lower_rings_only() {
             panic!("{name} has no ring: give it one here and in docs/architecture.md")
         };
         for dependency in package["dependencies"].as_array().expect("dependencies") {
-            // Tests may reach sideways (an engine runs against its neighbour's fixtures); code may not.
+            // Tests may depend on crates of the same ring, for example on fixtures.
             let is_code = dependency["kind"].is_null();
             let on = dependency["name"].as_str().expect("a name");
-            // The first of the two in each of the lower rings is what the second stands on.
+            // The lower rings have two levels, and the second crate may depend on the first.
             let is_floor = [("shoal-protocol", 1), ("shoal-telemetry", 2)].contains(&(on, *ring));
             if let Some(below) =
                 (rings.get(on)).filter(|below| is_code && !is_floor && *below >= ring)

@@ -1,6 +1,6 @@
-//! Every process of a cluster is replaced, and no client notices.
+//! Replaces every process of a cluster. The clients must not notice.
 //!
-//! The binary `roll` does the same with more clients and the delays of a real cluster.
+//! The binary `roll` has more clients and the delays of a real cluster.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn nobody_notices_that_every_process_is_replaced() {
         ("shutdown.balancer_delay", "700ms"),
         ("streams.retry", "200ms"),
         ("streams.retry_spread", "500ms"),
-        // A machine that is too busy to answer in time is not what is tested.
+        // Generous times, because a busy machine is not the subject of this test.
         ("redis.response_timeout", "20s"),
         ("cluster.silence", "20s"),
         ("node.lease", "30s"),

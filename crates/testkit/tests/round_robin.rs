@@ -1,4 +1,4 @@
-//! The balancer before servers that do as they are told.
+//! The balancer in front of controllable servers.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::convert::Infallible;
@@ -20,19 +20,17 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-/// Longer than anything takes that happens at all.
 const SOON: Duration = Duration::from_secs(20);
 
-/// An edge, and what happens to it.
 struct TestEdge {
     edge: Edge,
-    /// Breaks a half answer off.
+    /// Breaks a half answer.
     breaks: Arc<Notify>,
-    /// Ends of answers that nobody reads any more.
+    /// Receives a message when an answer is dropped.
     gone: mpsc::UnboundedReceiver<()>,
 }
 
-/// Where an edge tells of its answers, when they are dropped, and is told to break them off.
+/// Reports that an answer was dropped, and receives the order to break it.
 struct Told(mpsc::UnboundedSender<()>, Arc<Notify>);
 
 impl Drop for Told {
@@ -42,8 +40,8 @@ impl Drop for Told {
 }
 
 impl TestEdge {
-    /// `/` is answered with name and body, `/break` breaks off before the answer, `/half` in it, and
-    /// `/stream` never ends.
+    /// Answers `/` with name and body, breaks before the answer to `/break` and in the middle of
+    /// `/half`, and streams `/stream` endlessly.
     async fn start(name: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let edge = Edge {

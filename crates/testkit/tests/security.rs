@@ -1,4 +1,4 @@
-//! The tests that `docs/security.md` names are there.
+//! The tests that `docs/security.md` names must exist.
 
 use std::collections::HashSet;
 use std::fs;
@@ -29,7 +29,6 @@ fn every_test_that_the_threat_model_names_is_there() {
     );
 }
 
-/// The names of all functions that are tests.
 fn collect(directory: &Path, there: &mut HashSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! The balancer that picks by connection, before servers that say their name.
+//! The balancer of connections in front of servers that answer with their names.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::time::Duration;
@@ -9,7 +9,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
-/// Longer than anything takes that happens at all.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Answers each byte with its letter.

@@ -1,4 +1,4 @@
-//! No gap, no repeat, in order: the events of every stream, by their ids.
+//! Checks the event ids of every stream: in order, without gaps and repeats.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,17 @@ use shoal_protocol::{EventId, StreamId};
 use super::{Findings, Violation};
 use crate::history::{Channel, Entry, Message, Step};
 
-/// A stream of a session, as far as it has been read.
 struct Stream {
-    /// What it was opened for.
     channel: Channel,
     last: EventId,
 }
 
-/// The streams of all sessions of a client, as far as they have been read.
 #[derive(Default)]
 struct Streams<'a> {
-    /// In which session each channel is.
     sessions: HashMap<Channel, &'a str>,
     streams: HashMap<(&'a str, StreamId), Stream>,
 }
 
-/// Checks the events of all streams of all sessions of a client.
 pub(super) fn check(entries: &[Entry], findings: &mut Findings<'_>) {
     let mut streams = Streams::default();
     for entry in entries {
@@ -77,7 +72,7 @@ impl Streams<'_> {
         let last = stream.last;
         let expected = last.sequence + u64::from(!prime);
         let what = || format!("{channel:?}: event {id} after {last}");
-        // The next owner numbers under an epoch of its own, and goes on where the last one stood.
+        // The next owner uses its own epoch and continues the sequence.
         if id.sequence > expected {
             findings.find(Violation::Lost, what());
         } else if id.sequence < expected {

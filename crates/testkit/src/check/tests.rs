@@ -1,4 +1,4 @@
-//! Histories that keep every promise but one.
+//! Histories that break exactly one promise.
 
 mod properties;
 mod story;
@@ -76,7 +76,7 @@ fn only_a_killed_edge_may_take_an_outcome_with_it() {
     rules = edge_killed();
     rules.broke_at.insert("t".to_owned(), "other".to_owned());
     broken().shows_under(&[], &rules, Violation::Lost);
-    // With an id there is a way back, and a call that is safe to repeat is repeated.
+    // With an event id the client can resume, and a call that is safe to repeat is repeated.
     Story::begin()
         .calls(Tool::Record)
         .primed()
@@ -262,7 +262,7 @@ fn sessions_are_forgotten_only_with_their_data() {
     forgotten().shows(&[NONCE], Violation::Forgotten);
     forgotten().shows_nothing_under(&[NONCE], &wiped(3));
     forgotten().shows_under(&[NONCE], &wiped(0), Violation::Forgotten);
-    // What ran when its session went may say so, or that nobody knows.
+    // A call that ran when its session went may report that, or an unknown outcome.
     let gone = || {
         Story::begin()
             .calls(Tool::Record)
@@ -292,7 +292,7 @@ fn sessions_are_forgotten_only_with_their_data() {
 
 #[test]
 fn lost_writes_excuse_the_sessions_that_were_opened_meanwhile() {
-    // Opened from the beginning to second 1, and forgotten in second 4.
+    // The session is opened until second 1, and forgotten in second 4.
     let forgotten = || Story::begin().calls(Tool::Record).primed().forgotten();
     forgotten().shows_nothing_under(&[NONCE], &lost(1));
     let unknown = |tool| {
@@ -302,7 +302,6 @@ fn lost_writes_excuse_the_sessions_that_were_opened_meanwhile() {
     unknown(Tool::Record).shows_nothing_under(&[NONCE], &lost(3));
     unknown(Tool::Echo).shows_under(&[], &lost(3), Violation::UnexpectedError);
     forgotten().shows_under(&[NONCE], &lost(3), Violation::Forgotten);
-    // Others need not be told anything.
     let story = Story::begin().calls(Tool::Record).result(1);
     story.shows_nothing_under(&[NONCE], &lost(3));
 }
@@ -366,7 +365,7 @@ fn a_task_that_has_ended_stays_as_it_is() {
 
 #[test]
 fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
-    // Sent in second 2, `working` in 3, its end told in 4, and what is said of it then in 5.
+    // The call is sent in second 2, `working` in 3, reported as ended in 4, and polled again in 5.
     let after = |tool, status: &str, says: Option<Message>| {
         let told = |status: &str| Message::Task {
             request: 1,
@@ -388,7 +387,7 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
     let works_again = || after(Tool::Record, "working", None);
     let fails = |code| after(Tool::Record, "failed", Some(error(code)));
     works_again().shows_nothing_under(&[NONCE], &lost(3));
-    // What was lost was written before the call, or after its end; or nothing was lost so.
+    // The lost writes precede the call or follow its end, or all data was lost.
     for rules in [lost(1), lost(5), wiped.clone()] {
         let verdict = works_again().judged(&[NONCE], &rules);
         assert_eq!(verdict.count(Violation::OutOfOrder), 1, "{verdict:#?}");
@@ -399,19 +398,18 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
         let found: Vec<_> = findings.iter().map(|found| found.violation).collect();
         found
     };
-    // Without any data there is no task, and no session, which nobody has told here.
+    // If all data is lost, the session is gone too, which this history does not report.
     let gone = after(Tool::Record, "completed", Some(error(code::GONE)));
     assert_eq!(found(gone, wiped), [Violation::NotTold]);
     let twice = [Violation::Duplicated, Violation::OutOfOrder];
     assert_eq!(found(fails(code::OUTCOME_UNKNOWN), lost(1)), twice);
-    // Another error, or another result, is none that lost writes bring.
+    // Lost writes do not excuse other errors or other results.
     assert_eq!(found(fails(-32_603), lost(3)), [Violation::Duplicated]);
     after(Tool::Record, "completed", Some(result("other"))).shows_under(
         &[NONCE],
         &lost(3),
         Violation::Duplicated,
     );
-    // It may run again where that is safe, and nowhere else.
     works_again().shows_under(&[NONCE, NONCE], &lost(3), Violation::ExecutedTwice);
 }
 
@@ -428,10 +426,10 @@ fn only_lost_writes_excuse_a_task_that_has_lost_its_call() {
         unknown(tool).shows_nothing_under(&[], &lost(3));
         unknown(tool).shows(&[], Violation::UnexpectedError);
         unknown(tool).shows_under(&[], &lost(1), Violation::UnexpectedError);
-        // The session is gone as well, which nobody has told here.
+        // The session is gone as well, which this history does not report.
         unknown(tool).shows_under(&[], &wiped(3), Violation::NotTold);
     }
-    // A worker that is lost is no excuse for what is safe to repeat.
+    // A lost worker does not excuse a call that is safe to repeat.
     let rules = Rules {
         outcome_unknown: true,
         ..Rules::default()

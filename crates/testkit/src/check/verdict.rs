@@ -1,14 +1,14 @@
-//! What a check found.
+//! The result of a check.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// A promise that was broken.
+/// A broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Violation {
-    /// A call was never answered, or an event never came.
+    /// A call was not answered, or an event did not arrive.
     Lost,
     /// An answer, an event or a question came twice.
     Duplicated,
@@ -18,39 +18,39 @@ pub enum Violation {
     ExecutedTwice,
     /// A client had to open a new session.
     Forgotten,
-    /// A session whose data was lost was never told so.
+    /// A client was not told that the data of its session was lost.
     NotTold,
-    /// An answer is not what the tool says, or belongs to another request.
+    /// An answer differs from the tool's, or belongs to another request.
     WrongAnswer,
-    /// An answer says that nothing was executed, and it was; or the other way round.
+    /// An answer contradicts the ledger about whether the call was executed.
     WrongOutcome,
-    /// An error that nothing in the run excuses.
+    /// An error without an excuse in the run.
     UnexpectedError,
-    /// A member of the cluster did not do as it was told: it did not end in order, or not come back.
+    /// A member of the cluster did not end in order, or did not come back.
     Misbehaved,
-    /// When nobody asks for anything any more, something is still held for a request.
+    /// A process still holds something for a request after all requests have ended.
     Held,
 }
 
-/// A violation, with what a person needs to look into it.
+/// A violation with its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was broken.
+    /// The broken promise.
     pub violation: Violation,
-    /// Whose history shows it.
+    /// The client whose history shows it.
     pub client: Option<usize>,
-    /// How, in words.
+    /// A description.
     pub detail: String,
 }
 
-/// What happened, in numbers.
+/// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Sessions opened.
     pub sessions: u64,
-    /// Calls that clients wanted made.
+    /// Calls that clients made.
     pub calls: u64,
-    /// Requests sent for them.
+    /// Requests sent for the calls.
     pub requests: u64,
     /// Calls that became tasks.
     pub tasks: u64,
@@ -60,40 +60,40 @@ pub struct Counts {
     pub errors: BTreeMap<i64, u64>,
     /// Requests refused, by HTTP status.
     pub refused: BTreeMap<u16, u64>,
-    /// Calls whose outcome was lost with the edge that had them, before there was a way back.
+    /// Calls whose outcome was lost with their edge before the client could resume.
     pub lost_with_edge: u64,
-    /// Calls whose clients were told that their session or the history of their stream is gone.
+    /// Calls whose clients were told that the session or the stream's history is gone.
     pub gone: u64,
-    /// Calls that their clients gave up before anything had come.
+    /// Calls that clients gave up before anything had arrived.
     pub hung_up: u64,
     /// Events received.
     pub events: u64,
-    /// Connections that ended before the answer, not by the client's will.
+    /// Connections that broke before the answer.
     pub breaks: u64,
     /// Connections that clients left on purpose.
     pub left: u64,
     /// Streams resumed.
     pub resumes: u64,
-    /// Times that a client was told that its session is gone.
+    /// Reports to clients that their session is gone.
     pub forgotten: u64,
     /// Executions of tools that must not be repeated.
     pub executions: u64,
 }
 
 impl Counts {
-    /// Calls that were answered, whatever the answer said.
+    /// Returns the number of calls that were answered, with a result or an error.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.results + self.errors.values().sum::<u64>()
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// What happened.
+    /// The totals.
     pub counts: Counts,
-    /// What was broken.
+    /// The broken promises.
     pub findings: Vec<Finding>,
 }
 
@@ -107,7 +107,7 @@ impl Verdict {
         });
     }
 
-    /// How often a promise was broken.
+    /// Counts the findings of this kind.
     #[must_use]
     pub fn count(&self, violation: Violation) -> usize {
         self.findings

@@ -15,17 +15,15 @@ use super::wire::{Events, Exchange, Outcome, describe};
 use super::{End, LONGEST_PAUSE, Leave, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step, Work};
 
-/// How long a stream is read on after the answer, for what must not come any more.
+/// How long a stream is read after the answer, to detect surplus events.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// A call under way.
 pub(super) struct Call<'a> {
     shared: &'a Arc<Shared>,
     work: Work,
     leave: Option<Leave>,
 }
 
-/// One request of a call.
 struct Attempt<'a> {
     call: &'a Call<'a>,
     session: Session,
@@ -35,18 +33,17 @@ struct Attempt<'a> {
     retry: Duration,
     events: usize,
     left: bool,
-    /// How long to stay away, besides what the server asks for.
+    /// How long to stay away, in addition to the server's `retry`.
     away: Duration,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 enum Became {
     Over(End),
-    /// It is as if it had not been sent: again, after a pause.
+    /// The request had no effect. Send it again after a pause.
     Nothing(Duration),
 }
 
-/// Why the reading of a stream ended.
 enum Reading {
     Answered,
     Ended(Ended, String),
@@ -83,7 +80,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The connection broke and the server left no way back.
+    /// The outcome after a broken connection that cannot be resumed.
     fn no_way_back(&self) -> Became {
         if self.work.tool.is_safe_to_repeat() {
             Became::Nothing(PAUSE)
@@ -153,7 +150,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// Reads the stream, and resumes it, until the answer is there.
+    /// Reads the stream, and resumes it, until the answer arrives.
     async fn follow(mut self, mut tag: String, mut events: Events) -> Became {
         loop {
             match self.read(&mut events).await {
@@ -199,7 +196,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Reads on after the answer: nothing may come.
+    /// Reads on after the answer to record surplus events.
     async fn linger(&mut self, events: &mut Events) {
         let _ = timeout(LINGER, async {
             while let Some(Ok(event)) = events.next().await {
@@ -209,7 +206,7 @@ impl Attempt<'_> {
         .await;
     }
 
-    /// Takes an event in; true for the answer.
+    /// Records an event. Returns true for the answer.
     fn take(&mut self, event: Sse) -> bool {
         if let Some(retry) = event.retry {
             self.retry = Duration::from_millis(retry).min(LONGEST_PAUSE);

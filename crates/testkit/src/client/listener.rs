@@ -1,4 +1,4 @@
-//! A client of `subscriptions/listen`, which counts the changes that it hears of.
+//! A client of `subscriptions/listen` that counts the changes it hears of.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::modern::REVISION;
 use crate::check::code;
 
-/// How soon a client knocks again where nobody is there, or it was told to come back.
+/// The retry interval while the server is down or asks the client to retry.
 const KNOCKS_EVERY: Duration = Duration::from_millis(10);
 
-/// A client that has been acknowledged, until it is dropped.
+/// An acknowledged subscription, until it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     changes: watch::Receiver<usize>,
@@ -25,10 +25,12 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Asks for changes of the tools' list, again and again until it is acknowledged.
+    /// Subscribes to changes of the tool list, with retries until the server acknowledges.
     ///
     /// # Errors
-    /// When it is acknowledged without that, refused for good, or not acknowledged in time.
+    ///
+    /// If the acknowledgement lacks the tool list, or the server refuses permanently or does not
+    /// acknowledge in time.
     pub async fn open(url: &str, within: Duration) -> anyhow::Result<Self> {
         let opening = async {
             let http = crate::http::client().build()?;
@@ -44,16 +46,17 @@ impl Listener {
             .context("nobody listened to a listener")?
     }
 
-    /// How many changes it has heard of.
+    /// Returns how many changes were heard.
     #[must_use]
     pub fn changes(&self) -> usize {
         *self.changes.borrow()
     }
 
-    /// Waits until it has heard of more changes.
+    /// Waits until more than `before` changes were heard.
     ///
     /// # Errors
-    /// When it does not in time, or its stream ends.
+    ///
+    /// If the change does not arrive in time, or the stream ends.
     pub async fn hear_more_than(&mut self, before: usize, within: Duration) -> anyhow::Result<()> {
         let more = self.changes.wait_for(|changes| *changes > before);
         let heard = timeout(within, more)
@@ -78,7 +81,7 @@ impl Listener {
             .header("mcp-protocol-version", REVISION)
             .header("mcp-method", method)
             .body(request.to_string());
-        // Nobody is there yet.
+        // The server is not up yet.
         let Ok(answer) = post.send().await else {
             return Ok(None);
         };

@@ -1,8 +1,8 @@
-//! A client of 2026-07-28 that writes down everything it does and sees, in the words of the legacy one.
+//! A client of 2026-07-28 that records what it does and sees in the same history as the legacy client.
 //!
-//! It has no session and no way back into a stream: a request whose connection breaks is over, and is repeated only if its
-//! tool is safe to repeat. What a tool asks comes as a result, and is answered by sending the request again. All requests of
-//! a call stand in the history under the first one's id. A client with tasks follows what has become one to its end (`task`).
+//! The client has no session and cannot resume a stream. If a connection breaks, it repeats the request only for tools that
+//! are safe to repeat. A question of a tool arrives as a result, and the client answers by sending the request again. The
+//! history keeps all requests of a call under the id of the first. A client with tasks follows a task to its end (`task`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,6 @@ use super::works::Works;
 use super::{End, PAUSE};
 use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work};
 
-/// The revision that this client speaks.
 pub(super) const REVISION: &str = "2026-07-28";
 
 /// A client without a session. Clones share its history.
@@ -33,27 +32,24 @@ struct ModernShared {
     recorder: Recorder,
     works: Works,
     requests: AtomicU64,
-    /// Whether its calls may become tasks.
+    /// Whether calls may become tasks.
     tasks: bool,
 }
 
-/// What became of a request.
 pub(super) enum Became {
     Over(End),
-    /// It is as if it had not been sent: again, after a pause.
+    /// The request had no effect. Send it again after a pause.
     Nothing(Duration),
 }
 
-/// What became of one round of a request.
 enum Round {
     Ended(Became),
-    /// The tool asks its user.
     Asks(Question),
     /// The call has become the task of this id.
     Task(String),
 }
 
-/// What a tool asks, and under which key; its state goes back with the answer.
+/// A question of a tool, with its key. The client returns the state with the answer.
 struct Question {
     key: String,
     text: String,
@@ -61,18 +57,20 @@ struct Question {
 }
 
 impl ModernClient {
-    /// A client of the server at `url`.
+    /// Creates a client of the server at `url`.
     ///
     /// # Errors
-    /// When no HTTP client can be built.
+    ///
+    /// If the HTTP client cannot be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         Self::start(url, recorder, false)
     }
 
-    /// One whose calls may become tasks.
+    /// Creates a client whose calls may become tasks.
     ///
     /// # Errors
-    /// When no HTTP client can be built.
+    ///
+    /// If the HTTP client cannot be built.
     pub fn with_tasks(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         Self::start(url, recorder, true)
     }
@@ -90,13 +88,13 @@ impl ModernClient {
         })
     }
 
-    /// A call to make, with a nonce of its own.
+    /// Creates a call with its own nonce.
     #[must_use]
     pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
         self.shared.works.next(tool, steps, ms)
     }
 
-    /// Makes a call, in as many requests as it takes; with `hang_up`, only for so long before something comes.
+    /// Makes a call, with as many requests as it needs. With `hang_up`, gives up if nothing arrives within that time.
     pub async fn call(&self, work: Work, hang_up: Option<Duration>) -> End {
         loop {
             let first = self.next_request();
@@ -118,7 +116,7 @@ impl ModernClient {
         }
     }
 
-    /// What it did and saw until now.
+    /// Returns the history so far.
     #[must_use]
     pub fn history(&self) -> History {
         self.shared.recorder.history()
@@ -129,7 +127,6 @@ impl ModernClient {
     }
 }
 
-/// A call from its first request to its answer.
 pub(super) struct Request<'a> {
     shared: &'a ModernShared,
     work: &'a Work,
@@ -138,7 +135,7 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Sends the request, and sends it again with the answer for as long as the tool asks.
+    /// Sends the request, and repeats it with an answer while the tool asks.
     async fn run(&self) -> Became {
         let (mut id, mut input) = (self.first, None);
         loop {
@@ -150,7 +147,7 @@ impl Request<'_> {
                     id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
                 }
                 Round::Task(task) => return self.follow(&task).await,
-                // What the tool was asked to do has begun: only this round may be sent again.
+                // The tool has begun its work, so only this round may be repeated.
                 Round::Ended(Became::Nothing(pause)) if input.is_some() => sleep(pause).await,
                 Round::Ended(became) => return became,
             }
@@ -214,7 +211,7 @@ impl Request<'_> {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
     }
 
-    /// What every request says of its client.
+    /// The `_meta` of every request.
     fn meta(&self) -> Value {
         let mut capabilities = json!({ "elicitation": { "form": {} } });
         if self.shared.tasks {
@@ -226,7 +223,7 @@ impl Request<'_> {
         })
     }
 
-    /// Sends a request of the task of this id.
+    /// Sends a request about the task of this id.
     pub(super) async fn ask_for(
         &self,
         method: &str,
@@ -242,7 +239,7 @@ impl Request<'_> {
         self.shared.wire.post_modern(method, task, &message).await
     }
 
-    /// Notes what a task says, in the words of the request that made it.
+    /// Records a message of a task under the request that created it.
     pub(super) fn note(&self, say: impl FnOnce(u64) -> Message) {
         self.shared.recorder.note(Step::Received {
             channel: self.channel(),
@@ -255,7 +252,7 @@ impl Request<'_> {
         self.shared.recorder.note(refusal.step(self.channel()));
     }
 
-    /// Takes a message in; what it makes of the round, if it is over.
+    /// Records a message. Returns the outcome of the round if the message ends it.
     fn received(&self, id: u64, data: &str) -> Option<Round> {
         let mut message: Value = serde_json::from_str(data).unwrap_or_default();
         if message["result"]["resultType"] == "task" {
@@ -309,12 +306,12 @@ impl Request<'_> {
     }
 }
 
-/// The answer of this client's user to a question.
+/// This client's answer to a question.
 pub(super) fn accepted(question: &str) -> Value {
     json!({ "action": "accept", "content": { "text": reply_to(question) } })
 }
 
-/// What a result asks, if it is no final one.
+/// The question in an `input_required` result.
 fn question(result: &Value) -> Option<Question> {
     if result["resultType"] != "input_required" {
         return None;

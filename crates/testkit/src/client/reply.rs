@@ -1,4 +1,4 @@
-//! Answers to what the server asks, each by a POST of its own.
+//! Answers the server's questions, each by its own POST.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -12,20 +12,19 @@ use super::wire::{Exchange, Outcome};
 use super::{PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
-/// How long the user of this client thinks about a question: up to a second, by what is asked.
+/// How long this client's user thinks: up to a second, determined by the question.
 pub(super) fn thinking(question: &str) -> Duration {
     let sum: u64 = question.bytes().map(|byte| u64::from(byte) * 97).sum();
     Duration::from_millis(sum % 1000)
 }
 
-/// What the user of this client replies to a question.
 #[must_use]
 pub(crate) fn reply_to(question: &str) -> String {
     format!("reply-to-{question}")
 }
 
 impl Shared {
-    /// Answers a request of the server, in the background; other messages need none.
+    /// Answers a question or ping of the server in the background.
     pub(super) fn answer(self: &Arc<Self>, session: &Session, message: &Message) {
         let (id, result, question) = match message {
             Message::Question { id, text } => {
@@ -44,7 +43,8 @@ impl Shared {
         replies.spawn(reply);
     }
 
-    /// Posts a response until it is taken. To post it twice does no harm: it has an id.
+    /// Posts a response until the server accepts it. Repeating is safe, because the response has an
+    /// id.
     async fn reply(&self, session: Session, response: Value, question: String) {
         let channel = Channel::Reply;
         sleep(thinking(&question)).await;

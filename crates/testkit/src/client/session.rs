@@ -1,4 +1,4 @@
-//! The session: opened when it is needed, and again when the server has forgotten it.
+//! Opens the session on demand, and again if the server has forgotten it.
 
 use std::sync::atomic::Ordering;
 
@@ -9,17 +9,15 @@ use super::wire::{Exchange, Outcome, REVISION, Refusal};
 use super::{PAUSE, Shared};
 use crate::history::{Channel, Ended, Step};
 
-/// A session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Session {
-    /// Its id.
     pub(super) id: String,
-    /// Which of the client's sessions it is.
+    /// The ordinal of the session in this client.
     number: u64,
 }
 
 impl Shared {
-    /// The session, opened if there is none. It tries until the server lets it.
+    /// Returns the session. Opens it if there is none, with retries until the server accepts.
     pub(super) async fn session(&self) -> Session {
         let mut slot = self.session.lock().await;
         if let Some(session) = &*slot {
@@ -40,7 +38,7 @@ impl Shared {
         session
     }
 
-    /// The server has said that it does not know the session: the next one to need one opens another.
+    /// Drops a session that the server does not know, so that the next call opens another.
     pub(super) async fn forgotten(&self, session: &Session, channel: Channel) {
         self.recorder.note(Step::Forgotten {
             session: session.id.clone(),
@@ -52,7 +50,6 @@ impl Shared {
         }
     }
 
-    /// Writes down that a connection ended early.
     pub(super) fn ended(
         &self,
         channel: Channel,
@@ -70,7 +67,6 @@ impl Shared {
         });
     }
 
-    /// Writes down a refusal.
     pub(super) fn refused(&self, channel: Channel, refusal: &Refusal) {
         self.recorder.note(refusal.step(channel));
     }
@@ -101,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// One message of the handshake; `None`, after a pause, where it failed.
+    /// Exchanges one message of the handshake. Returns `None`, after a pause, if that failed.
     async fn exchange_opening(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
         let Exchange { tag, outcome } = self.wire.post(session, message).await;
         let pause = match outcome {

@@ -1,4 +1,4 @@
-//! GET: the standalone stream, and the way back into any stream.
+//! GET: opens the standalone stream, and resumes any stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// Opens a stream by GET, trying again while the server is away or busy.
+    /// Opens a stream by GET, with retries while the server is away or busy.
     ///
     /// # Errors
-    /// Whether the session is gone; otherwise the stream cannot be had.
+    ///
+    /// `true` if the session is gone, `false` if the stream is unavailable for another reason.
     pub(super) async fn reopen(
         &self,
         session: &Session,
@@ -56,7 +57,6 @@ impl Shared {
     }
 }
 
-/// Reads the standalone stream, over and over.
 pub(super) async fn listen(shared: &Arc<Shared>) {
     loop {
         let session = shared.session().await;
@@ -79,7 +79,6 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Listens for as long as the session lives.
     async fn run(&mut self) {
         let channel = Channel::Standalone;
         loop {

@@ -1,4 +1,4 @@
-//! A call that has become a task: its client asks for it, at whatever edge, until it has ended.
+//! Polls a task at any edge until it has ended.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,24 +13,23 @@ use super::{End, PAUSE};
 use crate::check::code;
 use crate::history::{Answer, Message};
 
-/// Invalid params: the server knows no such task.
+/// Invalid params: the server does not know the task.
 const UNKNOWN: i64 = -32602;
 
-/// The longest pause between two questions, whatever the server asks for.
+/// The maximum pause between two polls, whatever interval the server suggests.
 const LONGEST_POLL: Duration = Duration::from_millis(300);
 
-/// What `tasks/get` came to.
 enum Got {
     Task(Value),
-    /// An answer that is none of a task.
+    /// An error, or a result that is not a task.
     Error(Answer),
-    /// Nobody said anything: again, after a pause.
+    /// The exchange failed. Retry after a pause.
     Nothing(Duration),
     Refused,
 }
 
 impl Request<'_> {
-    /// Follows a task to its end, and asks once more, which must say the same.
+    /// Polls a task to its end, and once more to check that the end stays the same.
     pub(super) async fn follow(&self, task: &str) -> Became {
         let mut asked = HashSet::new();
         let mut end: Option<Answer> = None;
@@ -65,7 +64,7 @@ impl Request<'_> {
                     end = Some(answer);
                 }
                 (Some(before), again) => {
-                    // What is said twice must be the same; a second answer is found as one too many.
+                    // A different second end is recorded, and the check reports it as a duplicate.
                     if let Some(answer) = again.filter(|again| again != before) {
                         self.note(|request| Message::Response { request, answer });
                     }
@@ -75,7 +74,7 @@ impl Request<'_> {
         }
     }
 
-    /// Answers what the task asks, as its user would.
+    /// Answers the task's questions.
     async fn answer(&self, task: &str, said: &Value, asked: &mut HashSet<String>) {
         let Some(questions) = said["inputRequests"].as_object() else {
             return;
@@ -87,7 +86,7 @@ impl Request<'_> {
                 self.note(|_| Message::Question { id, text: noted });
                 sleep(thinking(text)).await;
             }
-            // To answer twice does no harm: who was not heard answers again.
+            // Repeating an answer is safe, so a lost answer is sent again.
             let answers = json!({ key: accepted(text) });
             self.ask_for("tasks/update", task, Some(&answers)).await;
         }
@@ -122,7 +121,7 @@ impl Request<'_> {
     }
 }
 
-/// A task that is not known any more, in the words for what is gone.
+/// Records an unknown task with the code for lost data.
 fn gone(message: String) -> Answer {
     Answer::Error {
         code: code::GONE,
@@ -130,7 +129,7 @@ fn gone(message: String) -> Answer {
     }
 }
 
-/// What a task ended with, once it has.
+/// The outcome of a task, if it has ended.
 fn end_of(task: &Value, status: &str) -> Option<Answer> {
     let nothing = |message: &str| Answer::Error {
         code: 0,

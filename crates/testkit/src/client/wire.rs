@@ -1,4 +1,4 @@
-//! HTTP: what a request looks like, and what comes back.
+//! The HTTP requests and responses of the clients.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +16,6 @@ use crate::check::code;
 use crate::history::{Answer, Channel, Step};
 use crate::round_robin::TAG;
 
-/// The revision that this client speaks.
 pub(super) const REVISION: &str = "2025-11-25";
 
 const SESSION: &str = "mcp-session-id";
@@ -24,7 +23,6 @@ const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT_ID: &str = "last-event-id";
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// The way to the server.
 #[derive(Debug)]
 pub(super) struct Wire {
     http: reqwest::Client,
@@ -33,32 +31,27 @@ pub(super) struct Wire {
     exchanges: AtomicU64,
 }
 
-/// One exchange: its name, and what came back.
+/// An exchange's tag, and its outcome.
 pub(super) struct Exchange {
     pub(super) tag: String,
     pub(super) outcome: Outcome,
 }
 
-/// What came back.
 pub(super) enum Outcome {
-    /// Nothing: the connection broke.
+    /// The connection broke.
     Broken(String),
-    /// An HTTP status that is no success.
+    /// An HTTP status other than success.
     Refused(Refusal),
     /// `202`, or an empty body.
     Accepted,
-    /// A JSON body.
     Json {
-        /// The body.
         body: String,
-        /// The session that it opened.
+        /// The id of the session that this response opened.
         session: Option<String>,
     },
-    /// A stream of events.
     Stream(Events),
 }
 
-/// An HTTP status that is no success.
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) code: Option<i64>,
@@ -66,7 +59,7 @@ pub(super) struct Refusal {
     retry_after: Option<Duration>,
 }
 
-/// A stream of events; `None` at its end, an error where it breaks.
+/// A stream of events. It yields an error where the connection breaks.
 pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {
@@ -80,7 +73,6 @@ impl Wire {
         })
     }
 
-    /// Posts a message.
     pub(super) async fn post(&self, session: Option<&str>, message: &Value) -> Exchange {
         let request = self
             .http
@@ -91,7 +83,7 @@ impl Wire {
         self.send(request, session).await
     }
 
-    /// Posts a request of 2026-07-28: its method, and what it names.
+    /// Posts a request of 2026-07-28, with its method and name in headers.
     pub(super) async fn post_modern(&self, method: &str, name: &str, message: &Value) -> Exchange {
         let request = self
             .http
@@ -105,7 +97,6 @@ impl Wire {
         self.send(request, None).await
     }
 
-    /// Opens a stream.
     pub(super) async fn get(&self, session: &str, after: Option<&str>) -> Exchange {
         let mut request = self.http.get(&self.url);
         request = request.header(header::ACCEPT, EVENT_STREAM);
@@ -123,7 +114,7 @@ impl Wire {
         }
         let outcome = match request.header(TAG, &tag).send().await {
             Ok(response) => Outcome::of(response).await,
-            // Nothing has left: the same as where a balancer finds nobody.
+            // The request was not sent. Treated as the 502 of a balancer without an edge.
             Err(error) if error.is_connect() => Outcome::Refused(Refusal {
                 status: StatusCode::BAD_GATEWAY,
                 code: None,
@@ -178,7 +169,7 @@ impl Refusal {
         }
     }
 
-    /// What the history says of it.
+    /// The step for the history.
     pub(super) fn step(&self, channel: Channel) -> Step {
         Step::Refused {
             channel,
@@ -188,8 +179,8 @@ impl Refusal {
         }
     }
 
-    /// When to try again, if that is any use: nothing was done with the request. `502` is the balancer's, which
-    /// found no edge to send it to, unless it says that the outcome is unknown.
+    /// The pause before a retry, or `None` if a retry is not allowed. The balancer sends `502` if it has no
+    /// edge for the request, unless the body reports an unknown outcome.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,
@@ -208,7 +199,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
 }
 
-/// An error with its causes, which say more than it does.
+/// The error with all of its causes.
 pub(super) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

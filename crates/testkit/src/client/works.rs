@@ -1,10 +1,9 @@
-//! The calls that a client makes, each with a number and a nonce of its own.
+//! The calls of a client, each with its own number and nonce.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::history::{Tool, Work};
 
-/// The calls of one client.
 #[derive(Debug)]
 pub(super) struct Works {
     client: usize,
@@ -12,7 +11,6 @@ pub(super) struct Works {
 }
 
 impl Works {
-    /// Those of the client of this number.
     pub(super) fn of(client: usize) -> Self {
         Self {
             client,
@@ -20,7 +18,6 @@ impl Works {
         }
     }
 
-    /// The next one.
     pub(super) fn next(&self, tool: Tool, steps: u32, ms: u64) -> Work {
         let call = self.next.fetch_add(1, Ordering::Relaxed);
         Work {

@@ -1,4 +1,4 @@
-//! What a member says when it has started.
+//! The addresses that a member announces when it has started.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,6 @@ use super::Role;
 use crate::admin::Admin;
 use crate::process::Process;
 
-/// What a member says when it has started.
 #[derive(Debug)]
 pub(super) struct Announced {
     pub(super) mcp: Option<reqwest::Url>,
@@ -17,7 +16,6 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    /// Reads what a process announces.
     pub(super) async fn by(process: &mut Process, role: Role) -> anyhow::Result<Self> {
         let mut mcp = None;
         if role.serves_clients() {

@@ -1,4 +1,4 @@
-//! What a cluster is to be like.
+//! The description of a cluster.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,7 +18,7 @@ use crate::programs;
 use crate::redis::Redis;
 use crate::round_robin::{Edge, RoundRobin};
 
-/// Describes a cluster. Without more said: one member of each role, the demo tools, no fault proxies.
+/// Builds a cluster. By default it has one member of each role, the demo tools and no fault proxies.
 #[derive(Clone, Debug)]
 pub struct Builder {
     edges: usize,
@@ -59,70 +59,70 @@ impl Default for Builder {
             "state_keys.keys",
             r#"[{ value = "the same for all of a test" }]"#,
         )
-        // What is asked for comes from tests, which know what there is as soon as everybody is ready.
+        // Tests know all pools as soon as every member is ready.
         .setting("cluster.learning", "0ms")
-        // Longer than the round robin takes to notice that an edge is leaving.
+        // Longer than the round robin needs to notice that an edge is leaving.
         .setting("shutdown.balancer_delay", "500ms")
     }
 }
 
 impl Builder {
-    /// How many edges.
+    /// Sets the number of edges.
     #[must_use]
     pub fn edges(mut self, count: usize) -> Self {
         self.edges = count;
         self
     }
 
-    /// How many session nodes.
+    /// Sets the number of session nodes.
     #[must_use]
     pub fn sessions(mut self, count: usize) -> Self {
         self.sessions = count;
         self
     }
 
-    /// So many processes that are edge and session node, instead of some of each.
+    /// Replaces edges and session nodes by this many processes that are both.
     #[must_use]
     pub fn combined(mut self, count: usize) -> Self {
         (self.edges, self.sessions, self.combined) = (0, 0, count);
         self
     }
 
-    /// How many workers.
+    /// Sets the number of workers.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
         self
     }
 
-    /// One process with every role on its embedded store, instead of a cluster.
+    /// Runs every role in one process with an embedded store.
     #[must_use]
     pub fn one_process(mut self) -> Self {
         self.one_process = true;
         self
     }
 
-    /// What the workers run.
+    /// Sets the tools of the workers.
     #[must_use]
     pub fn tools(mut self, tools: Tools) -> Self {
         self.tools = tools;
         self
     }
 
-    /// How long a node owns its sessions without renewing its lease.
+    /// Sets how long a node owns its sessions without renewing its lease.
     #[must_use]
     pub fn lease(self, time: Duration) -> Self {
         self.setting("node.lease", &format!("{}ms", time.as_millis()))
     }
 
-    /// A setting of every member, by its name in the configuration file (`streams.retry`).
+    /// Adds a setting for every member, by its name in the configuration file (`streams.retry`).
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// A setting of workers only, which goes before that of every member.
+    /// Adds a setting for workers only. It overrides that of every member.
     #[must_use]
     pub fn worker_setting(mut self, name: &str, value: &str) -> Self {
         self.worker_settings
@@ -130,53 +130,54 @@ impl Builder {
         self
     }
 
-    /// Puts a proxy between each two parts, for [`Cluster::between`] and [`Cluster::to_redis`].
+    /// Puts a proxy between all parts, for [`Cluster::between`] and [`Cluster::to_redis`].
     #[must_use]
     pub fn fault_proxies(mut self) -> Self {
         self.fault_proxies = true;
         self
     }
 
-    /// Has the members speak mutual TLS, with a certificate of an authority of their own.
+    /// Enables mutual TLS between members, with a new certificate authority.
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls = true;
         self
     }
 
-    /// Gives each member a wrong clock, by another of [`SKEWS`](crate::clock::SKEWS) than the next one's.
+    /// Gives members wrong clocks, with different [`SKEWS`](crate::clock::SKEWS).
     #[must_use]
     pub fn wrong_clocks(mut self, clock: WrongClock) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Where the balancer in front listens; a free port unless said.
+    /// Sets the address of the balancer. The default is a free port.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
         self
     }
 
-    /// The URL of its store; a Redis of its own unless said. Fault proxies do not stand before this one.
+    /// Sets the URL of an external store, instead of starting a Redis. Fault proxies do not cover it.
     #[must_use]
     pub fn store(mut self, url: &str) -> Self {
         self.store = Some(url.to_owned());
         self
     }
 
-    /// The `shoal` binary; what [`programs::shoal`] finds unless said.
+    /// Sets the `shoal` binary. The default is [`programs::shoal`].
     #[must_use]
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.program = Some(path.into());
         self
     }
 
-    /// Starts everything, and waits until every member is ready and every edge knows all session nodes: sessions
-    /// that were opened before would all be on the first one.
+    /// Starts all members, and waits until they are ready and every edge knows all session nodes. Otherwise the
+    /// first session node would get all early sessions.
     ///
     /// # Errors
-    /// When a program is missing, or does not get ready; its log is part of the error.
+    ///
+    /// If a program is missing, or a member does not get ready. The error contains its log.
     pub async fn start(self) -> anyhow::Result<Cluster> {
         let directory = Directory::create("cluster")?;
         let program = match &self.program {
@@ -251,7 +252,6 @@ impl Builder {
         Ok(members)
     }
 
-    /// Puts the balancer in front.
     async fn balance(&self, members: &[Member]) -> anyhow::Result<(RoundRobin, String)> {
         let edges: Vec<Edge> = members.iter().filter_map(Member::as_edge).collect();
         let path = members.iter().find_map(Member::mcp_path);

@@ -1,4 +1,4 @@
-//! The certificate that all members of a cluster show one another.
+//! The certificates that the members of a cluster present.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,30 +11,29 @@ use rcgen::{
 
 use crate::directory::Directory;
 
-/// The name in the certificate.
 const NAME: &str = "shoal";
-/// The first certificate lasts until this year begins, and each renewed one a year longer.
+/// The year in which the first certificate expires. Each renewal adds a year.
 const UNTIL: i32 = 2040;
 
-/// An authority, and the files that members read.
+/// A certificate authority, and the files that members read.
 pub struct Certificates {
     authority: CertifiedIssuer<'static, KeyPair>,
     directory: Directory,
 }
 
-/// A certificate with its key, and the authority that its holder trusts, in files.
+/// The files of a certificate, its key and the trusted authority.
 #[derive(Clone, Debug)]
 pub struct Issued {
     /// The certificate.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The private key.
     pub key: PathBuf,
-    /// The authority of those whom its holder speaks to.
+    /// The authority that the holder trusts.
     pub authority: PathBuf,
 }
 
 impl Issued {
-    /// The settings that name the files.
+    /// Returns the settings that name the files.
     #[must_use]
     pub fn settings(&self) -> [(String, String); 3] {
         [
@@ -50,10 +49,11 @@ impl Issued {
 }
 
 impl Certificates {
-    /// Makes an authority and a first certificate, in files of `directory`.
+    /// Creates an authority and a first certificate in `directory`.
     ///
     /// # Errors
-    /// When they cannot be made or written.
+    ///
+    /// If they cannot be created or written.
     pub fn create(directory: &Directory) -> anyhow::Result<Self> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -66,19 +66,21 @@ impl Certificates {
         Ok(certificates)
     }
 
-    /// Writes a new certificate with a new key, which lasts `times` years longer than the first.
+    /// Replaces the certificate and key. The new one lasts `times` years longer than the first.
     ///
     /// # Errors
-    /// When it cannot be made or written.
+    ///
+    /// If the certificate cannot be created or written.
     pub fn renew(&self, times: u16) -> anyhow::Result<()> {
         let until = UNTIL + i32::from(times);
         self.issue("tls", &[NAME], until).map(drop)
     }
 
-    /// Writes a certificate with these names, which lasts until this year begins, to `FILE.crt` and `FILE.key`.
+    /// Writes a certificate with these names, valid until this year begins, to `FILE.crt` and `FILE.key`.
     ///
     /// # Errors
-    /// When it cannot be made or written.
+    ///
+    /// If the certificate cannot be created or written.
     pub fn issue(&self, file: &str, names: &[&str], until: i32) -> anyhow::Result<Issued> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names)?;
@@ -95,7 +97,7 @@ impl Certificates {
         Ok(issued)
     }
 
-    /// The files that all members have.
+    /// The files that all members use.
     #[must_use]
     pub fn of_members(&self) -> Issued {
         self.named("tls")

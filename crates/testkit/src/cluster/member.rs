@@ -20,15 +20,15 @@ use crate::fault_proxy::{Fault, FaultProxy};
 use crate::process::{Launch, Process};
 use crate::round_robin::Edge;
 
-/// How often a member is asked what it knows.
+/// The interval between two polls of a member's status.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A member: a process that can be started again, with the ports that it had.
+/// A process of a cluster. After a restart it has the same ports.
 #[derive(Debug)]
 pub struct Member {
     role: Role,
     launch: Launch,
-    /// Settings that came after the first start, by variable.
+    /// Settings that were changed after the first start, by variable.
     settings: std::sync::Mutex<Vec<(String, String)>>,
     process: Mutex<Process>,
     announced: Announced,
@@ -57,85 +57,87 @@ impl Member {
         })
     }
 
-    /// What it is called: its role and a number (`session-2`).
+    /// The name: role and number, such as `session-2`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.launch.name
     }
 
-    /// What it does.
+    /// The role.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Its admin port.
+    /// The admin port.
     #[must_use]
     pub fn admin(&self) -> &Admin {
         &self.announced.admin
     }
 
-    /// Where it serves MCP by itself, past the balancer.
+    /// The member's own MCP endpoint, without the balancer.
     #[must_use]
     pub fn mcp_url(&self) -> Option<&str> {
         self.announced.mcp.as_ref().map(reqwest::Url::as_str)
     }
 
-    /// The address at which other members dial it.
+    /// The address at which other members dial this one.
     #[must_use]
     pub fn dialled_at(&self) -> Option<SocketAddr> {
         let gate = self.gates.own.as_ref().map(FaultProxy::address);
         gate.or(self.announced.cluster)
     }
 
-    /// The file with its log.
+    /// The log file.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.launch.log
     }
 
-    /// Changes a setting, by its name in the configuration file, for the next start.
+    /// Changes a setting for the next start, by its name in the configuration file.
     pub fn set(&self, name: &str, value: &str) {
         self.variable(&variable(name), value);
     }
 
-    /// Takes such a change back, for the next start.
+    /// Reverts [`set`](Self::set) for the next start.
     pub fn unset(&self, name: &str) {
         let variable = variable(name);
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         settings.retain(|(known, _)| *known != variable);
     }
 
-    /// Changes a variable of its environment for the next start.
+    /// Changes an environment variable for the next start.
     pub fn variable(&self, name: &str, value: &str) {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Its process number, while it runs.
+    /// The process id, while the process runs.
     pub async fn pid(&self) -> Option<u32> {
         self.process.lock().await.pid()
     }
 
-    /// Whether it runs.
+    /// Whether the process runs.
     pub async fn is_running(&self) -> bool {
         self.process.lock().await.is_running()
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until the member is ready.
     ///
     /// # Errors
-    /// When that takes too long; its log is part of the error.
+    ///
+    /// If the member is not ready in time. The error contains its log.
     pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
         let waited = self.announced.admin.wait_until_ready(within).await;
         let log = || format!("{}: {}", self.name(), crate::process::tail(self.log()));
         waited.with_context(log)
     }
 
-    /// Waits until it can place sessions on so many nodes.
+    /// Waits until the member can place sessions on this many nodes.
     ///
     /// # Errors
-    /// When that takes too long; what it says of the cluster is part of the error.
+    ///
+    /// If that takes too long. The error contains the member's view of the cluster.
     pub async fn wait_until_it_knows(&self, nodes: usize, within: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         loop {
@@ -153,52 +155,58 @@ impl Member {
         }
     }
 
-    /// Kills it (SIGKILL), as a crash does.
+    /// Kills the process (SIGKILL).
     ///
     /// # Errors
-    /// When it does not go.
+    ///
+    /// If the process does not end.
     pub async fn kill(&self) -> anyhow::Result<()> {
         self.process.lock().await.kill().await
     }
 
-    /// Stops it where it stands (SIGSTOP).
+    /// Stops the process (SIGSTOP).
     ///
     /// # Errors
-    /// When it does not run.
+    ///
+    /// If the process does not run.
     pub async fn pause(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGSTOP)
     }
 
-    /// Lets it go on (SIGCONT).
+    /// Continues the process (SIGCONT).
     ///
     /// # Errors
-    /// When it does not run.
+    ///
+    /// If the process does not run.
     pub async fn resume(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGCONT)
     }
 
-    /// Asks for its end (SIGTERM) and waits for it.
+    /// Terminates the process (SIGTERM) and waits for its end.
     ///
     /// # Errors
-    /// When it has not ended in time.
+    ///
+    /// If the process does not end in time.
     pub async fn terminate(&self, within: Duration) -> anyhow::Result<ExitStatus> {
         let mut process = self.process.lock().await;
         process.signal(Signal::SIGTERM)?;
         process.exit(within).await
     }
 
-    /// Starts it again after its end. It has the addresses that it had.
+    /// Starts the process again after its end, with the same addresses.
     ///
     /// # Errors
-    /// When it runs, or does not start.
+    ///
+    /// If the process still runs, or does not start.
     pub async fn start_again(&self) -> anyhow::Result<()> {
         self.start_as(self.next_launch()).await
     }
 
-    /// The same, but what it logs goes to a pipe that is full and that nobody reads, until it ends.
+    /// Starts the process again with a log that is a full, unread pipe until the process ends.
     ///
     /// # Errors
-    /// When it runs, or does not start.
+    ///
+    /// If the process still runs, or does not start.
     pub async fn start_again_unread(&self) -> anyhow::Result<()> {
         let mut launch = self.next_launch();
         launch.is_unread = true;
@@ -215,7 +223,7 @@ impl Member {
         Announced::by(&mut process, self.role).await.map(drop)
     }
 
-    /// Asks for its end, and kills it if it takes longer.
+    /// Terminates the process, and kills it if it takes longer.
     pub async fn end(self, within: Duration) {
         self.process.into_inner().end(within).await;
     }
@@ -226,7 +234,7 @@ impl Member {
         settings.iter().fold(self.launch.clone(), set)
     }
 
-    /// What a balancer needs to know of it; `None` where it serves no clients.
+    /// Describes the member to a balancer. Returns `None` if the member serves no clients.
     #[must_use]
     pub fn as_edge(&self) -> Option<Edge> {
         let address = self.announced.mcp.as_ref()?.socket_addrs(|| None).ok()?;

@@ -11,35 +11,32 @@ use crate::fault_proxy::FaultProxy;
 use crate::free_port;
 use crate::process::Launch;
 
-/// What all members have in common.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
-    /// Those of workers only, which go before.
+    /// Settings of workers only, which override `settings`.
     pub(super) worker_settings: Vec<(String, String)>,
     pub(super) tools: Tools,
-    /// Members have wrong clocks.
+    /// Gives members wrong clocks.
     pub(super) clock: Option<WrongClock>,
     pub(super) redis: Option<SocketAddr>,
-    /// The store, where it is not that.
+    /// The URL of an external store.
     pub(super) store: Option<String>,
     pub(super) fault_proxies: bool,
     pub(super) dialers: Dialers,
 }
 
-/// The proxies that stand before a member, and between it and Redis.
+/// The proxies in front of a member, and between the member and Redis.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
-    /// Those who dial the member come through here.
     pub(super) own: Option<FaultProxy>,
-    /// The member reaches Redis through here.
     pub(super) redis: Option<FaultProxy>,
 }
 
 impl Plan {
-    /// Starts a member. Its ports are chosen here, so that it has them again after a restart.
+    /// Starts a member. The ports are chosen here, so that the member keeps them after a restart.
     pub(super) async fn start(
         &self,
         role: Role,
@@ -99,19 +96,20 @@ impl Plan {
             launch = launch.variable(name, &value);
         }
         if role.runs_tools() {
-            // Last: a command takes the rest of the line.
+            // The tools come last, because a command takes the rest of the line.
             launch = launch.arguments(self.tools.arguments(&self.directory, number)?);
         }
         Member::start(role, launch, gates, self.dialers.clone()).await
     }
 }
 
-/// The variable of a setting (`streams.retry`).
+/// The environment variable of a setting (`streams.retry`).
 pub(super) fn variable(setting: &str) -> String {
     format!("SHOAL_{}", setting.to_uppercase().replace('.', "__"))
 }
 
-/// By how many seconds a member's clock is wrong: not all members of a role alike, and not all first ones.
+/// The clock offset of a member in seconds. Members of a role differ, and so do the first members of the
+/// roles.
 fn skew(role: Role, number: usize) -> i64 {
     let place = match role {
         Role::Edge | Role::Whole => 0,

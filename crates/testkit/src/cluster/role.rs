@@ -1,24 +1,24 @@
-//! What a member of a cluster does.
+//! The roles of members.
 
 use std::fmt;
 
-/// What a member does.
+/// The role of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// HTTP in, SSE out.
+    /// Serves clients over HTTP.
     Edge,
-    /// Legacy sessions.
+    /// Holds legacy sessions.
     Session,
-    /// HTTP and legacy sessions in one process.
+    /// Edge and session node in one process.
     Combined,
-    /// Tools.
+    /// Runs tools.
     Worker,
-    /// All of it, in one process.
+    /// Every role in one process.
     Whole,
 }
 
 impl Role {
-    /// Its name.
+    /// The name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Role {
         }
     }
 
-    /// Its roles on the command line; `None` where those are the default.
+    /// The value of `--roles`, or `None` for the default.
     pub(super) const fn flag(self) -> Option<&'static str> {
         match self {
             Self::Combined => Some("edge,session"),

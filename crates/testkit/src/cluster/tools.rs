@@ -1,4 +1,4 @@
-//! What the workers of a cluster run.
+//! The tools that workers run.
 
 use std::path::PathBuf;
 
@@ -7,32 +7,32 @@ use anyhow::Context as _;
 use crate::directory::Directory;
 use crate::programs;
 
-/// What the workers run.
+/// The tools of a cluster's workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tools {
     /// The demo tools that are built into `shoal`.
     Demo,
-    /// The fixtures of the official conformance suite, built in as well.
+    /// The built-in fixtures of the official conformance suite.
     Conformance,
     /// A stdio server, with its arguments.
     Command(Vec<String>),
-    /// `chaos_tools`, whose deeds are noted in a ledger.
+    /// `chaos_tools`, which record executions in a ledger.
     Chaos,
-    /// The same, but no worker has all pools: every other one has the tool that asks, and the rest the others.
+    /// `chaos_tools` with split pools: half of the workers have the tool that asks, the others the rest.
     SplitChaos,
-    /// Pools as a configuration file says.
+    /// Pools from the text of a configuration file.
     Configured(String),
 }
 
-/// Calls that a worker runs at once in chaos: none shall wait, or be refused, for lack of room.
+/// Concurrent calls per worker in chaos runs. Large enough that capacity does not limit calls.
 const ROOM: usize = 4096;
 
-/// Processes of the tool that asks, started as they are needed: each serves one call at a time. All clients are one principal,
-/// of which as many calls may ask.
+/// Maximum processes of the asking tool, started on demand. Each serves one call at a time. All clients are one principal,
+/// which may have this many asking calls.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
-    /// Settings that leave a worker of [`Tools::Chaos`] hardly any room.
+    /// Leaves a worker of [`Tools::Chaos`] almost no capacity.
     pub(crate) const LITTLE_ROOM: [(&'static str, &'static str); 4] = [
         ("pools.chaos.concurrency", "1"),
         ("pools.chaos.queue", "0"),
@@ -40,7 +40,7 @@ impl Tools {
         ("pools.asking.queue", "0"),
     ];
 
-    /// The end of the command line of the worker of this number.
+    /// The end of the command line of the worker with this number.
     pub(super) fn arguments(
         &self,
         directory: &Directory,
@@ -60,7 +60,7 @@ impl Tools {
     }
 }
 
-/// Where [`Tools::Chaos`] note what they execute.
+/// The ledger of [`Tools::Chaos`].
 pub(super) fn ledger(directory: &Directory) -> PathBuf {
     directory.file("ledger")
 }
@@ -74,9 +74,8 @@ fn configured(directory: &Directory, number: usize, text: &str) -> anyhow::Resul
     ])
 }
 
-/// The pools of [`Tools::Chaos`].
 fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
-    // A JSON string is a TOML string, for paths at least.
+    // For paths, a JSON string is also a TOML string.
     let program = serde_json::to_string(&programs::chaos_tools()?)?;
     let ledger = serde_json::to_string(&ledger(directory))?;
     let pool = |name: &str, more: &str| {
@@ -93,6 +92,6 @@ fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
         )
     };
     let asking = format!("args = [\"--asking\"]\nprocesses = {ASKING_PROCESSES}");
-    // It never asks, so calls need not run alone in their processes.
+    // A modern server does not ask mid-call, so calls can share a process.
     Ok([pool("chaos", "era = \"modern\""), pool("asking", &asking)])
 }

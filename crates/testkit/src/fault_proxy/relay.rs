@@ -14,7 +14,7 @@ use super::{Direction, Fault, Faults};
 
 const PIECE: usize = 64 * 1024;
 
-/// The faults that hold for one connection, in one direction of it.
+/// The faults of one direction of a connection.
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) direction: Direction,
@@ -24,19 +24,18 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Returns when the connection is to be cut.
+    /// Waits until the connection must be cut.
     pub(super) async fn cut(&mut self) {
         self.until(|fault| fault == Fault::Cut).await;
         self.disturbed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The same connection, the other way.
     fn back(mut self) -> Self {
         self.direction = Direction::Down;
         self
     }
 
-    /// Returns when a piece of so many bytes may pass.
+    /// Waits until a chunk of this length may pass.
     async fn pass(&mut self, length: usize) {
         let direction = self.direction;
         let passes = move |fault: Fault| !fault.swallows(direction);
@@ -52,7 +51,7 @@ impl Link {
         };
         self.disturbed.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(slow).await;
-        // The connection may have gone silent meanwhile.
+        // The connection may have become silent meanwhile.
         self.until(passes).await;
     }
 
@@ -64,16 +63,17 @@ impl Link {
             .await;
         match found.map(|faults| faults.of(class)) {
             Ok(fault) => fault,
-            // The proxy is going, and this connection with it.
+            // The proxy is being dropped, and this connection with it.
             Err(_) => std::future::pending().await,
         }
     }
 }
 
-/// Carries bytes both ways until both ends are done.
+/// Copies bytes both ways until both ends are done.
 ///
 /// # Errors
-/// When either connection breaks.
+///
+/// If either connection breaks.
 pub(super) async fn carry(
     client: &mut TcpStream,
     upstream: SocketAddr,

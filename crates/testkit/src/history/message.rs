@@ -1,4 +1,4 @@
-//! What a message from the server says, as far as the checks look into it.
+//! Messages from the server, parsed as far as the checks need.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,77 +7,77 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// An event without data, for its id.
+    /// An event that has only an id.
     Prime,
     /// A progress notification.
     Progress {
-        /// The request that it belongs to.
+        /// The request it belongs to.
         token: u64,
-        /// How far.
+        /// The progress.
         value: u64,
     },
-    /// `elicitation/create`
+    /// `elicitation/create`.
     Question {
-        /// The JSON-RPC id, to answer with.
+        /// The JSON-RPC id.
         id: Value,
-        /// What is asked: the call's nonce.
+        /// The question, which is the call's nonce.
         text: String,
     },
     /// Another request.
     Request {
-        /// The JSON-RPC id, to answer with.
+        /// The JSON-RPC id.
         id: Value,
-        /// Its method.
+        /// The method.
         method: String,
     },
-    /// How the task of a call stands.
+    /// The status of a call's task.
     Task {
-        /// The request that made it.
+        /// The request that created the task.
         request: u64,
-        /// Its status.
+        /// The status.
         status: String,
     },
     /// A response.
     Response {
-        /// The request that it answers.
+        /// The request it answers.
         request: u64,
-        /// What it says.
+        /// The result or error.
         answer: Answer,
     },
     /// Another notification.
     Notification {
-        /// Its method.
+        /// The method.
         method: String,
     },
-    /// Nothing of the kind.
+    /// Data that is not a JSON-RPC message.
     Garbage {
-        /// What it is.
+        /// The data.
         text: String,
     },
 }
 
-/// What a response says.
+/// The content of a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// A tool's result.
     Result {
-        /// Its first text.
+        /// The first text.
         text: String,
-        /// Whether it says that the tool failed.
+        /// Whether the tool failed (`isError`).
         failed: bool,
     },
     /// An error.
     Error {
-        /// Its code.
+        /// The code.
         code: i64,
-        /// In words.
+        /// The error's text.
         message: String,
     },
 }
 
 impl Message {
-    /// Reads the data of an event, or a JSON body.
+    /// Parses the data of an event, or a JSON body.
     #[must_use]
     pub fn read(data: &str) -> Self {
         if data.is_empty() {
@@ -120,7 +120,7 @@ impl Message {
 }
 
 impl Answer {
-    /// Of a JSON-RPC response, or of the body of a refusal.
+    /// Parses a JSON-RPC response, or the body of a refusal.
     #[must_use]
     pub fn of(message: &Value) -> Option<Self> {
         if let Some(error) = message.get("error") {

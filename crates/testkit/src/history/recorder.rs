@@ -1,4 +1,4 @@
-//! Writing a history down.
+//! Records a history.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Entry, History, Step};
 
-/// Writes down what a client does and sees. Clones write into the same history.
+/// Records what a client does and sees. Clones append to the same history.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     began: Instant,
@@ -14,7 +14,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An empty history, in a run that began then.
+    /// Creates an empty history in a run that began at `began`.
     #[must_use]
     pub fn new(client: usize, began: Instant) -> Self {
         let history = History {
@@ -27,15 +27,15 @@ impl Recorder {
         }
     }
 
-    /// Writes down a step.
+    /// Appends a step.
     pub fn note(&self, step: Step) {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        // With the lock held, so that the entries are in the order of their times.
+        // The time is read under the lock, so that the entries are in order.
         let at = self.began.elapsed();
         history.entries.push(Entry { at, step });
     }
 
-    /// What is written so far.
+    /// Returns a copy of the history so far.
     #[must_use]
     pub fn history(&self) -> History {
         let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);

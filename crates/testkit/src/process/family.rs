@@ -1,19 +1,18 @@
-//! The end of a process with everything that it has started.
+//! Kills a process with all descendants.
 //!
-//! Killing its group would not do: a worker gives each of its stdio servers a group of its own.
+//! Killing the process group is not enough, because a worker gives each stdio server its own group.
 
 use std::collections::HashMap;
 
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
-/// Kills a process and all its descendants.
 pub(super) fn kill(pid: u32) {
-    // Looked up first: once it is gone, its children have another parent.
+    // The descendants are looked up first, because the children of a dead process get another parent.
     let descendants = descendants(pid);
     for pid in std::iter::once(pid).chain(descendants) {
         if let Ok(pid) = i32::try_from(pid) {
-            // It fails when the process is gone already.
+            // Fails if the process has already ended.
             let _ = send(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
@@ -32,7 +31,6 @@ fn descendants(ancestor: u32) -> Vec<u32> {
     found
 }
 
-/// Every process's children.
 fn children() -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -52,8 +50,8 @@ fn children() -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The parent in `/proc/<pid>/stat`: the second field after the command, which stands in parentheses and
-/// may hold anything.
+/// The parent in `/proc/<pid>/stat`: the second field after the command, which is in parentheses and may
+/// contain any characters.
 fn parent(stat: &str) -> Option<u32> {
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()

@@ -1,4 +1,4 @@
-//! How a program is started, and started again.
+//! How to start a program, repeatedly if needed.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -10,25 +10,25 @@ use std::thread;
 use anyhow::Context as _;
 use tokio::process::Command;
 
-/// A program with its arguments; can be started any number of times.
+/// A program with its arguments and environment.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What messages call it.
+    /// The name for messages.
     pub name: String,
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<OsString>,
-    /// Variables to set. None that begins with `SHOAL_` is passed on from outside.
+    /// Variables to set. The program inherits no others that begin with `SHOAL_`.
     pub environment: Vec<(String, String)>,
-    /// Where its standard error is appended.
+    /// The file to which standard error is appended.
     pub log: PathBuf,
-    /// Its standard error goes nowhere instead: to a pipe that is full, and that nobody reads.
+    /// Sends standard error to a full, unread pipe instead.
     pub is_unread: bool,
 }
 
 impl Launch {
-    /// A program without arguments.
+    /// Creates a launch without arguments.
     pub fn new(name: &str, program: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
         Self {
             name: name.to_owned(),
@@ -54,13 +54,13 @@ impl Launch {
         self
     }
 
-    /// Sets a variable, for the next start.
+    /// Sets a variable for the next start.
     pub fn set(&mut self, name: &str, value: &str) {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The command, and the end of the pipe that nobody reads.
+    /// The command, and the read end of an unread pipe.
     pub(super) fn command(&self) -> anyhow::Result<(Command, Option<PipeReader>)> {
         let (stderr, unread) = if self.is_unread {
             let (reader, writer) = full_pipe().context("cannot make a pipe")?;
@@ -86,11 +86,11 @@ impl Launch {
     }
 }
 
-/// A pipe that takes nothing any more.
+/// A pipe that is full.
 fn full_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     let mut filling = writer.try_clone()?;
-    // It stays in its last write until the reader is gone.
+    // The thread blocks in its last write until the reader is dropped.
     thread::spawn(move || while filling.write_all(&[b'\n'; 4096]).is_ok() {});
     Ok((reader, writer))
 }

@@ -1,4 +1,4 @@
-//! How long calls took beyond the time of their tools.
+//! The latency of calls beyond the time of their tools.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use super::tally::Sample;
 
-/// The longest time that is told apart, in microseconds.
+/// The upper bound of the histogram, in microseconds.
 const LONGEST_US: u64 = 600_000_000;
 
-/// How long calls took beyond the time of their tools, in milliseconds.
+/// The latency of calls beyond the time of their tools, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// How many there were.
+    /// Number of calls.
     pub calls: u64,
-    /// Half of them took at most this long.
+    /// The median.
     pub p50_ms: f64,
-    /// All but one in a hundred.
+    /// The 99th percentile.
     pub p99_ms: f64,
-    /// The longest.
+    /// The maximum.
     pub max_ms: f64,
 }
 
 impl Latency {
-    /// Of these calls.
+    /// Computes the latency of these calls.
     #[must_use]
     pub fn of<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Self {
         let mut histogram =

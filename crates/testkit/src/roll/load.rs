@@ -1,4 +1,4 @@
-//! The clients of a run: they work as if nothing happened, and write everything down.
+//! The clients of a run, which record everything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,24 @@ use super::toolset::Toolset;
 use crate::client::Client;
 use crate::history::{History, Recorder};
 
-/// What the clients are like.
+/// The parameters of the clients.
 #[derive(Clone, Debug)]
 pub struct Clients {
-    /// Clients of 2025-11-25: each has a session, an open standalone stream, a lane of long calls and one of
-    /// short calls.
+    /// Number of clients of 2025-11-25. Each has a session, a standalone stream, a lane of long calls and
+    /// one of short calls.
     pub legacy: usize,
-    /// Clients of 2026-07-28: each listens for changes, and makes long and short calls.
+    /// Number of clients of 2026-07-28. Each listens for changes, and makes long and short calls.
     pub modern: usize,
     /// The tools that they call.
     pub tools: Toolset,
-    /// How long a client thinks between two calls, at most.
+    /// Maximum time between two calls of a client.
     pub thinking: Duration,
-    /// How long a long call takes, at most.
+    /// Maximum length of a long call.
     pub longest: Duration,
-    /// Fixes every decision of the clients.
+    /// Seeds every decision of the clients.
     pub seed: u64,
 }
 
-/// Clients at work.
 pub(super) struct Load {
     legacy: Vec<Client>,
     modern: Vec<Arc<Notes>>,
@@ -42,19 +41,19 @@ pub(super) struct Load {
     enough: CancellationToken,
 }
 
-/// What all clients saw.
 pub(super) struct Seen {
     pub(super) legacy: Vec<History>,
     pub(super) modern: Vec<Arc<Notes>>,
-    /// Lanes that had not ended in time.
+    /// Lanes that did not end in time.
     pub(super) unfinished: usize,
 }
 
 impl Load {
-    /// Sets clients of the server at `url` to work, one after the other within a thinking time.
+    /// Starts the clients, spread over one thinking time.
     ///
     /// # Errors
-    /// When no HTTP client can be built.
+    ///
+    /// If the HTTP client cannot be built.
     pub(super) fn start(url: &str, clients: &Clients, began: Instant) -> anyhow::Result<Self> {
         let mut dice = StdRng::seed_from_u64(clients.seed);
         let mut load = Self {
@@ -106,8 +105,8 @@ impl Load {
         self.listeners.push(AbortOnDropHandle::new(listener));
     }
 
-    /// Lets no call begin any more, and waits for the open ones. Whatever is open after that time is cut
-    /// off, which its history shows.
+    /// Ends the load and waits for the open calls. A call that is still open after `within` is cut off,
+    /// which its history shows.
     pub(super) async fn settle(mut self, within: Duration) -> Seen {
         self.enough.cancel();
         let _ = timeout(within, async {
@@ -125,7 +124,7 @@ impl Load {
     }
 }
 
-/// Calls of one client, one after the other.
+/// Consecutive calls of one client.
 struct Lane {
     client: Client,
     clients: Clients,
@@ -135,7 +134,7 @@ struct Lane {
 
 impl Lane {
     async fn run(mut self, long: bool) {
-        // What the tool that counts must answer next.
+        // The next answer that the counting tool must give.
         let mut count = 1;
         loop {
             let thinking = self.clients.thinking.mul_f64(self.dice.random());

@@ -1,4 +1,5 @@
-//! A client of 2026-07-28: no session, no way back into a stream. Whatever breaks under it has failed.
+//! A client of 2026-07-28, without sessions and resumable streams. Every broken request counts as a
+//! failure.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,13 +20,11 @@ use super::tally::{Failure, Sample};
 use crate::client::KEEP_IDLE;
 use crate::history::{Answer, Message, Tool, Work};
 
-/// The revision that this client speaks.
 const REVISION: &str = "2026-07-28";
 
-/// The pause before it listens again.
+/// The pause before the next `subscriptions/listen`.
 const LISTEN_AGAIN: Duration = Duration::from_millis(250);
 
-/// A client.
 #[derive(Clone, Debug)]
 pub(super) struct Modern {
     http: reqwest::Client,
@@ -35,7 +34,6 @@ pub(super) struct Modern {
     ids: Arc<AtomicU64>,
 }
 
-/// What it saw.
 #[derive(Debug)]
 pub(super) struct Notes {
     pub(super) client: usize,
@@ -43,15 +41,13 @@ pub(super) struct Notes {
     seen: Mutex<Seen>,
 }
 
-/// What a client saw.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// When requests were made.
+    /// When requests were sent.
     pub(super) sent: Vec<Duration>,
-    /// Calls answered.
     pub(super) answered: Vec<Sample>,
     pub(super) failed: Vec<Failure>,
-    /// Streams of changes that the server has ended in order.
+    /// Streams of changes that the server ended in order.
     pub(super) told_to_return: u64,
 }
 
@@ -75,10 +71,6 @@ impl Notes {
 }
 
 impl Modern {
-    /// A client of the server at `url`.
-    ///
-    /// # Errors
-    /// When no HTTP client can be built.
     pub(super) fn new(
         url: &str,
         number: usize,
@@ -99,12 +91,11 @@ impl Modern {
         })
     }
 
-    /// What it sees.
     pub(super) fn notes(&self) -> Arc<Notes> {
         self.notes.clone()
     }
 
-    /// Calls, again and again, until it is enough.
+    /// Makes calls repeatedly until `enough` is cancelled.
     pub(super) async fn run(self, mut dice: StdRng, enough: CancellationToken) {
         loop {
             let thinking = self.clients.thinking.mul_f64(dice.random());
@@ -138,7 +129,7 @@ impl Modern {
         }
     }
 
-    /// Makes a call and checks all that comes.
+    /// Makes a call and checks every message.
     async fn answer(&self, work: &Work) -> anyhow::Result<()> {
         let params = json!({
             "name": work.tool.name(),
@@ -174,7 +165,7 @@ impl Modern {
         bail!("the stream ended before the answer")
     }
 
-    /// Listens for changes, over and over, until the future is dropped.
+    /// Listens for changes repeatedly, until the future is dropped.
     pub(super) async fn listen(self) {
         loop {
             let began = self.notes.began.elapsed();
@@ -187,7 +178,7 @@ impl Modern {
         }
     }
 
-    /// Listens until the server ends the stream, which it must do with the response.
+    /// Listens until the server ends the stream, which must end with the response.
     async fn listen_once(&self) -> anyhow::Result<()> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let params = json!({ "notifications": { "toolsListChanged": true } });
@@ -242,7 +233,6 @@ impl Modern {
     }
 }
 
-/// The messages of an answer.
 enum Messages {
     One(Option<String>),
     Stream(futures::stream::BoxStream<'static, Result<sse_stream::Sse, sse_stream::Error>>),

@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! The report of a run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,60 +11,60 @@ use super::load::Clients;
 use super::rollout::Restart;
 use super::tally::{Sample, Tally};
 
-/// Failures that are printed in words; the JSON has all.
+/// Maximum failures to print. The JSON has all.
 const PRINTED: usize = 20;
 
-/// What a run comes to.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Whether no client noticed anything.
+    /// Whether no client noticed the restarts.
     pub clean: bool,
-    /// Clients of 2025-11-25, each with a session.
+    /// Number of clients of 2025-11-25, each with a session.
     pub legacy: usize,
-    /// Clients of 2026-07-28.
+    /// Number of clients of 2026-07-28.
     pub modern: usize,
-    /// How long they worked.
+    /// How long the clients worked.
     pub took: Duration,
-    /// The numbers of each role's restarts, of the time outside, and of all.
+    /// Figures for each role's restarts, for the remaining time, and in total.
     pub rows: Vec<Row>,
     /// Every process that was replaced.
     pub restarts: Vec<Restart>,
-    /// Answers to short calls.
+    /// The latency of short calls.
     pub short_calls: Latency,
-    /// Answers to long calls, beyond the time that they take.
+    /// The latency of long calls, beyond the time of their tools.
     pub long_calls: Latency,
-    /// The short calls that took longest, to be found in logs.
+    /// The slowest short calls, to look up in logs.
     pub slowest_short_calls: Vec<Sample>,
-    /// What clients saw.
+    /// What the clients saw.
     pub tally: Tally,
-    /// Where logs are, if anything failed.
+    /// The directory of the logs, if anything failed.
     pub kept: Option<PathBuf>,
 }
 
-/// What happened in a part of the run.
+/// The figures of a part of the run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// Which part.
+    /// The name of the part.
     pub what: String,
-    /// Processes replaced.
+    /// Number of processes replaced.
     pub restarts: usize,
-    /// The longest time that one took to end.
+    /// The longest drain.
     pub drain: Duration,
-    /// Sessions handed over.
+    /// Number of sessions handed over.
     pub handed_over: u64,
-    /// Half of them took at most this long, where that was longest.
+    /// The median hand-over in milliseconds, from the node where it is longest.
     pub median_ms: f64,
-    /// The longest hand-over.
+    /// The longest hand-over in milliseconds.
     pub longest_ms: f64,
-    /// Requests made.
+    /// Number of requests.
     pub requests: usize,
-    /// Those that failed.
+    /// Number of failed requests.
     pub failed: usize,
-    /// Sessions that had to be opened anew.
+    /// Sessions that clients had to open again.
     pub reinitialised: usize,
-    /// Streams resumed.
+    /// Number of streams resumed.
     pub resumes: usize,
-    /// How long calls took beyond the time of their tools.
+    /// The latency of calls beyond the time of their tools.
     pub latency: Latency,
 }
 
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    /// Whether no client noticed anything, and every process ended in order.
+    /// Whether no client noticed the restarts and every process ended in order.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.clean
@@ -144,7 +144,7 @@ fn rows(restarts: &[Restart], tally: &Tally) -> Vec<Row> {
 fn row(what: &str, tally: &Tally, within: impl Fn(Duration) -> bool) -> Row {
     let count = |times: &[Duration]| times.iter().filter(|at| within(**at)).count();
     let failures = tally.failures.iter().filter(|failure| within(failure.at));
-    // A call belongs to every part that it lasted into, so that none of its delay goes unseen.
+    // A call counts in every part that it overlaps, so that its delay is not missed.
     let touches = |sample: &&Sample| within(sample.at) || within(sample.at + sample.took);
     Row {
         what: what.to_owned(),

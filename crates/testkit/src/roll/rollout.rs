@@ -1,4 +1,4 @@
-//! Replacing processes as a Deployment does.
+//! Replaces processes as a Deployment does.
 
 use std::time::Duration;
 
@@ -14,42 +14,41 @@ use crate::service::Service;
 /// A process that was replaced.
 #[derive(Clone, Debug, Serialize)]
 pub struct Restart {
-    /// Its role.
+    /// The role.
     pub role: String,
-    /// What it was called.
+    /// The process's name.
     pub name: String,
     /// When its successor was started, since the beginning of the run.
     pub from: Duration,
-    /// When it was told to end.
+    /// When the process was terminated.
     pub told: Duration,
-    /// When it had ended.
+    /// When the process had ended.
     pub until: Duration,
-    /// Whether it had to be killed, or ended otherwise than in order.
+    /// Why the end was not in order, if it was not.
     pub failed: Option<String>,
-    /// The sessions that it handed over, by its log.
+    /// The sessions that the process handed over, according to its log.
     pub handed_over: Option<HandOver>,
 }
 
-/// Sessions that a node handed over when it was told to end.
+/// Sessions that a node handed over at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HandOver {
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
-    /// Half of them were without an owner on this node's part for at most this long.
+    /// The median time without an owner, as far as this node caused it.
     pub median_ms: f64,
-    /// The longest.
+    /// The longest time without an owner.
     pub longest_ms: f64,
 }
 
 impl Restart {
-    /// From being told to end to having ended.
+    /// Returns the time from the signal to the end.
     #[must_use]
     pub fn drain(&self) -> Duration {
         self.until.saturating_sub(self.told)
     }
 }
 
-/// A rollout under way.
 pub(super) struct Rollout<'a> {
     cluster: Cluster,
     service: &'a Service,
@@ -74,7 +73,6 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    /// The cluster as it is now, and what was restarted.
     pub(super) fn end(self) -> (Cluster, Vec<Restart>) {
         (self.cluster, self.restarts)
     }
@@ -82,7 +80,8 @@ impl<'a> Rollout<'a> {
     /// Replaces every process.
     ///
     /// # Errors
-    /// When a successor does not start, or does not get ready.
+    ///
+    /// If a successor does not start or does not get ready.
     pub(super) async fn run(&mut self) -> anyhow::Result<()> {
         for role in &self.options.roles {
             let members = self.cluster.members().iter();
@@ -106,7 +105,7 @@ impl<'a> Rollout<'a> {
         let old = self.cluster.replace(name, successor);
         let old = old.with_context(|| format!("there is no {name}"))?;
         let told = self.began.elapsed();
-        // At the same time: nobody waits until every machine has heard of it.
+        // Concurrently, because Kubernetes does not wait until every machine knows.
         self.service.terminate(name);
         let ended = old.terminate(self.options.grace).await;
         let failed = match ended {
@@ -130,7 +129,7 @@ impl<'a> Rollout<'a> {
         Ok(())
     }
 
-    /// As the kubelet does: a process is ready when a probe says so.
+    /// Polls the readiness probe, as the kubelet does.
     async fn wait_until_ready(&self, member: &Member) -> anyhow::Result<()> {
         let deadline = Instant::now() + SOON;
         while !member.admin().is_ready().await {
@@ -148,7 +147,7 @@ impl<'a> Rollout<'a> {
 }
 
 impl HandOver {
-    /// What a node's log says of it.
+    /// Parses the hand-over in a node's log.
     fn in_log(log: &str) -> Option<Self> {
         let line = log.lines().rfind(|line| line.contains("handed over"))?;
         let number = |name: &str| {

@@ -1,9 +1,8 @@
-//! What clients saw, counted as strictly as it can be.
+//! Counts failures from the view of an ordinary client.
 //!
-//! The checks of [`crate::check`] judge what became of each call in the end. Here every exchange counts that
-//! an ordinary client would have shown its user as failed, although the patient clients of this crate tried
-//! again: any refusal, any error, a connection that was not to be had, an answer that broke off without an
-//! event id to come back with.
+//! The checks of [`crate::check`] judge the final outcome of calls. The tally counts each failed exchange
+//! that an ordinary client would show its user, even if the patient client succeeded later: a refusal, an
+//! error, a failed connection, or an answer that broke off before an event id.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,54 +15,54 @@ use super::modern::Notes;
 use crate::check::{self, Ledger, Rules, Verdict, Violation};
 use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// Something that an ordinary client would have shown its user as failed.
+/// A failure that an ordinary client would show its user.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failure {
-    /// Since the beginning of the run.
+    /// The time since the beginning of the run.
     pub at: Duration,
-    /// Whose.
+    /// The client.
     pub client: String,
-    /// What.
+    /// A description.
     pub what: String,
 }
 
 /// A call that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// When it was made, since the beginning of the run.
+    /// When the call was made, since the beginning of the run.
     pub at: Duration,
-    /// How long it took.
+    /// How long the call took.
     pub took: Duration,
-    /// How long its tool takes.
+    /// How long its tool works.
     pub takes: Duration,
 }
 
-/// What all clients saw.
+/// The totals of all clients.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Tally {
     /// Requests: calls, streams opened, sessions opened.
     pub requests: u64,
     /// Calls answered with their result.
     pub answered: u64,
-    /// What failed.
+    /// The failures.
     pub failures: Vec<Failure>,
     /// When clients were told that their session is gone, and had to open another.
     pub reinitialised: Vec<Duration>,
-    /// Events that never came, or came out of order.
+    /// Events that were lost or out of order.
     pub lost: u64,
     /// Events or answers that came twice.
     pub doubled: u64,
-    /// Executions more than one of a call that must not be repeated.
+    /// Surplus executions of calls that must not be repeated.
     pub executed_twice: u64,
-    /// Everything that was not as promised, in words.
+    /// Descriptions of all broken promises.
     pub violations: Vec<String>,
     /// When streams were resumed with an event id.
     pub resumes: Vec<Duration>,
-    /// Streams with a way back that broke off instead of being ended in order.
+    /// Resumable streams that broke instead of ending in order.
     pub broken_off: u64,
-    /// Streams of changes that modern clients were told to open anew.
+    /// Streams of changes that the server ended, and that modern clients opened again.
     pub told_to_return: u64,
-    /// When requests were made.
+    /// When requests were sent.
     #[serde(skip)]
     pub sent: Vec<Duration>,
     /// The calls that were answered.
@@ -72,7 +71,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts what clients saw, and checks it against the ledger of what was executed.
+    /// Counts what the clients saw, and checks it against the ledger.
     pub(super) fn of(seen: &Seen, ledger: &Ledger) -> Self {
         let mut tally = Self::default();
         for history in &seen.legacy {
@@ -91,7 +90,7 @@ impl Tally {
         tally
     }
 
-    /// Whether nothing failed, and every promise was kept.
+    /// Whether there are no failures and no broken promises.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.failures.is_empty() && self.reinitialised.is_empty() && self.violations.is_empty()
@@ -118,7 +117,7 @@ impl Tally {
         let mut calls: HashMap<u64, (Duration, Work)> = HashMap::new();
         let mut primed: HashSet<Channel> = HashSet::new();
         let mut told_gone: HashSet<&str> = HashSet::new();
-        // By how much the tool that counts is ahead of its client.
+        // By how much the counting tool is ahead of its client.
         let mut ahead = 0;
         for Entry { at, step } in &history.entries {
             let mut failed = |what: String| {
@@ -164,7 +163,7 @@ impl Tally {
                             Answer::Result { failed: false, .. } => {}
                             bad => failed(format!("{channel:?}: {bad:?}")),
                         }
-                        // The first answer only; the checks see to the others.
+                        // Only the first answer. Checks report surplus answers.
                         if let Some((sent, work)) = calls.remove(request) {
                             let more = counted_too_often(&work, answer);
                             self.executed_twice += more.saturating_sub(ahead);
@@ -212,7 +211,7 @@ impl Tally {
     }
 }
 
-/// How often the tool that counts was executed without having been called.
+/// The surplus executions of the counting tool.
 fn counted_too_often(work: &Work, answer: &Answer) -> u64 {
     match answer {
         Answer::Result { text, .. } if work.tool == Tool::CountUp => {

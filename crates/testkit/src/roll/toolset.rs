@@ -1,4 +1,4 @@
-//! Which tools the clients of a run call.
+//! The tools that clients of a run call.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use rand::rngs::StdRng;
 
 use crate::history::Tool;
 
-/// The least time of a long call.
+/// The minimum length of a long call.
 const SHORTEST_LONG: Duration = Duration::from_secs(2);
 
 /// The time between two progress notifications of a long call, in milliseconds.
 const STEP_MS: u64 = 400;
 
-/// Which tools are called.
+/// The tools that clients call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Toolset {
     /// Those of the demo server. A tool that counts its calls in the session shows repeated executions.
@@ -23,7 +23,6 @@ pub enum Toolset {
     Chaos,
 }
 
-/// A call to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) tool: Tool,
@@ -32,7 +31,7 @@ pub(super) struct Plan {
 }
 
 impl Toolset {
-    /// A call that reports progress and takes seconds.
+    /// A call that takes seconds and reports progress.
     pub(super) fn long(self, dice: &mut StdRng, longest: Duration) -> Plan {
         let shortest = SHORTEST_LONG.min(longest);
         let time = shortest + (longest - shortest).mul_f64(dice.random());
@@ -49,8 +48,7 @@ impl Toolset {
         }
     }
 
-    /// A call that is answered at once: safe to repeat, or journaled. `count` is what the tool that counts
-    /// must answer next.
+    /// A call that is answered at once. `count` is the next answer that the counting tool must give.
     pub(super) fn short(self, dice: &mut StdRng, count: &mut u32) -> Plan {
         let plan = |tool, steps| Plan { tool, steps, ms: 0 };
         if dice.random_bool(0.6) {
@@ -66,7 +64,7 @@ impl Toolset {
         }
     }
 
-    /// What a client without a session can call: a tool that reports progress, or answers at once.
+    /// A call for a client without a session: a tool that reports progress, or answers at once.
     pub(super) fn modern(self, dice: &mut StdRng) -> Plan {
         if dice.random_bool(0.8) {
             return Plan {
@@ -77,7 +75,8 @@ impl Toolset {
         }
         let tool = match self {
             Self::Demo => Tool::Job,
-            // Notes of what such a client calls are nowhere compared with the ledger.
+            // Executions by modern clients are not compared with the ledger, so they call a tool without
+            // entries.
             Self::Chaos => Tool::Steps,
         };
         Plan {

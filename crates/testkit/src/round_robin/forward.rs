@@ -1,4 +1,4 @@
-//! One request, to the first edge that takes the connection.
+//! Forwards one request to the first edge that accepts a connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{ResponseBody, Shared, TAG, own_answer};
 
-/// What concerns one connection only.
+/// Headers that apply to one connection only.
 const HOP_BY_HOP: [HeaderName; 6] = [
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
@@ -24,7 +24,7 @@ const HOP_BY_HOP: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// Forwards a request. An error is a broken answer: it breaks the client's connection too.
+/// Forwards a request. An error means a broken answer, and breaks the client's connection too.
 pub(super) async fn forward(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,
@@ -49,7 +49,8 @@ pub(super) async fn forward(
     Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
-/// A connection to the next edge that has one, for one request. Dropping the handle closes it.
+/// Connects to the next edge that accepts, for one request. Dropping the handle closes the
+/// connection.
 async fn connect(
     shared: &Shared,
 ) -> Option<(String, SendRequest<Incoming>, AbortOnDropHandle<()>)> {
@@ -60,7 +61,7 @@ async fn connect(
         let _ = stream.set_nodelay(true);
         if let Ok((sender, connection)) = handshake(TokioIo::new(stream)).await {
             let driver = tokio::spawn(async move {
-                // Whoever reads the answer sees the error there.
+                // The reader of the answer sees the error.
                 let _ = connection.await;
             });
             return Some((edge.name.clone(), sender, AbortOnDropHandle::new(driver)));
@@ -79,7 +80,6 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Where breaks are noted.
 struct Report {
     shared: Arc<Shared>,
     tag: Option<String>,
@@ -94,7 +94,6 @@ impl Report {
     }
 }
 
-/// An edge's answer, with the connection that it comes on.
 struct Carried {
     body: Incoming,
     report: Report,

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! The order in which edges are used.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,10 +8,9 @@ use tokio::time::sleep;
 
 use super::Edge;
 
-/// How often edges are asked whether they are ready.
+/// The interval between two readiness polls.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// The edges, and which is next.
 #[derive(Debug)]
 pub(super) struct Rotation {
     places: Vec<Place>,
@@ -44,7 +43,7 @@ impl Rotation {
         }
     }
 
-    /// All edges in the order in which to try them for the next request: those that are ready come first.
+    /// All edges in the order of attempts for the next request: ready ones first.
     pub(super) fn turn(&self) -> impl Iterator<Item = &Edge> {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let count = self.places.len();
@@ -54,7 +53,7 @@ impl Rotation {
         ready.into_iter().chain(rest).map(|place| &place.edge)
     }
 
-    /// Asks again and again who is ready.
+    /// Polls the readiness of all edges.
     pub(super) async fn watch(&self) {
         loop {
             join_all(self.places.iter().map(Place::look)).await;

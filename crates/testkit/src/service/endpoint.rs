@@ -1,4 +1,4 @@
-//! An endpoint, and whether it is given connections.
+//! An endpoint and its readiness.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,6 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// One that is not ready yet.
     pub(super) fn new(edge: Edge) -> Self {
         Self {
             edge,
@@ -37,12 +36,12 @@ impl Endpoint {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Nobody need ask it any more.
+    /// Ends the probing.
     pub(super) fn leave(&self) {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// Asks again and again whether it is ready, until it has left. One without an admin port always is.
+    /// Probes until the endpoint has left. An endpoint without an admin port is always ready.
     pub(super) async fn probe(self: std::sync::Arc<Self>, probing: Probing) {
         let mut ticks = interval(probing.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

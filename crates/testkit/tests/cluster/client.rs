@@ -1,4 +1,4 @@
-//! A legacy client of few words: each request is one step of a test.
+//! A legacy client for step-by-step tests.
 
 use std::time::Duration;
 
@@ -6,24 +6,21 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use sse_stream::{Sse, SseStream};
 
-/// How long a test waits for anything.
+/// The timeout of every wait.
 pub(crate) const SOON: Duration = Duration::from_secs(40);
 
-/// A session of 2025-11-25.
 pub(crate) struct Client {
     http: reqwest::Client,
     url: String,
     session: String,
 }
 
-/// An answer that is still arriving.
 pub(crate) struct Events {
     stream: std::pin::Pin<Box<dyn futures::Stream<Item = Option<Sse>> + Send>>,
-    /// The id of the newest event.
     pub(crate) last_id: String,
 }
 
-/// A whole answer: its status, and its JSON if it is that.
+/// A complete answer: its status, and its body if that is JSON.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -32,7 +29,6 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Opens a session.
     pub(crate) async fn open(url: &str) -> Self {
         let mut client = Self {
             http: reqwest::Client::new(),
@@ -59,12 +55,12 @@ impl Client {
         client
     }
 
-    /// Where it is.
+    /// The URL of the endpoint.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The same session at another address.
+    /// The same session at another URL.
     pub(crate) fn at(&self, url: &str) -> Self {
         Self {
             http: self.http.clone(),
@@ -87,7 +83,7 @@ impl Client {
         }
     }
 
-    /// The same client with another session's id.
+    /// The same client with another session id.
     pub(crate) fn with_session(&self, session: &str) -> Self {
         Self {
             http: self.http.clone(),
@@ -96,7 +92,6 @@ impl Client {
         }
     }
 
-    /// Its id.
     pub(crate) fn session(&self) -> &str {
         &self.session
     }
@@ -111,14 +106,14 @@ impl Client {
         within(post.send()).await.unwrap()
     }
 
-    /// Posts a message; its answer is read whole.
+    /// Posts a message and reads the complete answer.
     pub(crate) async fn post(&self, message: &Value) -> Answer {
         let answer = self.send(message).await;
         let retry_after = answer.headers().get("retry-after");
         let retry_after = retry_after.map(|after| after.to_str().unwrap().to_owned());
         let status = answer.status().as_u16();
         let text = within(answer.text()).await.unwrap();
-        // Of a stream, what ends it.
+        // The last event of a stream is the response.
         let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let last = data.next_back().unwrap_or(&text);
         Answer {
@@ -137,7 +132,7 @@ impl Client {
         self.request("tools/call", &json!(id), &params)
     }
 
-    /// Calls a tool with more in `_meta`; the events of its answer.
+    /// Calls a tool with more `_meta`, and returns the events of its answer.
     pub(crate) async fn stream_with(
         &self,
         id: u64,
@@ -154,13 +149,12 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Calls a tool and hangs up after so long, whatever has come by then.
+    /// Calls a tool and hangs up after this time.
     pub(crate) async fn hang_up(&self, id: u64, tool: &str, arguments: &Value, after: Duration) {
         let call = self.call_of(id, tool, arguments);
         let post = self.http.post(&self.url).json(&call).headers(headers());
         let post = post.header("mcp-session-id", &self.session);
         let answering = async { post.send().await?.bytes().await };
-        // Whether it was answered in time is nothing to this client.
         let _ = tokio::time::timeout(after, answering).await;
     }
 
@@ -176,7 +170,7 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Calls a tool that answers with a stream; refusals that say when to come back are borne.
+    /// Calls a tool that answers with a stream. Retries after refusals.
     pub(crate) async fn stream_patiently(&self, id: u64, tool: &str, arguments: &Value) -> Events {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -191,7 +185,7 @@ impl Client {
         }
     }
 
-    /// Everything that a call is answered with, whether as JSON or as a stream, which is resumed if it breaks.
+    /// Calls a tool and returns all messages of the answer, JSON or stream. Resumes a broken stream.
     pub(crate) async fn answered(&self, id: u64, tool: &str, arguments: &Value) -> Vec<Value> {
         let answer = self.send(&self.call_of(id, tool, arguments)).await;
         let kind = answer.headers().get("content-type");
@@ -226,7 +220,7 @@ impl Client {
         all
     }
 
-    /// Sends a request that is answered with a stream; refusals that say when to come back are borne.
+    /// Sends a request that is answered with a stream. Retries after refusals.
     pub(crate) async fn stream_of(&self, request: &Value) -> Events {
         within(async {
             loop {
@@ -241,7 +235,6 @@ impl Client {
         .await
     }
 
-    /// Resumes a stream after an id.
     pub(crate) async fn resume(&self, last_id: &str) -> Events {
         let get = self.http.get(&self.url).headers(headers());
         let get = get.header("mcp-session-id", &self.session);
@@ -251,7 +244,7 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Listens to what belongs to no request.
+    /// Opens the standalone stream.
     pub(crate) async fn listen(&self) -> Events {
         let get = self.http.get(&self.url).headers(headers());
         let answer = within(get.header("mcp-session-id", &self.session).send()).await;
@@ -260,14 +253,13 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Ends the session.
     pub(crate) async fn close(&self) {
         let delete = self.http.delete(&self.url).headers(headers());
         let answer = within(delete.header("mcp-session-id", &self.session).send()).await;
         assert!(answer.unwrap().status().is_success());
     }
 
-    /// The status of a resume.
+    /// Returns the status of a resume.
     pub(crate) async fn resume_status(&self, last_id: &str) -> u16 {
         let get = self.http.get(&self.url).headers(headers());
         let get = get.header("mcp-session-id", &self.session);
@@ -275,13 +267,13 @@ impl Client {
         answer.unwrap().status().as_u16()
     }
 
-    /// Calls `echo` until it is answered; refusals that say when to come back are borne.
+    /// Calls `echo` until it is answered. Retries after refusals.
     pub(crate) async fn echo_patiently(&self, id: u64) {
         let text = self.text(id, "echo", &json!({ "nonce": "n" })).await;
         assert_eq!(text, "n");
     }
 
-    /// The text that a tool answers with; refusals that say when to come back are borne.
+    /// Returns the text of a tool's answer. Retries after refusals.
     pub(crate) async fn text(&self, id: u64, tool: &str, arguments: &Value) -> String {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -306,7 +298,7 @@ impl Events {
         }
     }
 
-    /// The next message; `None` at the end, broken or not. Events without data only move the id.
+    /// The next message, or `None` at the end, broken or not. Events without data only update the id.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let event = within(self.stream.next()).await??;
@@ -319,7 +311,7 @@ impl Events {
         }
     }
 
-    /// Waits for the id to come back with.
+    /// Waits for the first event id.
     pub(crate) async fn primed(&mut self) {
         while self.last_id.is_empty() {
             let event = within(self.stream.next()).await.flatten().unwrap();
@@ -327,7 +319,6 @@ impl Events {
         }
     }
 
-    /// Reads to the end; all messages.
     pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut all = Vec::new();
         while let Some(message) = self.next().await {
@@ -337,7 +328,8 @@ impl Events {
     }
 }
 
-/// Opens a session of HTTP+SSE at an edge: its stream, and where its messages are posted at any edge.
+/// Opens a session of HTTP+SSE at an edge. Returns the stream and the path for messages, which works at any
+/// edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();
@@ -347,7 +339,7 @@ pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     (events, endpoint.data.unwrap())
 }
 
-/// Posts a message of HTTP+SSE by an edge.
+/// Posts a message of HTTP+SSE through an edge.
 pub(crate) async fn post_beside(mcp_url: &str, messages: &str, message: &Value) {
     let post = reqwest::Client::new().post(beside(mcp_url, messages));
     let answer = within(post.json(message).send()).await.unwrap();
@@ -358,14 +350,12 @@ fn beside(mcp_url: &str, path: &str) -> String {
     format!("{}{path}", mcp_url.strip_suffix("/mcp").unwrap())
 }
 
-/// The text of a tool's result.
 pub(crate) fn text_of(response: &Value) -> &str {
     response["result"]["content"][0]["text"]
         .as_str()
         .unwrap_or_else(|| panic!("no text in {response}"))
 }
 
-/// The numbers of the progress notifications.
 pub(crate) fn progress_of(messages: &[Value]) -> Vec<u64> {
     let progress = |message: &Value| message["params"]["progress"].as_f64();
     let numbers = messages.iter().filter_map(progress);
@@ -385,7 +375,7 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     done.expect("in time")
 }
 
-/// A call of 2026-07-28, which has no session: the whole answer, when it is there.
+/// A call of 2026-07-28, which has no session. Resolves to the complete answer.
 pub(crate) fn modern_call(
     url: &str,
     tool: &str,

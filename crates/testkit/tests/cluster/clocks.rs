@@ -1,4 +1,4 @@
-//! Members whose clocks are wrong, one role after the other.
+//! Members with wrong clocks, one role after the other.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{small, start};
 
 const ORDERLY: Duration = Duration::from_secs(30);
 
-/// Starts a member again whose clock is ahead by so many seconds.
+/// Restarts a member with a clock that is this many seconds ahead.
 async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.terminate(ORDERLY).await.unwrap();
     for (name, value) in clock.variables(seconds) {
@@ -20,8 +20,8 @@ async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.start_again().await.unwrap();
 }
 
-/// Calls a tool that must not be repeated, as a client without a session. An edge that the worker has yet to join says that
-/// nothing was executed, and is asked again.
+/// Calls a tool that must not be repeated, without a session. Retries while an edge that the worker has not joined yet
+/// refuses with "not executed".
 async fn modern(cluster: &Cluster, nonce: &str) -> String {
     let deadline = tokio::time::Instant::now() + ORDERLY;
     loop {
@@ -56,7 +56,7 @@ async fn modern_once(cluster: &Cluster, nonce: &str) -> String {
 #[tokio::test]
 async fn no_clock_decides_what_becomes_of_a_call() {
     let clock = WrongClock::find().unwrap();
-    // Every member is ended in order, so that nobody waits for a lease; how long the store may take follows from it.
+    // Every member ends in order, so the lease can be long. The store timeouts derive from the lease.
     let cluster = start(small().edges(1).lease(Duration::from_secs(15))).await;
     let client = Client::open(cluster.url()).await;
     let (mut id, mut calls) = (1, 0);
@@ -66,7 +66,7 @@ async fn no_clock_decides_what_becomes_of_a_call() {
                 shift(member, clock, seconds).await;
             }
             let role = members[0].name();
-            // Until all have found one another again.
+            // Waits until the members have found one another again.
             client.echo_patiently(id).await;
             let nonce = format!("once-{id}");
             let arguments = json!({ "nonce": nonce, "count": 2, "ms": 1 });

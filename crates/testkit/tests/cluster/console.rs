@@ -9,16 +9,13 @@ use shoal_testkit::cluster::{Cluster, Member, Tools};
 use crate::client::{Client, within};
 use crate::{LEASE, start};
 
-/// How long a test waits for what other nodes are to see.
 const SOON: Duration = Duration::from_secs(40);
 
-/// Three edges, two session nodes and two workers.
 async fn three_edges(lease: Duration) -> Cluster {
     let builder = Cluster::builder().edges(3).sessions(2).workers(2);
     start(builder.lease(lease).tools(Tools::Chaos)).await
 }
 
-/// The console of a node.
 struct Console<'a> {
     node: &'a Member,
     http: reqwest::Client,
@@ -46,7 +43,7 @@ impl<'a> Console<'a> {
         let answer = within(request.body(body).send()).await.unwrap();
         let status = answer.status();
         let text = within(answer.text()).await.unwrap();
-        // Slow answers are streams, which end with the response.
+        // A slow answer is a stream that ends with the response.
         let last = text.lines().rev().find(|line| line.contains('{')).unwrap();
         let last = last.trim_start_matches("data: ");
         (status, serde_json::from_str(last).unwrap())
@@ -58,7 +55,7 @@ impl<'a> Console<'a> {
         body
     }
 
-    /// Asks until the answer is right.
+    /// Polls until the answer is right.
     async fn until(&self, path: &str, right: impl Fn(&Value) -> bool) -> Value {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -83,7 +80,6 @@ fn texts<'v>(items: &'v [Value], member: &str) -> Vec<&'v str> {
         .collect()
 }
 
-/// Opens sessions until both session nodes hold some.
 async fn sessions_on_both_nodes(cluster: &Cluster, console: &Console<'_>) -> Vec<Client> {
     let mut clients = Vec::new();
     loop {
@@ -190,13 +186,13 @@ async fn calls_on_other_nodes_are_seen_and_cancelled() {
 
 #[tokio::test]
 async fn a_node_that_does_not_answer_holds_up_nobody() {
-    // Nobody takes the node for gone while the test looks.
+    // A long lease, so that the node does not count as dead during the test.
     let cluster = three_edges(Duration::from_secs(120)).await;
     let console = Console::of(cluster.edges()[0]);
     let clients = sessions_on_both_nodes(&cluster, &console).await;
     let paused = cluster.sessions()[0];
     paused.pause().await.unwrap();
-    // It stops a moment after it is told to.
+    // SIGSTOP takes effect with a delay.
     let stopped = |sessions: &Value| sessions["unseen"] != json!([]);
     let sessions = console.until("sessions", stopped).await;
     let unseen = sessions["unseen"].as_array().unwrap();
@@ -208,7 +204,7 @@ async fn a_node_that_does_not_answer_holds_up_nobody() {
     let nodes = overview["nodes"].as_array().unwrap();
     let troubled = |node: &&Value| !node["trouble"].is_null();
     assert_eq!(nodes.iter().filter(troubled).count(), 1, "{overview}");
-    // Whether the call runs there cannot be told.
+    // The console cannot tell whether the call runs on the paused node.
     let path = "calls/00000000-0000-7000-8000-000000000000/cancel";
     let (status, _) = console.ask(Method::POST, path).await;
     assert_eq!(status, StatusCode::BAD_GATEWAY);
@@ -278,7 +274,7 @@ async fn calls_of_a_tool_are_counted_at_all_edges() {
         (&json!([]), &Value::Null)
     );
 
-    // A session node knows the tools, and has no edge to call them by.
+    // A session node knows the tools, but has no edge through which to call them.
     let other = Console::of(cluster.sessions()[0]);
     let listed = other.get("tools").await;
     assert_eq!(echo(&listed)["outcomes"]["ok"], 3, "{listed}");
@@ -317,7 +313,7 @@ async fn what_a_lost_node_did_is_known_where_nobody_looked_before() {
     Console::of(second).until("overview", lost).await;
 }
 
-/// Calls `long` in the modern era; the whole answer.
+/// Calls `long` in the modern era, and returns the complete answer.
 async fn modern_call(http: reqwest::Client, url: String) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,4 +1,4 @@
-//! Pools that another program writes into a file while the cluster works.
+//! Pools that another program writes into a file while the cluster runs.
 
 use std::fs;
 use std::time::Duration;

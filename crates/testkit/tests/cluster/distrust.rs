@@ -1,4 +1,4 @@
-//! Processes that TLS keeps from one another.
+//! Processes that reject one another's certificates.
 
 use std::fs;
 use std::time::Duration;
@@ -16,10 +16,9 @@ use crate::{small, start};
 
 const DISTRUSTED: &str = "shoal_tls_distrusted";
 const EXPIRY: &str = "shoal_tls_certificate_expiry_seconds";
-/// The first second of 2041.
 const OF_2041: f64 = 2_240_611_200.0;
 
-/// Writes one process's files over another's, as whoever renews certificates does.
+/// Overwrites the files of one process with those of another, as a renewal does.
 fn put(these: &Issued, over: &Issued) {
     for (this, over) in [
         (&these.authority, &over.authority),
@@ -30,14 +29,14 @@ fn put(these: &Issued, over: &Issued) {
     }
 }
 
-/// What `/readyz` says there.
+/// The status and body of `/readyz`.
 async fn readiness(admin: &str) -> (u16, Value) {
     let answer = reqwest::get(format!("http://{admin}/readyz")).await;
     let answer = answer.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// Waits until it is not ready because of TLS, and returns why.
+/// Waits until the process is not ready because of TLS, and returns the reason.
 async fn is_cut_off(admin: &str) -> String {
     within(async {
         loop {
@@ -61,7 +60,7 @@ async fn all_are_ready(cluster: &Cluster) {
     }
 }
 
-/// A process with every role, at the cluster's Redis.
+/// Starts a process with every role, at the cluster's Redis.
 fn whole(cluster: &Cluster, directory: &Directory, files: &Issued) -> (Process, String) {
     let [admin, clients, others] =
         [(); 3].map(|()| format!("127.0.0.1:{}", free_port::reserve().unwrap()));
@@ -98,7 +97,7 @@ async fn a_process_of_another_authority_is_not_ready_until_it_has_a_certificate_
     let seen = seen.unwrap().text().await.unwrap();
     let seen = seen.lines().find(|line| line.starts_with(DISTRUSTED));
     assert!(seen.is_some_and(|line| !line.ends_with(" 0")), "{seen:?}");
-    // One that is wrong spoils nobody else.
+    // A process with a wrong certificate does not affect the others.
     all_are_ready(&cluster).await;
     Client::open(cluster.url()).await.echo_patiently(1).await;
 
@@ -127,7 +126,7 @@ async fn a_node_that_the_others_trust_no_more_is_not_ready_although_it_was() {
     edge.wait_until_ready(Duration::from_secs(30))
         .await
         .unwrap();
-    // A session is opened by way of the edge, so that it has spoken to the others.
+    // Opening a session makes the edge connect to the other members.
     Client::open(edge.mcp_url().unwrap()).await;
 
     let elsewhere = Directory::create("distrust").unwrap();
@@ -144,7 +143,7 @@ async fn a_node_that_the_others_trust_no_more_is_not_ready_although_it_was() {
     let admin = edge.admin().address();
     let (status, said) = readiness(admin).await;
     assert_eq!(status, 200, "open links are enough: {said}");
-    // Whoever was linked with it comes again, and is not let in.
+    // The members reconnect, and the edge rejects them.
     for member in cluster.sessions().into_iter().chain(cluster.workers()) {
         again(member).await;
     }

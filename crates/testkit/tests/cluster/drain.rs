@@ -17,7 +17,7 @@ const ORDERLY: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn draining_session_nodes_hand_over_without_waiting_for_a_lease() {
-    // A lease that nobody waits for within a test.
+    // A lease that does not expire during the test.
     let cluster = start(small().lease(Duration::from_secs(600))).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 60, "ms": 100 });
@@ -82,7 +82,6 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
     assert_eq!(text_of(messages.last().unwrap()), "once");
 }
 
-/// Whether a node has heard that a worker is leaving.
 async fn sees_a_worker_leave(node: &Admin) -> bool {
     let status = node.status().await.unwrap();
     let pools = status["pools"].as_array().unwrap();
@@ -111,7 +110,7 @@ async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
         while running.admin().is_ready().await {
             sleep(Duration::from_millis(20)).await;
         }
-        // In the end the owner is a node that was not there when the worker was told to go.
+        // The last owner is a node that started after the worker was told to end.
         for node in cluster.sessions() {
             node.terminate(ORDERLY).await.unwrap();
             node.start_again().await.unwrap();
@@ -131,7 +130,7 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
     for posted_at in [0, 1] {
         let by = edges[posted_at].mcp_url().unwrap();
         let (mut events, messages) = old_client(edges[0], by).await;
-        // Longer than streams that can be resumed have to be told.
+        // Longer than the notice period of resumable streams.
         let call = steps_once(&format!("at-{posted_at}"), 50);
         post_beside(by, &messages, &call).await;
         events.next().await.unwrap();
@@ -148,7 +147,7 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
 async fn a_draining_edge_takes_calls_while_it_waits_for_a_stream() {
     let cluster = start(small().setting("shutdown.calls", "60s")).await;
     let edges = cluster.edges();
-    // The draining edge has nothing to answer itself.
+    // The draining edge has no response to send itself.
     let by = edges[1].mcp_url().unwrap();
     let (mut events, messages) = old_client(edges[0], by).await;
     post_beside(by, &messages, &steps_once("beside", 50)).await;
@@ -164,7 +163,7 @@ async fn a_draining_edge_takes_calls_while_it_waits_for_a_stream() {
     let (ended, rest, answers) = tokio::join!(edges[0].terminate(ORDERLY), events.rest(), called);
     assert!(ended.unwrap().success());
     assert_eq!(text_of(rest.last().unwrap()), "beside");
-    // The last one may have been cut where the process ended.
+    // The last answer may have been cut off by the end of the process.
     let refused = answers.iter().find(|answer| answer.contains("50301"));
     assert_eq!(refused, None, "{} answers", answers.len());
     assert!(answers.iter().any(|answer| answer.contains("late")));
@@ -190,7 +189,7 @@ async fn a_call_that_outlasts_the_drain_of_its_only_stream_is_answered_first() {
     cluster.end().await;
 }
 
-/// Opens a session of 2024-11-05 at an edge, whose messages go by another.
+/// Opens a session of 2024-11-05 at an edge. Its messages go through another edge.
 async fn old_client(edge: &Member, by: &str) -> (Events, String) {
     let (mut events, messages) = single_stream(edge.mcp_url().unwrap()).await;
     let params = json!({
@@ -206,7 +205,7 @@ async fn old_client(edge: &Member, by: &str) -> (Events, String) {
     (events, messages)
 }
 
-/// A call that reports its steps, ten in a second.
+/// A call that reports ten steps per second.
 fn steps_once(nonce: &str, count: u32) -> Value {
     let params = json!({
         "name": "steps_once",
@@ -233,20 +232,20 @@ async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
     cluster.end().await;
 }
 
-/// Its connection has ended with the edge, which is how such a call is cancelled.
+/// The edge's death ends the client's connection, which cancels a modern call.
 #[tokio::test]
 async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
     let cluster = start(small().setting("cluster.rejoin", "1s")).await;
     let (edge, node) = (cluster.edges()[0], cluster.sessions()[0].admin());
     let asked = ask_for_long(edge, node, "steps_once").await;
     edge.kill().await.unwrap();
-    // A part of the answer may have come.
+    // A part of the answer may have arrived.
     let _ = asked.await.unwrap();
     node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
     cluster.end().await;
 }
 
-/// Asks an edge for something that takes ten minutes, and returns once a worker runs it, as the node knows.
+/// Calls a tool for ten minutes, and returns once the node shows that a worker runs the call.
 async fn ask_for_long(
     edge: &Member,
     node: &Admin,

@@ -1,7 +1,7 @@
 //! Owners that are gone, and owners that only seem to be.
 //!
-//! Where a lease lasts longer than anybody waits, who takes a session over has seen that its owner is gone; where nobody
-//! may take it, its epoch says that nobody has.
+//! Some leases here outlast every wait, so a take-over needs evidence that the owner is gone. If a take-over must not
+//! happen, the session's epoch shows that it did not.
 
 use std::time::Duration;
 
@@ -14,15 +14,13 @@ use crate::client::{Client, progress_of, text_of};
 use crate::session::{outlives_its_owner, owner};
 use crate::{LEASE, small, start};
 
-/// Longer than a client of these tests waits for anything.
+/// Longer than every wait of these tests.
 const LONGER: Duration = Duration::from_secs(120);
 
-/// Its nodes keep their sessions for longer than anybody waits.
 fn patient() -> Builder {
     small().lease(LONGER)
 }
 
-/// How many sessions the session nodes have taken from others.
 pub(crate) async fn taken_over(cluster: &Cluster) -> u64 {
     let mut all = 0;
     for node in cluster.sessions() {
@@ -46,7 +44,7 @@ async fn a_killed_owner_is_replaced_over_tls_too() {
 
 #[tokio::test]
 async fn an_owner_that_is_started_again_where_it_was_is_another() {
-    // Nobody else takes sessions.
+    // With one session node there is no other to take the sessions.
     let cluster = start(patient().sessions(1)).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 30, "ms": 100 });
@@ -63,12 +61,12 @@ async fn an_owner_that_is_started_again_where_it_was_is_another() {
 #[tokio::test]
 async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let lease = LEASE * 2;
-    // Silence is noticed long before the lease ends.
+    // Nodes notice silence long before the lease ends.
     let cluster = start(small().lease(lease).setting("cluster.silence", "500ms")).await;
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
     let paused = owner(&cluster).await;
-    // It renews at a third of its lease: at most so much of it has passed.
+    // The node renews after a third of its lease, so at most a third has passed.
     paused.pause().await.unwrap();
     let begun = Instant::now();
     client.echo_patiently(2).await;
@@ -80,7 +78,7 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     }
 }
 
-/// Has connections to a member reset, over and over.
+/// Repeatedly resets all connections to a member.
 async fn reset_again_and_again(cluster: &Cluster, owner: &Member, times: u32) {
     for _ in 0..times {
         for other in cluster.members() {

@@ -1,4 +1,4 @@
-//! A Redis that has lost its newest writes, as after a failover to a replica that lagged behind.
+//! A Redis that has lost its newest writes, as after a failover to a lagging replica.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
 use crate::{small, start};
 
-/// Longer than a failover takes on a slow machine. A replica that lagged behind for longer than a lease says that the owner is
-/// gone: then another node may claim its sessions, which have lost their journal.
+/// Longer than a failover on a slow machine. If a replica lags by more than a lease, the owner seems dead, and another node
+/// claims sessions that have lost their journal.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
-/// Keeps what there is now, to come back to.
+/// Saves all keys, for `forget`.
 async fn remember(redis: &Redis) {
     let script = "for _, key in ipairs(redis.call('KEYS', 'shoal:*')) do \
         redis.call('HSET', 'before', key, redis.call('DUMP', key)) \
@@ -24,7 +24,7 @@ async fn remember(redis: &Redis) {
     redis.command(&["EVAL", script, "0"]).await.unwrap();
 }
 
-/// Loses what was written since, in one step.
+/// Reverts to the saved keys in one step.
 async fn forget(redis: &Redis) {
     let script = "for _, key in ipairs(redis.call('KEYS', 'shoal:*')) do redis.call('DEL', key) end \
         local before = redis.call('HGETALL', 'before') \
@@ -39,7 +39,7 @@ async fn steps(client: &Client, id: u64, nonce: &str, count: u64, ms: u64) -> Ev
     client.stream_patiently(id, "steps_once", &arguments).await
 }
 
-/// Everything that a stream said is of this call, and it ends with its answer.
+/// Asserts that all messages belong to this call, and that the last is its answer.
 fn assert_own(messages: &[Value], id: u64, nonce: &str, count: u64) {
     let tokens = messages
         .iter()
@@ -67,8 +67,8 @@ fn executed(cluster: &Cluster) -> BTreeMap<String, usize> {
     deeds
 }
 
-/// Calls that run, begin and end around a loss of Redis' newest writes: from `before` to `lose`, what is written is lost, or
-/// kept. Whatever becomes of it, each call gets its own events and its own answer.
+/// Runs calls around a loss of Redis' newest writes. The writes between `before` and `lose` may be lost. Each call must get
+/// its own events and its own answer.
 async fn nothing_mixes(
     cluster: &Cluster,
     before: impl Future<Output = ()>,
@@ -78,7 +78,7 @@ async fn nothing_mixes(
     let mut known = steps(&client, 1, "known", 50, 100).await;
     let mut heard = BTreeMap::from([(1, vec![known.next().await.unwrap()])]);
     before.await;
-    // Their streams and journal entries are forgotten, and one of them has ended by then.
+    // Streams and journal entries that will be lost. One of the calls ends before the loss.
     let mut ended = steps(&client, 2, "ended", 2, 10).await;
     assert_own(&ended.rest().await, 2, "ended", 2);
     let mut forgotten = Vec::new();
@@ -92,7 +92,7 @@ async fn nothing_mixes(
     heard.entry(1).or_default().push(more);
     lose.await;
 
-    // As many streams again are opened by a store that has forgotten those.
+    // The store, which has lost those streams, opens as many new ones.
     let mut anew = Vec::new();
     for id in 6..10 {
         let nonce = format!("anew-{id}");
@@ -120,10 +120,10 @@ async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
     let cluster = start(small()).await;
     let redis = cluster.redis().unwrap();
     let (client, ended) = nothing_mixes(&cluster, remember(redis), forget(redis)).await;
-    // Nobody is served what stands elsewhere under an id that was forgotten: the client is told.
+    // The resume with a lost id is refused. It must not return another stream's events.
     assert_eq!(client.resume_status(&ended.last_id).await, 400);
 
-    // And the session goes on: at this owner, and at the next.
+    // The session continues at this owner and at the next.
     owner(&cluster).await.kill().await.unwrap();
     client.echo_patiently(10).await;
     let mut last = within(steps(&client, 11, "last", 3, 10)).await;

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::client::{Client, text_of};
 use crate::{small, start};
 
-/// Requests that a client has under way at once.
+/// Concurrent requests per client.
 const LANES: u64 = 16;
-/// How often each of them is posted and given up.
+/// How often each request is sent and given up.
 const ROUNDS: u64 = 25;
-/// How long everything may take to be given back; a slow machine needs some of it.
+/// How long all resources may take to be released on a slow machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// No lease ends here.
+/// A lease that does not expire during a test.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The tool of a round, and its arguments: calls that are journaled and such that are not, short and long ones.
+/// The tool of a round and its arguments: journaled and other calls, short and long.
 fn call(round: u64) -> (&'static str, Value) {
     let nonce = format!("r{round}");
     match round % 3 {
@@ -29,7 +29,7 @@ fn call(round: u64) -> (&'static str, Value) {
     }
 }
 
-/// From half a millisecond to 20, unlike for neighbours.
+/// From 0.5 to 20 ms, different for neighbouring lanes.
 fn patience(lane: u64, round: u64) -> Duration {
     Duration::from_micros(500 + (lane * 7_919 + round * 10_473) % 19_500)
 }
@@ -42,7 +42,7 @@ async fn clients_that_give_up_leave_nothing_in_any_process() {
     let mut clients = Vec::new();
     for edge in &edges {
         let client = Arc::new(Client::open(edge.mcp_url().unwrap()).await);
-        // Known to work before anybody gives up.
+        // The client works before requests are given up.
         client.echo_patiently(1).await;
         for lane in 0..LANES {
             let client = client.clone();
@@ -65,7 +65,7 @@ async fn clients_that_give_up_leave_nothing_in_any_process() {
         nothing.unwrap_or_else(|error| panic!("{}: {error}", member.name()));
     }
     for client in &clients {
-        // With an id that was given up, and with a new one.
+        // With the id of a request that was given up, and with a new one.
         client.echo_patiently(1_000).await;
         client.echo_patiently(2).await;
         client.close().await;
@@ -73,8 +73,8 @@ async fn clients_that_give_up_leave_nothing_in_any_process() {
     cluster.end().await;
 }
 
-/// Several requests of one session are on their way to a node that is silent for so long that its edges give their links
-/// up, and shorter than its lease: nobody else may answer them.
+/// A node is silent for so long that its edges drop their links, but shorter than its lease. It must still answer the
+/// requests of its session, because it stays the owner.
 #[tokio::test]
 async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes() {
     let builder = small().edges(1).sessions(1).lease(LONG);
@@ -95,7 +95,7 @@ async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes(
             }
             let told = client.answered(id, "record", &once).await;
             let answer = told.last().unwrap();
-            // The worker may not have dialled again yet.
+            // The worker may not have reconnected yet.
             if answer["error"]["code"] == 50301 {
                 return 0;
             }
@@ -125,8 +125,7 @@ async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes(
     cluster.end().await;
 }
 
-/// Calls that would take ten minutes end when their client ends its session, whether it has one of them or several, and
-/// whether it still reads.
+/// A client ends its session during calls of ten minutes, with one or several calls, reading or not. The calls must end.
 #[tokio::test]
 async fn calls_of_a_session_that_its_client_ends_are_told_to_stop() {
     let cluster = start(small().lease(LONG)).await;

@@ -1,4 +1,4 @@
-//! A session is opened where its client is, and its id says where that was.
+//! A session is opened at the client's node, and its id contains a hint of that node.
 
 use serde_json::json;
 use shoal_testkit::cluster::{Cluster, Member};
@@ -9,7 +9,7 @@ use crate::{LEASE, small, start};
 
 const LOOKUPS: &str = "shoal_store_operation_duration_seconds_count";
 
-/// How often any member asked the store who owns a session.
+/// How often members asked the store for a session's owner.
 async fn lookups(cluster: &Cluster) -> u64 {
     let mut count = 0.0;
     let [edges, sessions] = [cluster.edges(), cluster.sessions()];
@@ -57,7 +57,7 @@ async fn a_cold_edge_reaches_the_owner_without_the_store() {
         client.echo_patiently(2).await;
     }
     assert_eq!(lookups(&cluster).await, 0);
-    // Somebody else's id with a true hint, and an id that never was.
+    // A wrong id with a right hint, and an unknown id.
     let client = Client::open(first.mcp_url().unwrap()).await;
     let (random, tag) = client.session().split_once('-').unwrap();
     for (looks, forged) in [
@@ -105,7 +105,7 @@ async fn sessions_of_a_release_without_hints_go_on() {
     let client = Client::open(cluster.edges()[0].mcp_url().unwrap()).await;
     let owned_by = owner(&cluster).await;
     owned_by.terminate(LEASE * 10).await.unwrap();
-    // What the store keeps of the session, under an id as such a release makes them.
+    // Renames the session in the store to an id without a hint, as older releases created them.
     let redis = cluster.redis().unwrap();
     let (plain, _) = client.session().split_once('-').unwrap();
     let key = |id: &str| format!("shoal:{{{id}}}:s");

@@ -1,5 +1,5 @@
-//! Calls that must not run twice and end within the hold: they cost Redis nothing, and outlive the loss of their session's
-//! node all the same.
+//! Calls that must not run twice and end within the hold. They cost no Redis writes, and still survive the loss of their
+//! session's node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,10 @@ use crate::planning::appended;
 use crate::session::owner;
 use crate::{small, start};
 
-/// Short calls.
 const CALLS: u64 = 100;
-/// A hold that no call of these tests outlasts.
+/// Longer than every call of these tests.
 const LONG: &str = "30s";
-/// How long everything may take to be given back.
+/// How long all resources may take to be released.
 const SOON: Duration = Duration::from_secs(60);
 
 fn work(nonce: &str, ms: u64) -> Value {
@@ -28,7 +27,7 @@ async fn held_for(hold: &str) -> Cluster {
     start(small().setting("streams.hold", hold)).await
 }
 
-/// How often the tool has run with each nonce, in one text a line.
+/// The nonces of all executions, one per line.
 fn ledger(cluster: &Cluster) -> String {
     std::fs::read_to_string(cluster.ledger()).unwrap_or_default()
 }
@@ -42,7 +41,7 @@ async fn has_begun(cluster: &Cluster, nonce: &str) {
     .await;
 }
 
-/// Begins a call, and returns once its tool runs.
+/// Starts a call, and returns once its tool runs.
 async fn begin(
     cluster: &Cluster,
     client: &Arc<Client>,
@@ -121,7 +120,7 @@ async fn a_call_whose_owner_is_killed_within_the_hold_is_answered_and_ran_once()
     client.echo_patiently(2).await;
 }
 
-/// The worker has the result, and its session's next owner comes for it.
+/// The worker keeps the result until the session's next owner fetches it.
 #[tokio::test]
 async fn a_call_that_ended_while_its_session_had_no_owner_is_answered() {
     let cluster = held_for(LONG).await;
@@ -149,7 +148,7 @@ async fn a_call_whose_edge_is_killed_within_the_hold_runs_once_and_its_retry_is_
     let call = begin(&cluster, &client, "edge", 1_500).await;
     first.kill().await.unwrap();
     assert!(within(call).await.is_err(), "its connection broke");
-    // A new POST is a new request, whatever its id.
+    // A new POST is a new request, even with the same id.
     let again = within(elsewhere.call(1, "record", &work("again", 1))).await;
     assert_eq!(text_of(&again.body), "again");
     assert_eq!(ledger(&cluster), "edge\nagain\n");

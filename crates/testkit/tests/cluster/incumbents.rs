@@ -1,4 +1,4 @@
-//! A name that two pools offer: the pool that had it keeps it, whoever comes later, and wherever a node starts anew.
+//! Two pools offer the same name. The first pool keeps it, even when other pools join or nodes restart.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use tokio::time::sleep;
 use crate::client::{modern_call, within};
 use crate::{small, start};
 
-/// What the first pool's tool repeats, and what the other's would.
+/// The answers of the first pool's tool and of the other's.
 const FIRST: &str = "of-the-first";
 const OTHER: &str = "of-the-other";
 
-/// Calls the tool that both pools have.
 async fn call(edge: &Member) -> reqwest::Result<String> {
     let arguments = json!({ "nonce": FIRST, "text": OTHER });
     modern_call(edge.mcp_url().unwrap(), "echo", &arguments).await
@@ -27,7 +26,7 @@ async fn conflicts(edge: &Member) -> Vec<Value> {
     conflicts.cloned().unwrap_or_default()
 }
 
-/// Whether the nodes have agreed on the tool.
+/// Whether the store has the agreement on the tool's name.
 async fn agreed(cluster: &Cluster) -> bool {
     let redis = cluster.redis().unwrap().address();
     let mut redis = TcpStream::connect(redis).await.unwrap();
@@ -43,7 +42,7 @@ async fn who_comes_later_gets_no_call_at_any_edge_whenever_that_was_started() {
     let cluster = start(small().workers(2)).await;
     let edges = cluster.edges();
     let newcomer = cluster.workers()[1];
-    // Before all others by its name.
+    // Its name sorts before all others.
     newcomer.set("pools.aaa.backend", "demo");
     newcomer.kill().await.unwrap();
     newcomer.start_again().await.unwrap();
@@ -59,7 +58,7 @@ async fn who_comes_later_gets_no_call_at_any_edge_whenever_that_was_started() {
     edges[0].start_again().await.unwrap();
     within(async {
         while conflicts(edges[0]).await.is_empty() {
-            // Nobody is there yet, or nothing is known yet, or it is the first pool's.
+            // The edge may be down, know no pools yet, or answer from the first pool.
             let answer = call(edges[0]).await.unwrap_or_default();
             assert!(!answer.contains(OTHER), "{answer}");
             sleep(Duration::from_millis(5)).await;

@@ -1,4 +1,4 @@
-//! Nodes that start while a worker dials late: what they do not know yet is not refused for good.
+//! Nodes that start while a worker is late. They must not refuse permanently what they do not know yet.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use tokio::time::{Instant, sleep};
 use crate::client::{Client, text_of, within};
 use crate::start;
 
-/// How long calls are made while the worker is cut off.
+/// How long the test makes calls while the worker is cut off.
 const LOOK_FOR: Duration = Duration::from_secs(3);
-/// For how long after its start a node keeps back lists that lack a pool.
+/// How long after its start a node refuses lists that lack a pool.
 const KEEPS_BACK: Duration = Duration::from_secs(15);
 /// A tool of the pool that only the second worker has.
 const LATE: &str = "test_simple_text";
 
-/// A cluster with a pool on both workers, and another one on the second alone.
+/// A cluster with one pool on both workers, and another on the second worker only.
 async fn cluster_of(sessions: usize) -> Cluster {
     let builder = Cluster::builder().edges(1).sessions(sessions).workers(2);
-    // Nothing here depends on them, and a slow machine shall not end a process that starts.
+    // Generous times, so that a slow machine does not end a starting process.
     let builder = builder
         .lease(Duration::from_secs(12))
         .setting("cluster.learning", "5s")
@@ -51,7 +51,6 @@ fn text(answer: &Value) -> String {
     answer["result"]["content"][0]["text"].to_string()
 }
 
-/// Whether the store remembers the pool.
 async fn remembered(cluster: &Cluster) -> bool {
     let redis = cluster.redis().unwrap().address();
     let mut redis = TcpStream::connect(redis).await.unwrap();
@@ -62,7 +61,7 @@ async fn remembered(cluster: &Cluster) -> bool {
     String::from_utf8_lossy(&answer[..length]).contains("late")
 }
 
-/// Asks an edge in the modern era, which needs no session node.
+/// Calls an edge in the modern era, which needs no session node.
 async fn modern(cluster: &Cluster, method: &str, name: &str) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -87,7 +86,7 @@ async fn modern(cluster: &Cluster, method: &str, name: &str) -> Value {
         .find_map(|line| line.strip_prefix("data: ").filter(|data| !data.is_empty()))
         .unwrap_or(&text);
     let answer: Value = serde_json::from_str(text).unwrap();
-    // An answer that took so long that its stream was open already has no headers of its own.
+    // The headers of a streamed answer are sent before its outcome.
     let streamed = headers["content-type"] == "text/event-stream";
     if answer["error"]["code"] == 50_301 && method == "tools/call" && !streamed {
         assert!(headers.contains_key("retry-after"), "{answer}");
@@ -106,7 +105,7 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
     let cluster = cluster_of(1).await;
     let nodes = [cluster.edges()[0], cluster.sessions()[0]];
     cut(&cluster, &nodes, Fault::Cut);
-    // Both at once: no other node is left to ask.
+    // Both at once, so that no other node knows the pool.
     for node in nodes {
         node.kill().await.unwrap();
     }
@@ -124,7 +123,7 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
     };
     let list = async {
         let list = modern(&cluster, "tools/list", "").await;
-        // On a busy machine the edge may have waited long enough before it was asked.
+        // On a busy machine the time may already be over.
         if began.elapsed() < KEEPS_BACK {
             assert_eq!(list["error"]["code"], 50_301, "half a list: {list}");
         }
@@ -162,11 +161,11 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             if answer.body["result"].is_object() {
                 return answer;
             }
-            // The first may be on its way to a node that is dead already, and so may its worker have it.
+            // The first call may have been sent to the dead node and to its worker.
             let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
             let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;
             assert!(not_yet || answer.status == 503, "{answer:?}");
-            // A node has taken the session without knowing the tool.
+            // A node has taken the session and does not know the tool yet.
             if not_yet && !std::mem::replace(&mut healed, true) {
                 cluster.heal();
             }

@@ -1,4 +1,4 @@
-//! A change of what the server offers, and what it costs.
+//! A change of the tool list, and its cost.
 
 use std::time::Duration;
 
@@ -10,10 +10,9 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// Sessions that do nothing but listen.
+/// Sessions that only listen.
 const SESSIONS: usize = 20;
 
-/// Calls a tool without a session.
 async fn call_modern(cluster: &Cluster, tool: &str) {
     let message = json!({
         "jsonrpc": "2.0",
@@ -43,7 +42,7 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Events that were ever appended to any stream: each is one `RPUSH`, whichever script does it.
+/// Events appended to any stream. Each append is one `RPUSH`.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {
@@ -76,7 +75,8 @@ async fn a_changed_list_is_told_to_all_who_listen_and_written_for_none() {
     }
     assert_eq!(appended(redis).await, before, "nothing was appended");
 
-    // Whoever may have missed it is told again, now by the log; whoever has asked for the list is not.
+    // A client that may have missed the change is told again, from the log. A client that has fetched
+    // the list is not.
     let (unsure, knows) = (&clients[0], &clients[1]);
     let listing = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {} });
     assert_eq!(knows.post(&listing).await.status, 200);

@@ -1,4 +1,4 @@
-//! What a cluster of real processes promises, one loss at a time.
+//! The promises of a cluster of real processes, with one loss per test.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use shoal_testkit::cluster::{Builder, Cluster, Tools};
 
-/// Leases of tests: long enough for a slow machine to renew in time.
+/// Long enough for a slow machine to renew in time.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Two edges, two session nodes and a worker with the tools of chaos runs.
@@ -57,7 +57,7 @@ fn small() -> Builder {
         .tools(Tools::Chaos)
 }
 
-/// The same, where a call that must not run twice is journaled before it starts.
+/// The same, but calls that must not run twice are journaled before they start.
 fn journaling() -> Builder {
     small().setting("streams.hold", "0s")
 }

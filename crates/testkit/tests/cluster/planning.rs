@@ -1,4 +1,4 @@
-//! What a refused call costs Redis: nothing.
+//! A refused call costs no Redis commands.
 
 use serde_json::{Value, json};
 use shoal_testkit::cluster::Tools;
@@ -7,10 +7,9 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Answer, Client};
 use crate::{journaling, start};
 
-/// Refused calls of each kind: many more than a node's own upkeep runs scripts meanwhile.
+/// Refused calls of each kind. Many more than the scripts that a node's upkeep runs meanwhile.
 const CALLS: u64 = 300;
 
-/// How often Redis has run a command.
 async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let count = |command: &&str| {
@@ -21,12 +20,12 @@ async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
     commands.iter().filter_map(count).sum()
 }
 
-/// Events that were appended to any stream, whichever script does it: nothing else does that.
+/// Events appended to any stream. Only appends use these commands.
 pub(crate) async fn appended(redis: &Redis) -> u64 {
     ran(redis, &["rpush", "rpushx"]).await
 }
 
-/// Scripts, the upkeep of nodes and sessions included.
+/// Scripts, including the upkeep of nodes and sessions.
 async fn scripts(redis: &Redis) -> u64 {
     ran(redis, &["eval", "evalsha", "fcall"]).await
 }
@@ -44,7 +43,7 @@ async fn invalid_arguments_and_unknown_tools_cost_redis_nothing() {
     let cluster = start(journaling().tools(Tools::Demo)).await;
     let redis = cluster.redis().unwrap();
     let client = Client::open(cluster.url()).await;
-    // The tool must not be repeated: a call that runs is journaled.
+    // The tool must not be repeated, so a call that runs is journaled.
     let before = appended(redis).await;
     let counted = client.call(1, "echo_once", &json!({"text": "x"})).await;
     assert!(counted.body["result"].is_object(), "{counted:?}");

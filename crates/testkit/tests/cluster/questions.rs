@@ -1,4 +1,4 @@
-//! Questions to clients of 2026-07-28, many at once: answered at any edge, while nodes are lost.
+//! Many concurrent questions to clients of 2026-07-28, answered at any edge while nodes are lost.
 
 use futures::StreamExt as _;
 use futures::stream::{self, FuturesUnordered};
@@ -13,13 +13,11 @@ use crate::start;
 
 const META: &str = "io.modelcontextprotocol";
 
-/// Questions that are open at once.
 const QUESTIONS: usize = 1_000;
 
-/// Answers that are under way at once.
 const AT_ONCE: usize = 16;
 
-/// As many calls of the demo tools as there are questions may wait on one worker.
+/// One worker must hold as many asking calls as there are questions.
 const ROOM: &str = "[pools.demo]\nconcurrency = 2000\nasking = 2000\nasking_per_principal = 2000\n\
                     backend = \"demo\"\n";
 
@@ -29,7 +27,6 @@ fn asking() -> Builder {
         .setting("calls.waiting_per_principal", "10000")
 }
 
-/// What a tool asked, and what its client sends back.
 #[derive(Clone)]
 struct Question {
     restaurant: String,
@@ -88,7 +85,6 @@ async fn answer_with(http: &reqwest::Client, url: &str, question: &Question, gue
     call(http, url, params).await
 }
 
-/// What became of answers.
 #[derive(Debug, Default)]
 struct Tally {
     booked: usize,
@@ -96,7 +92,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// A table that was booked for another answer, or an error that does not tell the truth, ends the test.
+    /// Counts an answer. Panics on a booking for another question or a wrong error.
     fn count(&mut self, question: &Question, answered: &Value) {
         if answered["error"]["code"] == 50002 {
             self.unknown += 1;
@@ -109,7 +105,7 @@ impl Tally {
     }
 }
 
-/// Answers these questions in any order, each at an edge of its own.
+/// Sends these answers in random order, each at a random edge.
 async fn answer_all(
     http: &reqwest::Client,
     edges: &[String],
@@ -159,7 +155,7 @@ async fn a_thousand_questions_are_answered_at_any_edge_while_nodes_are_lost() {
         tally.unknown, 0,
         "no session node has a part in these calls"
     );
-    // A booking must not be made twice: what ran on this worker is not known to have ended.
+    // Bookings that ran on the killed worker have an unknown outcome.
     cluster.workers()[0].kill().await.unwrap();
     answer_all(&http, &edges, &mut dice, after, &mut tally).await;
     println!(
@@ -227,7 +223,8 @@ async fn a_request_state_counts_for_one_request_once_and_for_a_time() {
         println!("{case:30} {:>7} {}", error["code"], error["message"]);
         assert!(error["code"].is_i64(), "{case}: {answered}");
     }
-    // Whoever did not hear of the result sends the answer again: it is told, and nothing runs again, whatever is answered now.
+    // A client that missed the result repeats its answer. It gets the result, and the tool does not run again, even with a
+    // different answer.
     for (case, url, guests) in [
         ("answered again, same edge", other, 2),
         ("answered again, other edge", url, 2),

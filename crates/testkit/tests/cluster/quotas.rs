@@ -1,4 +1,4 @@
-//! Places of `concurrent` quotas, which calls hold until nothing of them runs any more, where the edge, the session's node and the worker are processes of their own.
+//! Permits of `concurrent` quotas, which a call holds until it has ended on edge, session node and worker.
 
 use std::time::Duration;
 
@@ -9,11 +9,10 @@ use tokio::time::{sleep, timeout};
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// Two calls at once of a tool that works on, whoever waits.
+/// Two concurrent calls of a tool that continues after its client hangs up.
 const TWO: &str = "[{ name = 'two', per = 'principal', tools = ['record'], concurrent = 2 }]";
-/// Calls that a test gets through.
 const CALLS: usize = 6;
-/// How long a client waits before it hangs up. Refusals come sooner.
+/// How long a client waits before it hangs up. Refusals are faster.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 const META: &str = "io.modelcontextprotocol";
@@ -62,7 +61,7 @@ fn begun(cluster: &Cluster) -> usize {
     ledger.lines().count()
 }
 
-/// Sends calls, and hangs up, until so many have begun. At no time do more than two run.
+/// Sends calls and hangs up, until enough have begun. At most two may run at any time.
 async fn never_more_than_two(
     cluster: &Cluster,
     request: impl Fn(usize) -> reqwest::RequestBuilder,

@@ -1,4 +1,4 @@
-//! Trouble with Redis.
+//! Failures of Redis.
 
 use serde_json::json;
 use shoal_testkit::redis::Data;
@@ -10,7 +10,7 @@ use crate::{LEASE, journaling, small, start};
 async fn while_redis_is_away_live_sessions_serve_what_needs_no_store() {
     let cluster = start(journaling()).await;
     let client = Client::open(cluster.url()).await;
-    // Both edges know the owner.
+    // Makes both edges learn the owner.
     for id in 10..14 {
         client.echo_patiently(id).await;
     }
@@ -28,7 +28,6 @@ async fn while_redis_is_away_live_sessions_serve_what_needs_no_store() {
     assert_eq!(record.status, 503, "{record:?}");
     assert!(record.retry_after.is_some(), "{record:?}");
     assert_eq!(record.body["error"]["code"], 50301, "{record:?}");
-    // Longer than a lease.
     tokio::time::sleep(LEASE * 2).await;
     let echo = client.call(5, "echo", &json!({ "nonce": "n" })).await;
     assert_eq!(echo.status, 200, "{echo:?}");
@@ -49,7 +48,7 @@ async fn while_redis_is_away_live_sessions_serve_what_needs_no_store() {
 async fn a_redis_that_hangs_is_as_good_as_away() {
     let cluster = start(journaling()).await;
     let client = Client::open(cluster.url()).await;
-    // Both edges know the owner.
+    // Makes both edges learn the owner.
     for id in 10..14 {
         client.echo_patiently(id).await;
     }
@@ -79,7 +78,7 @@ async fn when_redis_has_lost_its_data_clients_are_told() {
     redis.kill().await.unwrap();
     redis.start_again(Data::Lost).await.unwrap();
     let told = async {
-        // The owner finds out when it asks the store what it still holds.
+        // The owner learns of the loss at its next check of the store.
         while client
             .call(2, "record", &json!({ "nonce": "m", "ms": 0 }))
             .await

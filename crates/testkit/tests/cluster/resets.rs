@@ -14,16 +14,13 @@ use crate::client::{Client, progress_of, text_of};
 use crate::evidence::taken_over;
 use crate::{small, start};
 
-/// No lease ends here, and no worker is given up.
+/// A lease and a timeout for workers that do not expire during the test.
 const LONG: Duration = Duration::from_secs(120);
-/// Clients that call one tool after the other.
 const CLIENTS: u64 = 4;
-/// The calls of each.
 const CALLS: u64 = 9;
-/// How often is looked whether workers are back.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Whether a node can reach every worker of both pools.
+/// Whether a node reaches both workers for both pools.
 async fn reaches_all(node: &Member) -> bool {
     let status = node.admin().status().await.unwrap();
     let pools = status["pools"].as_array().unwrap().iter();
@@ -31,7 +28,7 @@ async fn reaches_all(node: &Member) -> bool {
     workers.filter(|worker| worker["reachable"] == true).count() == 4
 }
 
-/// Resets every link of every worker, as soon as they are back, over and over. How often.
+/// Resets every link of every worker, whenever all are up again. Returns the number of resets.
 async fn reset(cluster: &Cluster, done: &AtomicBool) -> usize {
     let nodes = [cluster.edges(), cluster.sessions()].concat();
     let mut resets = 0;
@@ -57,7 +54,8 @@ async fn reset(cluster: &Cluster, done: &AtomicBool) -> usize {
     resets
 }
 
-/// Calls tools that must not run twice, which report, ask, or are silent; each is answered with its result. The nonces.
+/// Calls tools that must not run twice. Some report, some ask, some are silent, and each must return its result.
+/// Returns the nonces.
 async fn call(cluster: &Cluster, lane: u64) -> Vec<String> {
     let client = Client::open(cluster.url()).await;
     let mut nonces = Vec::new();
@@ -111,7 +109,7 @@ async fn no_call_is_lost_or_run_twice_while_the_links_of_workers_are_reset() {
         called.concat()
     };
     let (called, resets) = tokio::join!(calls, reset(&cluster, &done));
-    // A few seconds' worth, where nothing else runs.
+    // A few seconds' worth on an idle machine.
     assert!(resets > 4, "{resets}");
     assert!(
         cluster.disturbed() > 8 * resets as u64,

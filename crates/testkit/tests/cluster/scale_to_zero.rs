@@ -1,4 +1,4 @@
-//! A pool that has no worker for as long as nobody calls it.
+//! A pool that has no worker until it is called.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::client::{Client, modern_call, text_of, within};
 use crate::start;
 
-/// Longer than anything here takes, and shorter than a session's calls may take.
+/// Longer than the test, and shorter than a session's calls may take.
 const WAIT: &str = "50s";
 
 async fn cluster() -> Cluster {
@@ -25,7 +25,7 @@ async fn cluster() -> Cluster {
     start(builder).await
 }
 
-/// Whether the store has what a node needs that starts while the pool has no worker.
+/// Whether the store has the pool's catalog, which a node needs if it starts without a worker.
 async fn is_remembered(cluster: &Cluster) -> bool {
     let redis = cluster.redis().unwrap().address();
     let mut redis = TcpStream::connect(redis).await.unwrap();
@@ -43,7 +43,7 @@ async fn again(member: &Member) {
     ready.unwrap();
 }
 
-/// The calls that wait for the pool to have a worker, at all nodes, as a scaler sums them up.
+/// The calls at all nodes that wait for a worker, as a scaler sums them.
 async fn awaiting(cluster: &Cluster) -> f64 {
     let mut sum = 0.0;
     for node in [cluster.edges(), cluster.sessions()].concat() {
@@ -53,7 +53,7 @@ async fn awaiting(cluster: &Cluster) -> f64 {
     sum
 }
 
-/// What scales: starts a worker once so many calls wait.
+/// Acts as the scaler: starts a worker once this many calls wait.
 async fn scale(cluster: &Cluster, calls: f64) {
     within(async {
         while awaiting(cluster).await < calls {
@@ -64,7 +64,7 @@ async fn scale(cluster: &Cluster, calls: f64) {
     cluster.workers()[0].start_again().await.unwrap();
 }
 
-/// The message of an answer that may be a stream.
+/// The response in a JSON or stream answer.
 fn message(answer: &str) -> Value {
     let mut data = answer
         .lines()
@@ -89,7 +89,7 @@ async fn a_pool_at_zero_is_listed_and_its_first_calls_bring_a_worker() {
     ];
     let ended = worker.terminate(Duration::from_secs(20)).await.unwrap();
     assert!(ended.success());
-    // Nobody is left who has heard the pool's workers.
+    // After this kill, the remaining processes have not heard from a worker.
     session.kill().await.unwrap();
     edge.set("pools.demo.scale_to_zero.wait", "300ms");
     again(edge).await;

@@ -6,7 +6,6 @@ use shoal_testkit::cluster::{Cluster, Member};
 use crate::client::{Client, progress_of, text_of, within};
 use crate::{small, start};
 
-/// The node that holds the only session.
 pub(crate) async fn owner(cluster: &Cluster) -> &Member {
     for node in cluster.sessions() {
         let status = node.admin().status().await.unwrap();
@@ -23,8 +22,8 @@ async fn a_call_whose_owner_is_killed_ends_on_the_same_connection() {
     outlives_its_owner(&start(small()).await).await;
 }
 
-/// Makes a call, kills its owner in the middle, and checks that nothing is missing, nothing runs twice, and the
-/// session goes on.
+/// Kills the owner during a call, and checks that all events arrive once, the tool runs once, and the session
+/// continues.
 pub(crate) async fn outlives_its_owner(cluster: &Cluster) {
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 40, "ms": 100 });
@@ -72,7 +71,7 @@ async fn a_call_that_nobody_has_agreed_to_does_not_run_after_its_owner_was_kille
     let question = events.next().await.unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
     owner(&cluster).await.kill().await.unwrap();
-    // The next owner asks again, under the same id.
+    // The next owner repeats the question under the same id.
     let again = events.next().await.unwrap();
     assert_eq!((&again["id"], ran().as_str()), (&question["id"], ""));
 
@@ -94,7 +93,7 @@ async fn a_paused_owner_that_comes_back_does_no_harm() {
     let mut messages = vec![events.next().await.unwrap()];
     let paused = owner(&cluster).await;
     paused.pause().await.unwrap();
-    // Somebody else owns the session now, or this would not be answered.
+    // An answer proves that another node owns the session.
     client.echo_patiently(2).await;
     paused.resume().await.unwrap();
     messages.extend(events.rest().await);

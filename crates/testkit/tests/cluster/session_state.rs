@@ -1,4 +1,4 @@
-//! What tools keep in a session, when nodes and workers are lost.
+//! Session state of tools, when nodes and workers are lost.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::client::Client;
 use crate::session::owner;
 use crate::{LEASE, small, start};
 
-/// Two thirds of it are longer than a failover takes on a busy machine.
+/// Two thirds of this lease exceed a failover on a busy machine.
 const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
-/// Longer than a drain takes.
+/// Longer than a drain.
 const ORDERLY: Duration = Duration::from_secs(30);
 
 async fn remember(client: &Client, id: u64, value: &str) {
@@ -45,7 +45,7 @@ async fn what_is_remembered_at_one_edge_is_recalled_at_another_after_its_owner_w
     assert_eq!(recall(&first, 5).await, "v");
     remember(&first, 6, "after").await;
     assert_eq!(recall(&second, 7).await, "after");
-    // Nobody else sees it.
+    // Other sessions do not see the value.
     let stranger = Client::open(second.url()).await;
     assert_eq!(recall(&stranger, 1).await, "nothing is remembered by k");
 }
@@ -57,7 +57,7 @@ async fn what_one_worker_remembers_another_recalls() {
     let [first, second] = cluster.workers()[..] else {
         panic!("two workers")
     };
-    // Only one of them is there at a time.
+    // Only one worker is up at a time.
     second.kill().await.unwrap();
     remember(&client, 1, "v").await;
     second.start_again().await.unwrap();
@@ -65,12 +65,12 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// A cluster on a master and a replica, and a client whose session remembers "old". The replica does not get what is written from now
-/// on.
+/// A cluster on a master and a replica, and a client whose session remembers "old". The replica does not receive later
+/// writes.
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);
-    // Sessions stay awake.
+    // Keeps sessions awake.
     let cluster = start(builder.setting("session.passivate_after", "10m")).await;
     let client = Client::open(cluster.url()).await;
     remember(&client, 1, "old").await;
@@ -94,7 +94,7 @@ async fn an_owner_whose_lease_lapses_in_a_failover_goes_back_to_what_the_replica
     let (redis, cluster, client) = with_lagging_replica(LEASE).await;
     remember(&client, 2, "new").await;
     let former = owner(&cluster).await;
-    // It lives, and renews its lease too late.
+    // The owner lives, but renews its lease too late.
     former.pause().await.unwrap();
     redis.fail_over(Newest::Lost).await.unwrap();
     assert_eq!(recall(&client, 3).await, "old");

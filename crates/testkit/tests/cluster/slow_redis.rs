@@ -1,4 +1,5 @@
-//! A Redis that is slow, or fills up while calls run: everybody is answered, and nothing is left behind.
+//! A Redis that is slow, or fills up during calls. Every call is answered, and all resources are
+//! released.
 
 use std::time::Duration;
 
@@ -12,19 +13,18 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Client, Events, within};
 use crate::{journaling, small, start};
 
-/// What a call may be told that has no result: not executed, a limit, or that nobody knows.
+/// The errors that a call may get: a limit, not executed, or an unknown outcome.
 const HONEST: [i64; 3] = [50300, 50301, 50002];
 const SESSIONS: u64 = 3;
 const CALLS: u64 = 6;
 
-/// How many of some calls had a result, of those that were to be answered.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     results: usize,
     refusals: usize,
 }
 
-/// Several calls at once in each of these sessions; each is answered once, by its result or honestly.
+/// Makes concurrent calls in each session. Each must end once, with its result or an allowed error.
 async fn call_all(clients: &[Client], round: u64, size: usize) -> Tally {
     let calls = clients.iter().enumerate().flat_map(|(place, client)| {
         (0..CALLS).map(move |call| async move {
@@ -45,7 +45,7 @@ async fn call_all(clients: &[Client], round: u64, size: usize) -> Tally {
     tally
 }
 
-/// Whether the call has its result, once.
+/// Whether the call has its result, exactly once.
 fn answer_of(messages: Vec<Value>, id: u64, nonce: &str) -> bool {
     let answers: Vec<_> = messages
         .iter()
@@ -71,7 +71,7 @@ async fn open_all(cluster: &Cluster) -> Vec<Client> {
     join_all((0..SESSIONS).map(|_| Client::open(cluster.url()))).await
 }
 
-/// Nothing is in flight anywhere, every key expires, and the keys of a session end with it.
+/// Asserts that no work is in flight, every key expires, and the keys of a session end with it.
 async fn nothing_is_left(cluster: &Cluster, clients: &[Client]) {
     for member in cluster.members() {
         let admin = member.admin();
@@ -105,13 +105,13 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
     slow_down(&cluster, Duration::from_millis(40));
     let slow = call_all(&clients, 1, 1).await;
     assert_eq!(slow.results + slow.refusals, all);
-    // Longer than a reply is waited for, on the way there and back.
+    // Longer than the store timeout, in each direction.
     slow_down(&cluster, Duration::from_millis(1200));
     let very_slow = call_all(&clients, 2, 1).await;
     assert_eq!(very_slow.results + very_slow.refusals, all);
     assert!(cluster.disturbed() > 0, "nothing was held up");
     cluster.heal();
-    // Leases lapsed meanwhile; those who hold sessions have to find that out.
+    // Leases have lapsed, and their owners must notice.
     for (id, client) in (100..).zip(&clients) {
         client.echo_patiently(id).await;
     }
@@ -119,7 +119,7 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
         results: all,
         refusals: 0,
     };
-    // A connection is made again after a pause.
+    // Members pause before they reconnect.
     within(async {
         let mut round = 3;
         while call_all(&clients, round, 1).await != healed {
@@ -142,7 +142,7 @@ async fn a_redis_that_fills_up_under_calls_refuses_new_ones_and_ends_those_that_
     }
     let used = "return tostring(redis.call('INFO', 'memory'):match('used_memory:(%d+)'))";
     let used: u64 = eval(redis, used).await.parse().unwrap();
-    // Room for a few answers; the streams of those that have ended are kept for a while.
+    // Room for a few answers. The streams of ended calls are kept for a while.
     redis.limit_memory(used + (256 << 10)).await.unwrap();
     let mut refused = 0;
     for round in 1..20 {

@@ -1,4 +1,4 @@
-//! Processes that start while Redis cannot do its part.
+//! Processes that start while Redis is not usable.
 
 use std::time::Duration;
 
@@ -12,7 +12,6 @@ use shoal_testkit::redis::{Data, Redis};
 
 use crate::client::within;
 
-/// A session node that starts, and where its operators' port is.
 struct Starting {
     process: Process,
     admin: String,
@@ -28,7 +27,7 @@ impl Starting {
         let launch = Launch::new("starting", programs::shoal().unwrap(), log)
             .arguments(["serve", "--roles", "session", "--admin", &admin])
             .arguments(["--cluster-listen", &cluster, "--store", &redis.url()])
-            // A command that ends is not waited for.
+            // Without the delay the process ends at once.
             .variable("SHOAL_SHUTDOWN__BALANCER_DELAY", "0s");
         Self {
             process: Process::start(&launch).unwrap(),
@@ -37,7 +36,7 @@ impl Starting {
         }
     }
 
-    /// Waits until it says that it waits for this; it lives, and is not ready.
+    /// Waits until the process reports what it waits for. It must run and not be ready.
     async fn waits_for(&mut self, what: &str) {
         let said = async {
             loop {
@@ -65,7 +64,7 @@ impl Starting {
         assert_eq!(answer.await.unwrap().status(), 200);
     }
 
-    /// Lines of its log that tell of trouble with Redis.
+    /// Counts the warnings about Redis in the log.
     fn warnings(&self) -> usize {
         let log = self.process.tail();
         let about = |line: &&str| line.contains("WARN") && line.contains("Redis is");

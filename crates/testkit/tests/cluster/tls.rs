@@ -1,4 +1,4 @@
-//! A cluster whose processes speak mutual TLS.
+//! A cluster with mutual TLS.
 
 use std::time::Duration;
 
@@ -12,11 +12,10 @@ use crate::client::{Client, progress_of, text_of, within};
 use crate::session::outlives_its_owner;
 use crate::{small, start};
 
-/// How a peer without TLS begins: HTTP/2, with settings of its own.
+/// The first bytes of a peer without TLS: the HTTP/2 preface and a settings frame.
 const PLAINTEXT: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
-/// An alert of TLS; HTTP/2 would begin with a frame's length.
+/// The first byte of a TLS alert. HTTP/2 would begin with a frame length.
 const ALERT: u8 = 0x15;
-/// The first second of 2041.
 const OF_2041: f64 = 2_240_611_200.0;
 
 fn secured() -> Builder {
@@ -57,7 +56,7 @@ async fn renewed_certificates_are_taken_while_a_call_goes_on() {
     assert_eq!(progress_of(&messages), (1..=40).collect::<Vec<_>>());
     assert_eq!(broken_links(&cluster).await, before);
 
-    // Who comes now is shown the new certificate and shows it.
+    // New connections use the new certificate on both sides.
     let worker = cluster.workers()[0];
     worker.kill().await.unwrap();
     worker.start_again().await.unwrap();
@@ -68,7 +67,7 @@ async fn renewed_certificates_are_taken_while_a_call_goes_on() {
     client.echo_patiently(2).await;
 }
 
-/// The first byte that somebody without TLS gets from a member's listener for other processes.
+/// The first byte that a client without TLS receives from a member's cluster port.
 async fn answer_to_plaintext(member: &Member) -> Option<u8> {
     let address = member.dialled_at().unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -86,7 +85,7 @@ async fn broken_links(cluster: &Cluster) -> f64 {
     broken
 }
 
-/// The sum of all series of a metric of a member.
+/// Sums all series of a metric of a member.
 async fn metric(member: &Member, name: &str) -> f64 {
     let url = format!("http://{}/metrics", member.admin().address());
     let page = reqwest::get(url).await.unwrap().text().await.unwrap();

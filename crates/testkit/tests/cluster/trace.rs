@@ -1,4 +1,4 @@
-//! One trace from the client into the tool, also when the node that carried the call is killed.
+//! One trace from the client to the tool, even if the node that carried the call is killed.
 
 mod collector;
 mod conventions;
@@ -15,7 +15,7 @@ const TRACE: [u8; 16] = *b"\x0a\xf7\x65\x19\x16\xcd\x43\xdd\x84\x48\xeb\x21\x1c\
 const CLIENT_SPAN: [u8; 8] = *b"\x00\xf0\x67\xaa\x0b\xa9\x02\xb7";
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
-/// Kinds of spans.
+/// Span kinds.
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 
@@ -28,7 +28,7 @@ fn traced(collector: &Collector) -> Builder {
         .tools(Tools::Chaos)
         .setting("telemetry.endpoint", &collector.endpoint)
         .setting("telemetry.traces.ratio", "0")
-        // A call that must not run twice is to be seen in the journal.
+        // Calls that must not run twice must appear in the journal.
         .setting("streams.hold", "0s")
 }
 
@@ -40,7 +40,7 @@ fn names(spans: &[Span]) -> Vec<&str> {
     spans.iter().map(Span::name).collect()
 }
 
-/// The spans of every other process than this node.
+/// The spans of all processes but this node.
 fn survivors(spans: &[Span], killed: &str) -> Vec<Span> {
     let mut spans = spans.to_vec();
     spans.retain(|span| span.resource["service.instance.id"] != killed);
@@ -82,8 +82,8 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
         "session resume call",
         "session take over",
     ];
-    // What the killed node had not sent is lost, and what it had sent may hang below that; everything else hangs
-    // together.
+    // Spans that the killed node had not sent are lost, and spans that it had sent may be their children. All
+    // others must be connected.
     let spans = collector
         .wait_for(&TRACE, |spans| {
             let survivors = survivors(spans, killed);
@@ -114,10 +114,10 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
     }
     assert_ne!(server.attribute("client.port"), "");
 
-    // The new owner found the call at its worker, below the span that the client knows.
+    // The new owner resumed the call at its worker, below the span that the client knows.
     let resumed = one(&spans, "session resume call");
     assert_eq!(resumed.span.parent_span_id, server.span.span_id);
-    // Taking the session over was one step, which points to the calls that it found.
+    // The take-over is one span with links to the calls that it found.
     let taken_over = one(&spans, "session take over");
     assert_eq!(taken_over.attribute("mcp.session.id"), client.session());
     assert_eq!(taken_over.attribute("shoal.calls"), "1");
@@ -200,7 +200,7 @@ async fn what_a_tool_asks_its_client_is_in_the_trace() {
     assert_eq!(client.post(&answer).await.status, 202);
     events.rest().await;
 
-    // One span for the session that asks its client, whatever else has to do with the question.
+    // The session that asks its client has one span, whatever else handles the question.
     let asks = |span: &&Span| {
         let owner = span.attribute("shoal.role") == "session" && span.span.kind == 3;
         owner && span.name() == "elicitation/create"

@@ -1,4 +1,4 @@
-//! Nodes that offer a pool once they have read what was written for it.
+//! Nodes that offer a pool only after they have read its configuration.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::start;
 const ALL_BUT_ECHO: &str = "[[rules]]\nname = 'others'\neffect = 'allow'\n\n\
      [[rules]]\nname = 'no echo'\neffect = 'deny'\ntools = ['echo']\n";
 
-/// Puts another file in the place of one, as the kubelet does.
+/// Replaces a file atomically, as the kubelet does.
 pub(crate) fn put(file: &Path, text: &str) {
     let next = file.with_extension("next");
     fs::write(&next, text).unwrap();
@@ -46,7 +46,7 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     let [config, rules] = ["edge.toml", "rules.toml"].map(|name| cluster.directory().file(name));
     let reload = "[reload]\nwatch = true\nwatch_every = '100ms'\n";
     let catalog = "[catalog]\nunnamed_pools = false\n";
-    // Only the reload reads the rules here.
+    // Only the reload rereads the rules here.
     let policy = format!("[policy]\nfile = {:?}\nreread = '1h'\n", rules);
     let before = [catalog, reload, &policy].concat();
     put(&rules, "rules = []\n");
@@ -65,7 +65,7 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     let answer = call(edge, "echo").await;
     assert!(answer["error"].is_object(), "{answer}");
 
-    // Everything at once: what the pool may be used for, and that it is there.
+    // The pool and its rules change together.
     put(&rules, ALL_BUT_ECHO);
     put(
         &config,
@@ -83,7 +83,7 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     let answer = call(edge, "add").await;
     assert_ne!(answer["error"]["code"], 50_301, "{answer}");
 
-    // The last rule goes without a restart.
+    // The last rule is removed without a restart.
     put(&rules, "rules = []\n");
     put(
         &config,
@@ -96,7 +96,7 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     })
     .await;
 
-    // The pool goes, and the rule that hid a tool of it goes with it.
+    // The pool is removed together with the rule that hid one of its tools.
     put(&rules, ALL_BUT_ECHO);
     put(
         &config,

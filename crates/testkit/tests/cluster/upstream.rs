@@ -1,4 +1,4 @@
-//! Servers behind a URL: what reaches them across a cluster, and what becomes of calls when they are restarted.
+//! Upstream servers behind a URL: the headers that reach them, and calls during their restart.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 
 use crate::client::{Client, SOON, text_of};
 
-/// A Streamable HTTP server that keeps sessions. It is killed when dropped.
+/// A Streamable HTTP server with sessions. Dropping it kills the process.
 pub(crate) struct Upstream {
     pub(crate) url: String,
     child: Child,
@@ -33,7 +33,7 @@ impl Upstream {
         Self { url, child }
     }
 
-    /// Kills it, and starts it again at the same address. It remembers nothing.
+    /// Kills the server, and starts it again at the same address without its sessions.
     async fn restart(&mut self) {
         self.child.kill().await.unwrap();
         let port = self.url.trim_end_matches("/mcp").rsplit(':').next();
@@ -48,7 +48,7 @@ impl Upstream {
     }
 }
 
-/// Two of each in front of a server.
+/// A cluster with two members of each role in front of a server.
 async fn before(upstream: &Upstream) -> Cluster {
     let pool = format!(
         "[pools.remote]\nbackend = {{ http = {{ url = \"{}\", forward = [\"x-team\"], restart_delay = \"50ms\", max_restart_delay = \"500ms\" }} }}\nqueue_age = \"40s\"\n",

@@ -1,4 +1,4 @@
-//! Two versions of the contract between processes in one cluster, as during a rollout.
+//! Two versions of the cluster protocol in one cluster, as during a rollout.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn members_of_two_protocol_versions_work_together() {
         assert_eq!(text_of(events.rest().await.last().unwrap()), "once");
     };
     call(1).await;
-    // One member after the other comes back with the newest version.
+    // The members restart one by one with the newest version.
     let mut id = 3;
     for member in cluster.members() {
         member.terminate(Duration::from_secs(30)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Sessions over WebSocket, whose clients come back to another edge.
+//! Sessions over WebSocket, whose clients reconnect to another edge.
 
 use std::time::Duration;
 
@@ -14,14 +14,13 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use crate::client::{SOON, progress_of, text_of, within};
 use crate::{small, start};
 
-/// A client that comes back whenever its connection ends.
+/// A client that reconnects whenever its connection ends.
 struct Client {
     socket: WebSocketStream<TcpStream>,
     session: String,
     last: String,
 }
 
-/// What a client hears.
 enum Heard {
     Message(Value),
     Closed(Option<CloseCode>),
@@ -67,7 +66,7 @@ impl Client {
         client
     }
 
-    /// Drops the connection without a word and comes back at an edge, after the last event.
+    /// Drops the connection and reconnects at an edge, after the last event.
     async fn at(self, edge: &Member) -> Self {
         let Self { session, last, .. } = self;
         let protocols = format!("mcp.resume, mcp.session.{session}, mcp.after.{last}");
@@ -114,7 +113,7 @@ impl Client {
         }
     }
 
-    /// Reads up to the answer of a request, and comes back at an edge as often as it is sent away.
+    /// Reads up to the answer of a request, and reconnects at an edge as often as it is sent away.
     async fn until_answered(mut self, id: u64, edge: &Member, messages: &mut Vec<Value>) -> Self {
         loop {
             match self.heard().await {
@@ -135,7 +134,7 @@ fn edges(cluster: &Cluster) -> [&Member; 2] {
     cluster.edges()[..].try_into().unwrap()
 }
 
-/// Everything came once and in order, and the call ran once.
+/// Asserts that every event came once and in order, and that the tool ran once.
 fn check(cluster: &Cluster, messages: &[Value], steps: u64) {
     assert_eq!(progress_of(messages), (1..=steps).collect::<Vec<_>>());
     assert_eq!(text_of(messages.last().unwrap()), "once");
@@ -258,7 +257,7 @@ async fn a_question_is_answered_at_another_edge() {
     client
         .send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply }))
         .await;
-    // The question does not come again.
+    // The question must not come again.
     let answer = client.message().await;
     assert_eq!(text_of(&answer), "once fine");
 }

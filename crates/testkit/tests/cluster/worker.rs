@@ -8,7 +8,6 @@ use tokio::time::sleep;
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// How often is looked whether a call runs.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 #[tokio::test]
@@ -18,7 +17,7 @@ async fn a_call_whose_worker_is_killed_ends_with_one_honest_error() {
     let arguments = json!({ "nonce": "long", "ms": 60_000 });
     let mut events = client.stream(1, "long", &arguments).await;
     events.primed().await;
-    // The ledger says that it runs.
+    // The ledger shows that the call runs.
     within(async {
         let ledger = cluster.ledger();
         while std::fs::read_to_string(&ledger)
@@ -42,7 +41,6 @@ async fn a_call_that_is_safe_to_repeat_runs_again_elsewhere() {
     let arguments = json!({ "nonce": "again", "count": 30, "ms": 100 });
     let mut events = client.stream(1, "steps", &arguments).await;
     let mut messages = vec![events.next().await.unwrap()];
-    // Whichever runs it.
     let busy = async {
         loop {
             for worker in cluster.workers() {

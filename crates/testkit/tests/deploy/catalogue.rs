@@ -1,4 +1,4 @@
-//! Alerts and dashboards name metrics that there are, and say what to do.
+//! Alerts and dashboards must name existing metrics, and alerts must say what to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use shoal_telemetry::metrics::{Attribute, Definition, Values, definitions, prome
 use crate::expression::{Matcher, asked};
 use crate::files::{dashboards, deploy, queries, rules};
 
-/// Labels that Prometheus adds by itself, and that of buckets.
+/// Labels that Prometheus adds, and the label of buckets.
 const ANYWHERE: [&str; 3] = ["instance", "job", "le"];
 
 type Known = BTreeMap<String, &'static [Attribute]>;
 
-/// Every series that can be asked for, and what divides it: the catalogue's, Prometheus' own, and what rules record.
+/// Every known series with its labels: the catalogue's, Prometheus' own, and recorded ones.
 fn known() -> Known {
     let of_catalogue = definitions().flat_map(|definition| {
         let names = prometheus_names_of(definition).into_iter();
@@ -26,7 +26,7 @@ fn known() -> Known {
         .collect()
 }
 
-/// What is wrong with a label, and with the values that it is compared with.
+/// The error in a label or in the values that it is compared with, if any.
 fn wrong_label(attributes: &[Attribute], label: &str, values: &[String]) -> Option<String> {
     if ANYWHERE.contains(&label) {
         return None;
@@ -45,7 +45,7 @@ fn wrong_label(attributes: &[Attribute], label: &str, values: &[String]) -> Opti
     unknown.map(|value| format!("{label} is never {value}"))
 }
 
-/// What an expression asks for that there is not.
+/// The unknown metrics, labels and values of an expression.
 fn wrong(at: &str, expr: &str, known: &Known) -> Vec<String> {
     let asked = asked(expr);
     assert!(!asked.metrics.is_empty(), "{at} asks for nothing: {expr}");
@@ -86,7 +86,7 @@ fn dashboards_ask_for_what_is_in_the_catalogue() {
     assert!(wrong.is_empty(), "not as in docs/metrics.md: {wrong:#?}");
 }
 
-/// A metric that nobody can see anywhere might as well not be recorded.
+/// A metric without a panel would be of little use.
 #[test]
 fn every_metric_is_on_a_dashboard() {
     let queries = queries();
@@ -122,7 +122,7 @@ fn every_alert_says_what_it_means_and_what_to_do() {
     }
 }
 
-/// `docs/telemetry.md` says the same under a heading of the alert's name, where `runbook_url` leads.
+/// `docs/telemetry.md` must have the alert's text under a heading of its name, to which `runbook_url` links.
 #[test]
 fn every_alert_has_its_place_in_the_guide() {
     let guide = std::fs::read_to_string(deploy("../docs/telemetry.md")).unwrap();

@@ -1,4 +1,4 @@
-//! The collector's configuration, as far as it can be checked without one.
+//! Checks the collector's configuration without running a collector.
 
 use serde_json::Value;
 use shoal_telemetry::trace::names;
@@ -22,7 +22,7 @@ fn pipelines_are_made_of_what_is_defined() {
             }
         }
         let processors = names_in(&pipeline["processors"]);
-        // Before anything is gathered, and after everything is chosen.
+        // The memory limiter comes first, and batching follows all selection.
         assert_eq!(processors.first(), Some(&"memory_limiter"), "{signal}");
         assert_eq!(processors.last(), Some(&"batch"), "{signal}");
     }

@@ -1,26 +1,23 @@
-//! As much of PromQL as these files need.
+//! A parser for the part of PromQL that the files of `deploy/` use.
 
-/// What a panel shows where there is nothing: 0.
+/// The fallback of a panel without data.
 const OR_ZERO: &str = " or on() vector(0)";
 
-/// An expression without what stands in for missing data.
 pub(crate) fn without_zero(expr: &str) -> &str {
     expr.strip_suffix(OR_ZERO).unwrap_or(expr)
 }
 
-/// A label and the values that it may have.
 pub(crate) type Matcher = (String, Vec<String>);
 
-/// What an expression asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// Metrics, each with the labels and values that it must have; of a pattern all its alternatives.
+    /// Metrics, each with its labels and required values. A pattern yields all its alternatives.
     pub(crate) metrics: Vec<(String, Vec<Matcher>)>,
-    /// Labels by which it is grouped.
+    /// Grouping labels.
     pub(crate) groups: Vec<String>,
 }
 
-/// Reads an expression from left to right.
+/// Scans an expression from left to right.
 pub(crate) fn asked(expr: &str) -> Asked {
     let mut asked = Asked::default();
     let mut before = "";
@@ -57,14 +54,14 @@ pub(crate) fn asked(expr: &str) -> Asked {
     asked
 }
 
-/// Takes what comes before a character, and the character.
+/// Takes the text up to and including a character, and returns it without that character.
 fn until<'a>(rest: &mut &'a str, end: char) -> &'a str {
     let (taken, after) = rest.split_once(end).unwrap();
     *rest = after;
     taken
 }
 
-/// `{a="x",b=~"y|z"}` without its end. No value has a comma.
+/// Parses `{a="x",b=~"y|z"}` without the closing brace. Values contain no commas.
 fn matchers(text: &str) -> impl Iterator<Item = Matcher> {
     text.trim_start_matches('{').split(',').map(|matcher| {
         let (label, value) = matcher.split_once(['=', '!']).unwrap();
@@ -78,7 +75,8 @@ fn is_followed_by_labels(word: &str) -> bool {
     ["by", "without", "on", "ignoring"].contains(&word)
 }
 
-/// Neither a number or duration, an operator, nor a function (or aggregation, whose labels may come first).
+/// Whether the word is a metric, not a number, duration, operator, function, or aggregation (whose labels
+/// may come first).
 fn is_metric(word: &str, before: &str, rest: &str) -> bool {
     let is_operator = ["and", "or", "unless", "offset"].contains(&word);
     let next = rest.trim_start();

@@ -1,4 +1,4 @@
-//! The files of `deploy/`.
+//! Reads the files of `deploy/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,17 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// `deploy/alerts.yaml`.
 #[derive(Deserialize)]
 pub(crate) struct Alerts {
     pub(crate) groups: Vec<Group>,
 }
 
-/// A group of rules.
 #[derive(Deserialize)]
 pub(crate) struct Group {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// A rule: an alert, or a name for an expression.
+/// An alert, or a name for an expression.
 #[derive(Deserialize)]
 pub(crate) struct Rule {
     pub(crate) alert: Option<String>,
@@ -31,20 +29,17 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// What the rule is called.
     pub(crate) fn name(&self) -> &str {
         self.alert.as_deref().or(self.record.as_deref()).unwrap()
     }
 }
 
-/// A query of a panel.
 pub(crate) struct Query {
     /// The dashboard and the panel.
     pub(crate) at: String,
     pub(crate) expr: String,
 }
 
-/// A file or directory of `deploy/`.
 pub(crate) fn deploy(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
     root.canonicalize().unwrap().join(name)
@@ -54,18 +49,15 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A file as YAML.
 pub(crate) fn yaml<T: for<'a> Deserialize<'a>>(name: &str) -> T {
     serde_saphyr::from_str(&text(&deploy(name))).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every rule of `alerts.yaml`.
 pub(crate) fn rules() -> Vec<Rule> {
     let alerts: Alerts = yaml("alerts.yaml");
     alerts.groups.into_iter().flat_map(|it| it.rules).collect()
 }
 
-/// Every dashboard, by its file's name.
 pub(crate) fn dashboards() -> BTreeMap<String, Value> {
     let files = std::fs::read_dir(deploy("grafana/dashboards")).unwrap();
     let files = files.map(|file| file.unwrap().path());
@@ -79,7 +71,6 @@ pub(crate) fn dashboards() -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Every query of every dashboard.
 pub(crate) fn queries() -> Vec<Query> {
     let mut all = Vec::new();
     for (name, dashboard) in dashboards() {

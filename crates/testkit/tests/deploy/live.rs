@@ -1,4 +1,4 @@
-//! A cluster with clients, as a real Prometheus and the dashboards see it.
+//! A running cluster with clients, observed by a real Prometheus and the dashboards.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::files::{Query, deploy, queries};
 use crate::prometheus::{Prometheus, path, promtool};
 use crate::traffic;
 
-/// How long everything may take to be seen: scrapes come every second, a take-over after a lease.
+/// Long enough for scrapes every second and a take-over after a lease.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What Grafana would put for `$__rate_interval`, with so many scrapes.
+/// Grafana's `$__rate_interval` at this scrape interval.
 const RATE_INTERVAL: &str = "1m";
 
-/// Panels that show only their 0 here: what they count did not happen, and would not while all is well.
+/// Panels that may show only 0, because they count failures that do not happen here.
 const QUIET: &[(&str, &str)] = &[
     (
         "shoal_node_ready{instance=~\"$node\"} == 0",
@@ -48,7 +48,7 @@ const QUIET: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the clients and the loss of a node must have moved.
+/// Series that the clients and the loss of a node must have changed.
 const MOVED: &[&str] = &[
     "sum(mcp_server_operation_duration_seconds_count{gen_ai_tool_name=\"ask\"}) > 0",
     "sum(mcp_server_operation_duration_seconds_count{error_type!=\"\"}) > 0",
@@ -104,7 +104,7 @@ async fn every_panel_of_a_living_cluster_shows_something() {
         check_page(member).await;
     }
 
-    // Somebody must take over the calls that it carries.
+    // Killing this node makes another take over its calls.
     let carrier = prometheus.instance(busy).await.unwrap();
     let carries = |member: &&&Member| member.admin().address() == carrier;
     let sessions = cluster.sessions();
@@ -118,7 +118,7 @@ async fn every_panel_of_a_living_cluster_shows_something() {
     cluster.end().await;
 }
 
-/// Waits until every panel shows something, and something else than its 0 where that can be.
+/// Waits until every panel shows data, and more than the fallback 0 unless the panel is in `QUIET`.
 async fn all_show(prometheus: &Prometheus, queries: &[Query]) {
     let mut missing: Vec<(&Query, String)> = Vec::new();
     for query in queries {
@@ -148,7 +148,7 @@ async fn all_show(prometheus: &Prometheus, queries: &[Query]) {
     }
 }
 
-/// What there is of the metrics that an expression asks for.
+/// The existing series of an expression's metrics, for messages.
 async fn there(prometheus: &Prometheus, expr: &str) -> String {
     let mut there = String::new();
     for (name, _) in asked(expr).metrics {
@@ -158,7 +158,6 @@ async fn there(prometheus: &Prometheus, expr: &str) -> String {
     there
 }
 
-/// Waits until each expression shows something.
 async fn until(prometheus: &Prometheus, all: &[&str]) {
     let deadline = Instant::now() + PATIENCE;
     for expr in all {
@@ -181,7 +180,7 @@ async fn check_page(member: &Member) {
     promtool(&["check", "metrics"], &page).unwrap();
 }
 
-/// Waits until every rule was evaluated, each in its time, and none failed.
+/// Waits until every rule was evaluated in time and without errors.
 async fn rules_are_evaluated(prometheus: &Prometheus) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -200,7 +199,6 @@ async fn rules_are_evaluated(prometheus: &Prometheus) {
     }
 }
 
-/// The state of an alert.
 async fn active(prometheus: &Prometheus, alert: &str) -> String {
     let rules = prometheus.get("rules", &[]).await.unwrap();
     let groups = rules["groups"].as_array().unwrap();

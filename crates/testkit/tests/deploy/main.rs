@@ -1,4 +1,4 @@
-//! What `deploy/` brings for operators: alerts and dashboards that name what there is, and show something.
+//! The alerts and dashboards of `deploy/` must name existing metrics and show data.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -17,10 +17,10 @@ use crate::files::{deploy, yaml};
 
 const MISSING: &str = "needs prometheus with promtool: apt-get install prometheus";
 
-/// How often it scrapes and evaluates rules.
+/// The interval of scrapes and rule evaluations.
 const EVERY: &str = "1s";
 
-/// A server. Dropped, it is killed.
+/// A Prometheus server. Dropping it kills the process.
 pub(crate) struct Prometheus {
     base: String,
     http: reqwest::Client,
@@ -28,7 +28,8 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one with `deploy/prometheus.yml`, in which only the addresses and the times are others.
+    /// Starts a server with `deploy/prometheus.yml`, in which only addresses and intervals are
+    /// replaced.
     pub(crate) async fn start(cluster: &Cluster, directory: &Directory) -> anyhow::Result<Self> {
         let config = directory.file("prometheus.yml");
         std::fs::write(&config, configuration(cluster)?.to_string())?;
@@ -61,7 +62,7 @@ impl Prometheus {
         }
     }
 
-    /// The `data` of an answer of its API.
+    /// Returns the `data` of an API response.
     pub(crate) async fn get(&self, path: &str, query: &[(&str, &str)]) -> anyhow::Result<Value> {
         let mut url = reqwest::Url::parse(&format!("{}/api/v1/{path}", self.base))?;
         url.query_pairs_mut().extend_pairs(query);
@@ -72,14 +73,14 @@ impl Prometheus {
         Ok(answer["data"].take())
     }
 
-    /// The process that the first sample of an instant query is of.
+    /// The instance of the first sample of an instant query.
     pub(crate) async fn instance(&self, expr: &str) -> anyhow::Result<String> {
         let data = self.get("query", &[("query", expr)]).await?;
         let instance = data["result"][0]["metric"]["instance"].as_str();
         Ok(instance.context("no sample")?.to_owned())
     }
 
-    /// The values of an instant query that are numbers: a quantile of nothing is none.
+    /// The finite values of an instant query. A quantile without samples is NaN.
     pub(crate) async fn numbers(&self, expr: &str) -> anyhow::Result<Vec<f64>> {
         let data = self.get("query", &[("query", expr)]).await?;
         let samples = data["result"].as_array().into_iter().flatten();
@@ -88,7 +89,7 @@ impl Prometheus {
     }
 }
 
-/// `deploy/prometheus.yml` for a cluster: JSON is YAML.
+/// `deploy/prometheus.yml`, adapted to a cluster. The result is JSON, which is valid YAML.
 fn configuration(cluster: &Cluster) -> anyhow::Result<Value> {
     let mut config: Value = yaml("prometheus.yml");
     config["global"]["scrape_interval"] = EVERY.into();
@@ -111,7 +112,7 @@ pub(crate) fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Runs `promtool`, which must find nothing wrong.
+/// Runs `promtool`, which must succeed.
 pub(crate) fn promtool(arguments: &[&str], input: &str) -> anyhow::Result<()> {
     let mut child = Command::new("promtool")
         .args(arguments)

@@ -1,4 +1,4 @@
-//! Clients of a cluster that go on until they are dropped.
+//! Clients that use a cluster until they are dropped.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep};
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Clients that call every tool, answer what tools ask, listen, leave streams and come back, open and end sessions,
-/// and ask for what there is not.
+/// Starts clients that call every tool, answer questions, listen, leave and resume streams, open and end sessions,
+/// and make wrong calls.
 pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
     let mut clients = JoinSet::new();
     for number in 0..2 {
@@ -24,7 +24,7 @@ pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
         let client = Client::new(url, Recorder::new(number, Instant::now()))?;
         clients.spawn(async move {
             loop {
-                // Longer than a take-over takes, so that there is always one to take over.
+                // Longer than a take-over, so that one of these calls is always open.
                 let work = client.work(Tool::StepsOnce, 40, 500);
                 client.call(work, None).await;
             }
@@ -50,7 +50,7 @@ async fn call(client: Client) {
     }
 }
 
-/// Sessions of one wrong call each, and a request without a session that there is.
+/// Opens sessions with one wrong call each, and sends a request for an unknown session.
 async fn come_and_go(url: String) {
     let http = reqwest::Client::new();
     let post = |session: &str, body: Value| {
@@ -69,7 +69,7 @@ async fn come_and_go(url: String) {
             "capabilities": {},
             "clientInfo": { "name": "passing", "version": "1" }
         } });
-        // Whatever is refused while a node is missing comes again.
+        // Requests that are refused while a node is missing are simply repeated.
         if let Ok(opened) = post("", opening).send().await
             && let Some(session) = opened.headers().get("mcp-session-id")
             && let Ok(session) = session.to_str()

@@ -1,4 +1,4 @@
-//! An answer, read to its end or to where it would wait, and what of it must be the same.
+//! An answer, read to its end or until it would wait, and its comparable form.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,9 +8,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longer than any answer takes on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// Headers that clients act on; of the others, some tell the time.
+/// Headers that clients act on. Some of the others contain times.
 const COMPARED: [&str; 9] = [
     "content-type",
     "allow",
@@ -22,10 +21,9 @@ const COMPARED: [&str; 9] = [
     "vary",
     "connection",
 ];
-/// Headers whose values differ: that they are there must not.
+/// Headers that must be present in both, with different values.
 const PRESENT: [&str; 2] = ["mcp-session-id", "retry-after"];
 
-/// An answer as it came.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,18 +32,18 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Sends a request on a connection of its own.
+    /// Sends a request on its own connection.
     pub(crate) async fn to(address: SocketAddr, request: &[u8]) -> Self {
         let asked = async {
             let mut socket = TcpStream::connect(address).await.unwrap();
-            // Refused early, a request need not be taken to its end.
+            // The server may refuse early and stop reading.
             let _ = socket.write_all(request).await;
             let is_get = request.starts_with(b"GET ");
             let mut text = Vec::new();
             loop {
                 let read = socket.read_buf(&mut text).await.unwrap_or(0);
                 let answer = Self::parse(&String::from_utf8_lossy(&text));
-                // A stream that was opened has no end.
+                // An open stream has no end.
                 let opened = is_get && answer.is_stream();
                 if read == 0 || opened {
                     return answer;
@@ -91,12 +89,11 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether it is an event stream.
     pub(crate) fn is_stream(&self) -> bool {
         self.header("content-type") == Some("text/event-stream")
     }
 
-    /// The messages in it, in whatever form they came.
+    /// The messages of a JSON body or a stream.
     pub(crate) fn messages(&self) -> Vec<String> {
         let lines = self.body.lines();
         let texts = lines.filter_map(|line| match self.is_stream() {
@@ -116,7 +113,6 @@ impl Answer {
         messages
     }
 
-    /// The id of the last event in it.
     pub(crate) fn event_id(&self) -> Option<&str> {
         self.body
             .lines()
@@ -124,8 +120,8 @@ impl Answer {
             .next_back()
     }
 
-    /// What must be the same in both answers: `session` and ids of events stand for themselves. Those to a batch may come in
-    /// any order, since its messages run at once.
+    /// The part that must be equal in both answers, with placeholders for `session` and event ids. Answers to a batch are
+    /// sorted, because its messages run concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {
@@ -137,7 +133,7 @@ impl Answer {
         let is_stream = self.is_stream();
         let head = lines.len();
         for line in self.body.lines().filter(|line| !line.is_empty()) {
-            // Comments keep a slow stream alive; ids and hints are each server's own.
+            // Comments only keep a slow stream alive. Ids and retry hints differ between servers.
             let kept = match line.split_once(':') {
                 Some(("" | "retry", _)) if is_stream => continue,
                 Some(("id", _)) if is_stream => "id: …".to_owned(),
@@ -157,7 +153,7 @@ impl Answer {
     }
 }
 
-/// JSON as one printer prints it.
+/// JSON in one canonical form.
 fn canonical(text: &str, is_batch: bool) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(answers)) if is_batch => {

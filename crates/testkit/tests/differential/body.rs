@@ -1,11 +1,11 @@
-//! Bodies: JSON-RPC as it should be, nearly so, and not at all.
+//! Bodies: valid JSON-RPC, almost valid, and invalid.
 
 use rand::Rng as _;
 use rand::rngs::StdRng;
 
 use crate::pick::{odd, often, one};
 
-/// What the headers of a modern request repeat.
+/// The parts of a modern request that its headers repeat.
 pub(crate) struct Mirrored {
     pub(crate) method: String,
     pub(crate) name: Option<String>,
@@ -139,7 +139,7 @@ const WHOLE: [&str; 20] = [
     "{'jsonrpc':'2.0'}",
 ];
 
-/// A body, and what headers repeat of it.
+/// A body, and the parts that headers repeat.
 pub(crate) fn random(random: &mut StdRng, modern: bool) -> (String, Option<Mirrored>) {
     match random.random_range(0..100) {
         0..8 => (one(random, &WHOLE).to_string(), None),
@@ -294,7 +294,7 @@ fn call(random: &mut StdRng, modern: bool) -> (&'static str, Option<&'static str
     ("tools/call", Some(tool), meta(random, modern, &members))
 }
 
-/// Parameters with the `_meta` of the era, most of the time.
+/// Parameters, usually with the `_meta` of the era.
 fn meta(random: &mut StdRng, modern: bool, members: &str) -> String {
     let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
     let capabilities = r#""io.modelcontextprotocol/clientCapabilities":{}"#;

@@ -1,4 +1,4 @@
-//! One session in each of both servers, and the same requests to both.
+//! One session per server, and the same requests to both.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,7 +11,6 @@ use crate::answer::Answer;
 use crate::pick::one;
 use crate::shape::Shape;
 
-/// The revisions that a session can open with.
 const REVISIONS: [&str; 6] = [
     "2025-11-25",
     "2025-11-25",
@@ -21,11 +20,11 @@ const REVISIONS: [&str; 6] = [
     "2099-01-01",
 ];
 
-/// How often, and after how long, a request is sent again that no server had room or a store for.
+/// How often, and after which pause, a request is repeated when a server has no capacity or no
+/// store.
 const PATIENCE: usize = 40;
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// A conversation with both servers.
 pub(crate) struct Conversation {
     number: u64,
     random: StdRng,
@@ -34,14 +33,11 @@ pub(crate) struct Conversation {
     events: [String; 2],
 }
 
-/// What came of a conversation.
 pub(crate) struct Found {
-    /// The status of each answer.
     pub(crate) statuses: Vec<u16>,
     pub(crate) differences: Vec<Difference>,
 }
 
-/// A request that was not answered in the same way.
 pub(crate) struct Difference {
     conversation: u64,
     shape: Shape,
@@ -55,12 +51,12 @@ impl Conversation {
             random,
             servers,
             sessions: [String::new(), String::new()],
-            // Of no log that there is.
+            // An event id that exists in no log.
             events: ["0-0-0".to_owned(), "0-0-0".to_owned()],
         }
     }
 
-    /// Opens both sessions and sends so many requests.
+    /// Opens both sessions and sends `length` requests.
     pub(crate) async fn hold(mut self, length: usize) -> Found {
         let (mut statuses, mut differences) = (Vec::new(), Vec::new());
         let [first, second] = self.ask(&self.opening()).await;
@@ -94,7 +90,7 @@ impl Conversation {
         let ask = async |at: usize| {
             let request = shape.bytes(&self.sessions[at], &self.events[at]);
             let mut answer = Answer::to(self.servers[at], &request).await;
-            // Nothing was executed, because a machine was busy: what the client is told to do then.
+            // 503 means that a busy server did not run the request, so the client repeats it.
             for _ in 0..PATIENCE {
                 if answer.status != 503 {
                     break;
@@ -109,7 +105,7 @@ impl Conversation {
     }
 
     fn compare(&self, shape: Shape, answers: [&Answer; 2], differences: &mut Vec<Difference>) {
-        // Whether an answer becomes a stream is a matter of time.
+        // Whether an answer becomes a stream depends on timing.
         let [one, other] = answers;
         if one.is_stream() != other.is_stream()
             && one.status == other.status

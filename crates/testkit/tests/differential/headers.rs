@@ -1,4 +1,4 @@
-//! Headers as clients send them, missing, doubled, odd.
+//! Headers: usual, missing, doubled and odd.
 
 use rand::rngs::StdRng;
 
@@ -53,7 +53,7 @@ const TYPES: [&str; 7] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// The lines of a head behind its first, each with its end. A value `-` leaves the header out.
+/// The header lines of a request, each with its line end. The value `-` omits the header.
 pub(crate) fn random(
     random: &mut StdRng,
     method: &str,

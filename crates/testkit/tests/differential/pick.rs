@@ -1,19 +1,18 @@
-//! Choices, most of them with weights.
+//! Weighted random choices.
 
 use rand::Rng as _;
 use rand::rngs::StdRng;
 
-/// One of these.
 pub(crate) fn one<'a, T>(random: &mut StdRng, of: &'a [T]) -> &'a T {
     &of[random.random_range(0..of.len())]
 }
 
-/// True so many times in a hundred.
+/// True in `percent` of all cases.
 pub(crate) fn often(random: &mut StdRng, percent: u32) -> bool {
     random.random_range(0..100) < percent
 }
 
-/// The usual, or one of the odd ones so many times in a hundred.
+/// The usual value, or one of the odd values in `percent` of all cases.
 pub(crate) fn odd<'a>(
     random: &mut StdRng,
     percent: u32,

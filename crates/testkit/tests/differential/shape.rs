@@ -1,4 +1,4 @@
-//! A request as it goes over the wire, with places for what each server has given out itself.
+//! A request with placeholders for the ids that each server assigns.
 
 use rand::rngs::StdRng;
 
@@ -6,12 +6,11 @@ use crate::body;
 use crate::headers;
 use crate::pick::{odd, often, one};
 
-/// Where the id of the conversation's session goes.
+/// The placeholder for the session id.
 pub(crate) const SESSION: &str = "{session}";
-/// Where the id of an event of that session goes, if there was one.
+/// The placeholder for the id of an event in the session, if there was one.
 pub(crate) const EVENT: &str = "{event}";
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) method: &'static str,
@@ -35,7 +34,6 @@ const PATHS: [&str; 12] = [
 ];
 
 impl Shape {
-    /// A request of any kind.
     pub(crate) fn random(random: &mut StdRng) -> Self {
         let method = match often(random, 82) {
             true => "POST",
@@ -51,7 +49,7 @@ impl Shape {
             "POST" => body::random(random, modern),
             _ => (String::new(), None),
         };
-        // A session would end for all that follows in its conversation.
+        // Deleting the session would end the conversation.
         let session = match method {
             "DELETE" => one(random, &["unknown", "", "a b", "{session}x"]),
             _ => odd(
@@ -67,7 +65,7 @@ impl Shape {
         Self { method, head, body }
     }
 
-    /// The bytes, for a server that has given out these ids.
+    /// The bytes of the request with a server's own ids.
     pub(crate) fn bytes(&self, session: &str, event: &str) -> Vec<u8> {
         let head = self.head.replace(SESSION, session).replace(EVENT, event);
         let length = match self.method {

@@ -1,4 +1,4 @@
-//! Who calls, and how the server is to know them.
+//! The callers, and the authentication settings of the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use serde_json::json;
 use shoal_auth::fixture::{AuthorizationServer, CLIENT, SigningKey, now};
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
-/// How tokens begin that nobody has issued. Their issuer is never done looking for them.
+/// The prefix of invented tokens. Their issuer delays its answer indefinitely.
 pub(crate) const INVENTED: &str = "invented";
-/// Bytes by which an edge remembers proofs: so few that the hostile principal reaches its share. A long test needs more.
+/// The memory for DPoP proofs, so small that the hostile principal reaches its share. A long test needs more.
 const PROOF_BYTES: usize = 64 << 10;
 const PROOF_BYTES_LONG: usize = 4 << 20;
 
@@ -20,17 +20,15 @@ const TOKENS: &str = r#"[
     { name = "hostile", sha256 = "140d37c31c77e8f4501ac079ea28f5d1d7b29dcad0871f4809b88f0934ffc4e7" },
 ]"#;
 
-/// How callers are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Auth {
     Tokens,
     /// Tokens that are bound to keys.
     Dpop,
-    /// Tokens about which their issuer is asked, again and again.
+    /// Tokens that the server introspects at their issuer.
     Introspection,
 }
 
-/// One principal.
 #[derive(Clone)]
 pub(crate) enum Caller {
     Bearer(String),
@@ -42,7 +40,7 @@ pub(crate) struct Prover {
     token: String,
 }
 
-/// Both principals, and what the server has to know of them.
+/// Both principals, and the settings that the server needs for them.
 pub(crate) struct Callers {
     pub(crate) honest: Caller,
     pub(crate) hostile: Caller,
@@ -52,7 +50,7 @@ pub(crate) struct Callers {
 }
 
 impl Caller {
-    /// With what shows who is calling.
+    /// Adds the caller's credentials to a request.
     pub(crate) fn show(&self, method: &str, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Bearer(token) => request.bearer_auth(token),

@@ -1,8 +1,7 @@
-//! Servers whose calls fail for one principal: they are there for the other all the time.
+//! Upstream servers whose calls fail for one principal must stay available to the other.
 //!
-//! The hostile principal makes few calls, as a quota would allow. All of them fail, in one way after the other: the server
-//! answers 5xx, closes the connection, takes its time, or ends. Every kind of backend is called, as one server and as two equal
-//! ones.
+//! The hostile principal makes few calls, as a quota would allow. All fail: the server answers 5xx, closes the connection,
+//! is slow, or exits. Each kind of backend is tested with one server and with two equal ones.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -19,16 +18,16 @@ use crate::hostile::Hostile;
 use crate::server::{Form, Server};
 use crate::{ALONE, Attack};
 
-/// How long the servers may take to be there.
+/// How long the servers may take to start.
 const START: Duration = Duration::from_secs(20);
-/// How long each kind of failure goes on.
+/// How long each kind of failure lasts.
 const TIME: Duration = Duration::from_secs(3);
-/// The honest principal's pause: several calls of the other's fail in a row meanwhile.
+/// The honest principal's pause, in which several calls of the other fail in a row.
 const SELDOM: Duration = Duration::from_secs(1);
-/// The hostile principal's pause: with as many calls as it makes at a time, about ten a second.
+/// The hostile principal's pause. With its concurrent calls, it makes about ten calls a second.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// A server behind Shoal, which is killed when dropped.
+/// An upstream server. Dropping it kills the process.
 struct Upstream {
     url: String,
     process: Child,
@@ -60,7 +59,7 @@ impl Drop for Upstream {
     }
 }
 
-/// What fails at a kind of server, and what does not.
+/// The failing and the working calls of a kind of server.
 struct Tools {
     fails: &'static [(&'static str, &'static str)],
     works: &'static [(&'static str, &'static str)],
@@ -82,7 +81,7 @@ const API: Tools = Tools {
     ],
 };
 
-/// The pools: one server and two equal ones of each kind. Of each pool what its tools' names begin with, its backend, and its tools.
+/// The pools: one server and two equal ones of each kind. A pool has a name, a prefix for its tools, a backend, and calls.
 fn pools<'a>(http: &[Upstream], api: &[Upstream]) -> [(&'a str, &'a str, String, &'a Tools); 4] {
     let list = |urls: Vec<String>| format!("{urls:?}");
     let document = format!("{:?}", format!("{}/openapi.json", api[0].url));
@@ -105,7 +104,7 @@ fn read(arguments: &str) -> Value {
     serde_json::from_str(arguments).unwrap()
 }
 
-/// Calls what works, again and again; what went wrong.
+/// Makes the working calls repeatedly. Returns the failures.
 async fn work(honest: &Honest, tools: &[(String, Value)], time: Duration) -> Vec<String> {
     let mut failed = Vec::new();
     let until = Instant::now() + time;
@@ -161,8 +160,8 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // Of a stdio server, calls that may run twice are run again. What else ran in a process that ends is lost with it, and
-    // nothing is refused.
+    // On a stdio server, calls that may run twice are repeated. Other calls are lost with the process, but new ones are not
+    // refused.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

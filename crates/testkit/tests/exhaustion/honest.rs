@@ -1,4 +1,5 @@
-//! The principal that must not notice: small and large calls, sessions and modern requests, one after the other.
+//! The principal that must not notice the attack. It makes small and large calls, with sessions and without, one
+//! after the other.
 
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use tokio::time::Instant;
 
 use crate::callers::Caller;
 
-/// Longer than any call of these takes.
+/// Longer than every call of the honest principal.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes of a text that takes room, as request and as answer.
+/// Bytes of a large text, in the request and in the answer.
 const LARGE: usize = 64 << 10;
 
 pub(crate) struct Honest {
@@ -19,7 +20,6 @@ pub(crate) struct Honest {
     caller: Caller,
 }
 
-/// What became of it.
 #[derive(Default)]
 pub(crate) struct Worked {
     pub(crate) calls: usize,
@@ -37,7 +37,7 @@ impl Honest {
         }
     }
 
-    /// Returns once every pool is known, which workers join one after the other.
+    /// Waits until every pool is known, because workers join one after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {
@@ -46,7 +46,7 @@ impl Honest {
         }
     }
 
-    /// Calls for so long.
+    /// Makes calls for this time.
     pub(crate) async fn work(&self, time: Duration) -> Worked {
         let mut worked = Worked::default();
         let mut times = Vec::new();
@@ -73,7 +73,7 @@ impl Honest {
         worked
     }
 
-    /// Calls a tool, which has a result.
+    /// Calls a tool, which must return a result.
     pub(crate) async fn is_answered(&self, tool: &str, arguments: &Value) -> Result<(), String> {
         let request = modern_call(
             &self.http,
@@ -107,7 +107,7 @@ impl Honest {
         }
     }
 
-    /// A call that could ask, and so has a process to itself.
+    /// A call that may ask its user, and therefore has its own process.
     async fn alone(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let request = modern_call(
@@ -125,7 +125,7 @@ impl Honest {
         }
     }
 
-    /// A session with a call that is not safe to repeat, and one of a server that has a process for each session.
+    /// A session with an unsafe call, and a call of a server with one process per session.
     async fn legacy(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let post = |session: Option<&str>, body: Value| {
@@ -170,7 +170,7 @@ async fn answer(request: RequestBuilder) -> Result<Value, String> {
     let answer = request.send().await.map_err(|error| error.to_string())?;
     let status = answer.status();
     let text = answer.text().await.map_err(|error| error.to_string())?;
-    // A slow machine may make a stream of it.
+    // On a slow machine the answer may be a stream.
     let json = text.lines().find_map(|line| line.strip_prefix("data: "));
     let said = serde_json::from_str(json.unwrap_or(&text));
     match (status, said) {
@@ -179,7 +179,7 @@ async fn answer(request: RequestBuilder) -> Result<Value, String> {
     }
 }
 
-/// A modern call that breaks no rule.
+/// A correct modern call.
 pub(crate) fn modern_call(
     http: &Client,
     url: &str,

@@ -1,9 +1,8 @@
-//! Two principals on one server: one does its worst, and the other does not notice.
+//! Two principals on one server: one attacks, and the other must not notice.
 //!
-//! Each test is one way to use a server up. While it goes on, every call of the honest principal must succeed, and no process
-//! may hold more than its configuration says. By default each takes a second or two. With `EXHAUSTION_SECONDS=30` each goes on
-//! for so long, on a machine that has nothing else to do, and the honest principal's 99th percentile must stay within three
-//! times of what it is alone:
+//! Each test is one attack. Meanwhile every call of the honest principal must succeed, and no process may exceed its
+//! configured memory. A test takes a second or two. With `EXHAUSTION_SECONDS=30` each takes that long, on an otherwise
+//! idle machine, and the honest principal's 99th percentile must stay within three times its value without an attack:
 //!
 //! `EXHAUSTION_SECONDS=30 cargo test --release -p shoal-testkit --test exhaustion -- --nocapture --test-threads 1`
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
@@ -30,9 +29,9 @@ use self::honest::Honest;
 use self::hostile::Hostile;
 use self::server::{Form, Server};
 
-/// One server at a time: several would take one another's time.
+/// One server at a time, because concurrent tests would compete for the CPU.
 static ALONE: Mutex<()> = Mutex::const_new(());
-/// How often the honest principal may be slower than alone, in the long form.
+/// The maximum slowdown of the honest principal in the long form.
 const SLOWER: u32 = 3;
 
 #[expect(clippy::disallowed_methods, reason = "tests have no configuration")]
@@ -41,7 +40,7 @@ fn long() -> Option<Duration> {
     Some(Duration::from_secs(seconds.parse().unwrap()))
 }
 
-/// Goes on with `attack` while the honest principal works.
+/// Runs `attack` while the honest principal works.
 async fn survives<F, A>((form, auth): (Form, Auth), name: &str, attack: A)
 where
     A: FnOnce(Hostile) -> F + Send + 'static,
@@ -59,7 +58,7 @@ where
     let stopped = Arc::clone(&hostile.stopped);
     let attacking = Attack::begin(attack, hostile);
     if auth != Auth::Tokens {
-        // However fast the machine is, the hostile principal has all that it can get by then.
+        // Independent of the machine's speed, the hostile principal must have reached its limit.
         let reached = async {
             while stopped.load(Ordering::Relaxed) == 0 {
                 sleep(Duration::from_millis(10)).await;
@@ -107,7 +106,7 @@ where
     }
 }
 
-/// An attack on a thread of its own, so that what it takes to make is not taken from the honest principal.
+/// An attack on its own thread, so that its cost does not slow the honest principal down.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,

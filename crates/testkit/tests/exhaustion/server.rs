@@ -1,4 +1,4 @@
-//! The server under attack, with bounds that are small enough to be reached.
+//! The attacked server, with bounds that are small enough to reach.
 
 use std::path::Path;
 
@@ -7,18 +7,17 @@ use shoal_testkit::cluster::{Cluster, Member, Tools};
 use crate::callers::Callers;
 
 const MIB: usize = 1 << 20;
-/// Bounds in MiB, by their settings: what a server may hold for all its clients.
+/// Memory bounds of the server for all clients in MiB, by setting.
 const BYTES: &[(&str, usize)] = &[
     ("limits.bodies_in_flight_bytes", 32),
     ("limits.answers_waiting_bytes", 64),
     ("limits.stored_bytes", 64),
     ("streams.bytes", 64),
 ];
-/// What goes into buffers, stacks and the allocator's own, beside what is counted: twice the counted bytes (a text is there as
-/// it came and as it leaves), and so much.
+/// Memory besides the counted bytes for buffers, stacks and the allocator. The counted bytes are doubled, because a text
+/// exists as received and as sent.
 const SLACK: usize = 96 * MIB;
 
-/// What is attacked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     OneProcess,
@@ -30,7 +29,6 @@ pub(crate) struct Server {
     cluster: Cluster,
 }
 
-/// The memory of one process.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) process: String,
@@ -42,7 +40,7 @@ impl Server {
         Self::with_pools(form, callers, &[]).await
     }
 
-    /// One with more pools, each with what its tools' names begin with and its backend.
+    /// Starts a server with more pools, each with a name, a prefix and a backend.
     pub(crate) async fn with_pools(
         form: Form,
         callers: &Callers,
@@ -70,7 +68,7 @@ impl Server {
             .setting("limits.answers_waiting_bytes_per_principal", &bytes(16))
             .setting("limits.stored_bytes_per_principal", &bytes(16))
             .setting("server.write_timeout", "\"500ms\"");
-        // Edges have to know the prefix.
+        // Edges must know the prefix.
         for (pool, prefix, backend) in more {
             builder = builder
                 .setting(&format!("pools.{pool}.backend"), backend)
@@ -90,23 +88,23 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> &str {
-        // Not by the balancer in front, which would have buffers of its own.
+        // Bypasses the balancer, which has its own buffers.
         let mut members = self.cluster.members().iter();
         members.find_map(Member::mcp_url).unwrap()
     }
 
-    /// What a process may hold for its clients, from its configuration.
+    /// The bytes that a process may hold for its clients by its configuration.
     pub(crate) fn bound(&self) -> usize {
         let counted: usize = BYTES.iter().map(|(_, mib)| mib * MIB).sum();
         2 * counted + SLACK
     }
 
-    /// What each process has now.
+    /// The current memory of each process.
     pub(crate) async fn memory(&self) -> Vec<Memory> {
         self.status("VmRSS:").await
     }
 
-    /// The most that each process has ever had.
+    /// The peak memory of each process.
     pub(crate) async fn most_memory(&self) -> Vec<Memory> {
         self.status("VmHWM:").await
     }

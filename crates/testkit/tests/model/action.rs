@@ -1,55 +1,55 @@
-//! What can happen next. Each action is one step that nothing else can fall into.
+//! The atomic steps of the model.
 
 use super::state::{Frame, NodeId, Post, WorkerId};
 
-/// A step of somebody, or of bad luck.
+/// A step of a participant, or a mishap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A node renews its lease, and asks whose the session is if others may have claimed it.
+    /// A node renews its lease, and checks the session's owner if other nodes may have claimed.
     Renew(NodeId),
-    /// A node that had doubts asks once more, a lease later.
+    /// A node with doubts checks the owner again, a lease later.
     AskAgain(NodeId),
     /// The store ends a lease that was not renewed.
     Lapse(NodeId),
     /// The first half of a claim: read owner, epoch and lease, and leave a note.
     Look(NodeId),
-    /// The second half: compare and set.
+    /// The second half of a claim: compare and set.
     Swap(NodeId, Reply),
-    /// A new owner reads the journal and resumes what runs.
+    /// A new owner reads the journal and resumes running calls.
     ReadJournal(NodeId),
 
     /// The edge delivers the call to a node.
     Deliver(NodeId),
-    /// An owner takes a delivery.
+    /// An owner accepts a delivery.
     Admit(Post),
-    /// A node that does not own the session sends a delivery back.
+    /// A node that does not own the session returns a delivery.
     SendBack(Post),
-    /// An owner sends a call back whose worker it cannot reach; the edge binds it anew.
+    /// An owner that cannot reach the worker returns the call, and the edge binds it again.
     SendBackUnsent(NodeId),
 
     /// A frame arrives.
     Arrive(Frame, Reply),
-    /// A frame that nobody waits for is lost.
+    /// A frame that has no waiting receiver is lost.
     Lose(Frame),
     /// The worker produces the call's next event.
     Produce(WorkerId),
-    /// A driver gets the next event.
+    /// A driver receives the next event.
     Receive(NodeId),
-    /// A driver learns that another one reads in its place.
+    /// A driver learns that another one has replaced its reader.
     Superseded(NodeId),
-    /// A driver that cannot reach the worker of a call that may run there loses patience.
+    /// A driver gives up on an unreachable worker, on which the call may run.
     LosePatience(NodeId),
     /// A driver binds the call to another worker.
     Rebind(NodeId, Reply),
-    /// The answer leaves as JSON.
+    /// The answer is sent as JSON.
     Answer(NodeId, Reply),
     /// The call is journaled and becomes a stream.
     Journal(NodeId, Reply),
-    /// What the call has written is stored.
+    /// The call's write is stored.
     Write(NodeId, Reply),
-    /// A driver appends the event that it has got.
+    /// A driver appends a received event.
     Append(NodeId, Reply),
-    /// An entry is closed whose answer went as JSON.
+    /// The journal entry of a call with a JSON answer is closed.
     Close(NodeId, Reply),
 
     /// An edge that has lost the owner asks the worker for the result.
@@ -57,17 +57,17 @@ pub(crate) enum Action {
 
     /// The client reads its next event from the log.
     Read,
-    /// The client comes back at a node with its last id.
+    /// The client resumes at a node with its last id.
     Resume(NodeId),
-    /// The client hears that its session, and its stream with it, has ended.
+    /// The client is told that its session and stream have ended.
     HearOfEnd,
-    /// The client answers the tool's question, at an owner.
+    /// The client answers the tool's question at an owner.
     ReplyTo(NodeId),
-    /// The client cancels its call, at an owner.
+    /// The client cancels its call at an owner.
     Cancel(NodeId),
-    /// A driver passes the cancellation on.
+    /// A driver passes the cancellation to the worker.
     PassCancel(NodeId),
-    /// The client ends its session, at an owner.
+    /// The client ends its session at an owner.
     Delete(NodeId),
     /// The store is back.
     StoreBack,
@@ -78,37 +78,35 @@ pub(crate) enum Action {
     BreakEdge,
     /// A node loses its link to the call's worker.
     BreakLink(NodeId),
-    /// A node cannot reach a worker any more.
+    /// A node can no longer reach a worker.
     Cut(NodeId, WorkerId),
     /// A node crashes.
     CrashNode(NodeId),
-    /// A worker crashes and comes back empty.
+    /// A worker crashes and restarts empty.
     CrashWorker(WorkerId),
-    /// A lease passes without a renewal.
+    /// A lease time passes without a renewal.
     Age(NodeId),
     /// A node refuses connections from now on.
     RefuseConnections(NodeId),
-    /// A driver takes its worker for lost, which it is not.
+    /// A driver wrongly takes its worker for lost.
     GiveUp(NodeId),
-    /// A start arrives at a worker that has no room.
+    /// A start arrives at a worker without capacity.
     ArriveFull(Frame),
-    /// A ledger counts on.
+    /// A ledger advances its number and forgets ended calls.
     Forget(WorkerId),
-    /// A limit is in the way of a delivery.
+    /// A limit refuses a delivery.
     Limit(Post),
     /// The client hangs up.
     HangUp,
     /// The store is away.
     StoreAway,
-    /// A lease's time has passed since the last claim.
+    /// A lease time has passed since the last claim.
     QuietPasses,
 }
 
-/// What becomes of a reply to a step that was carried out.
+/// Whether the reply to a completed step arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// It arrives.
     Arrives,
-    /// It is lost.
     Lost,
 }

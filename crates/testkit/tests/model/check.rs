@@ -1,4 +1,4 @@
-//! Explores a model and reports on it.
+//! Explores a model and reports the result.
 #![expect(
     clippy::print_stderr,
     reason = "the counts are what a reader wants to know"
@@ -16,7 +16,8 @@ use super::cluster::Cluster;
 use super::setup::Setup;
 use super::state::State;
 
-/// Explores everything within the bounds: every property must hold, and all that must be possible is.
+/// Explores all states within the bounds. Every `always` property must hold, and every `sometimes`
+/// property must occur.
 pub(crate) fn holds(setup: Setup) {
     let begun = Instant::now();
     let checker = Cluster(setup).checker().spawn_bfs().join();
@@ -24,7 +25,7 @@ pub(crate) fn holds(setup: Setup) {
     checker.assert_properties();
 }
 
-/// Explores until the property is broken, and prints a way there and the rule that it breaks.
+/// Explores until the property is broken, and prints a path and the broken rule.
 pub(crate) fn breaks(setup: Setup, property: &'static str) {
     let begun = Instant::now();
     let fault = setup.fault.expect("a fault is planted");
@@ -76,8 +77,7 @@ fn report(checker: &impl Checker<Cluster>, begun: Instant) {
     }
 }
 
-/// Whether no run comes back to a state that it has been in. States are told apart by 64 bits of hash, as
-/// stateright does.
+/// Whether the state graph has no cycle. States are compared by a 64-bit hash, as in stateright.
 pub(crate) fn has_no_cycle(setup: Setup) -> bool {
     let cluster = Cluster(setup);
     let hasher = RandomState::new();

@@ -1,4 +1,4 @@
-//! The modelled cluster, as stateright sees it.
+//! The modelled cluster as a stateright model.
 
 use stateright::{Model, Property};
 
@@ -18,7 +18,7 @@ impl Model for Cluster {
     type State = State;
     type Action = Action;
 
-    /// A session that the first node owns, and a call that the edge has planned and bound to the first worker.
+    /// The first node owns the session, and the edge has bound a call to the first worker.
     fn init_states(&self) -> Vec<State> {
         let setup = &self.0;
         let nodes = usize::from(setup.nodes);
@@ -171,7 +171,7 @@ fn take(setup: &Setup, state: &mut State, action: Action) {
         Action::Age(node) => {
             let aged = state.node_mut(node);
             aged.certain = false;
-            // A claim that takes longer than a lease is given up.
+            // A claim that takes longer than a lease is abandoned.
             if let Belief::Claiming(..) = aged.belief {
                 aged.belief = Belief::None;
             }

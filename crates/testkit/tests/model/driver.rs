@@ -8,7 +8,7 @@ use super::state::{Binding, Event, Link, NodeId, Phase, State, Step, Task, WORKE
 use super::store::{Append, Stale};
 
 impl State {
-    /// The driver gets the worker's next event.
+    /// The driver receives the worker's next event.
     pub(crate) fn receive(&mut self, setup: &Setup, node: NodeId) {
         let event = self.next_for(setup, node).expect("there is one");
         let (task, epoch) = (self.task(node).clone(), self.epoch_of(node));
@@ -18,7 +18,7 @@ impl State {
         if let Event::Write(_) = event
             && self.is_written(task.binding)
         {
-            // Its answer got lost, but not on its way to the worker.
+            // The answer to the client was lost, but the worker has it.
             self.task_mut(node).seen += 1;
             return;
         }
@@ -36,7 +36,7 @@ impl State {
         run.is_some_and(|run| run.written)
     }
 
-    /// The answer leaves as JSON. Only the edge that has it can say that it is safe.
+    /// The answer is sent as JSON. Only the edge that receives it can confirm that it is safe.
     pub(crate) fn answer(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let answer = task.pending.expect("there is one");
@@ -78,7 +78,7 @@ impl State {
         looks && self.store.entry.is_some()
     }
 
-    /// The worker cannot tell any more, but the log can: an earlier delivery of the call has come so far.
+    /// The worker no longer knows the call, but an earlier delivery has left it in the log.
     fn find_in_log(&mut self, setup: &Setup, node: NodeId, waiter: Option<u8>) {
         self.node_mut(node).task = None;
         if self.store.entry.as_ref().is_some_and(|entry| !entry.ended) {
@@ -89,14 +89,14 @@ impl State {
         }
     }
 
-    /// With the client's JSON goes also what a stream was opened for: the second exit of a hold.
+    /// Sends the answer of a stream as JSON too: the second exit of a hold.
     pub(crate) fn answer_twice(&mut self, node: NodeId) {
         let answer = self.task(node).pending.expect("there is one");
         self.client.json.push(answer);
         self.node_mut(node).task = None;
     }
 
-    /// The worker may free what is safe.
+    /// Lets the worker free a result that is safe.
     fn free(&mut self, node: NodeId, task: &Task, answer: Event) {
         if let Event::Result(_) = answer {
             let epoch = self.epoch_of(node);
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// One step: the journal has the call and its worker, and the stream is open. Then, and not before, the client gets its id.
+    /// In one step, journals the call with its worker and opens the stream. The client gets its id only afterwards.
     pub(crate) fn journal(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         if setup.plants(Fault::IdBeforeStep) {
@@ -134,12 +134,12 @@ impl State {
             self.node_mut(node).task = None;
             return;
         }
-        // Whoever starts such a call journals it first.
+        // The owner that starts such a call journals it first.
         let is_new = !was_there && setup.way != Way::Hold;
         task.repeated &= !is_new;
         let elsewhere = entry.binding.worker != task.binding.worker;
         if elsewhere {
-            // The journal's worker beats the delivery's.
+            // The journal's worker has precedence over the delivery's.
             task.binding = entry.binding;
             task.link = Link::Unsent;
         }
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// One step: the record has what was written, and the journal the call. Then the worker hears of it.
+    /// In one step, stores the write and journals the call. Then the worker is told.
     pub(crate) fn write(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         let written = self.store.write(setup, &mut self.past, epoch, binding);
@@ -174,7 +174,7 @@ impl State {
         }
     }
 
-    /// Appends what was received; only then may anybody read it.
+    /// Appends a received event, which readers can see only afterwards.
     pub(crate) fn append(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let event = task.pending.expect("it has received one");
@@ -192,7 +192,7 @@ impl State {
             && self.client.phase == Phase::Reading(node)
             && self.client.read.len() == usize::from(task.after)
         {
-            // Readers that keep up get what was sent, not what is in the log.
+            // Readers that keep up get events as they are sent, instead of from the log.
             self.read(event);
         }
         if event.is_answer() {
@@ -206,7 +206,7 @@ impl State {
         next.pending = None;
     }
 
-    /// Closes an entry whose answer went as JSON.
+    /// Closes the entry of a call whose answer was sent as JSON.
     pub(crate) fn close(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let event = task.pending.expect("it is the answer");
@@ -233,7 +233,7 @@ impl State {
         self.store.append(setup, &mut self.past, epoch, append)
     }
 
-    /// The bound worker cannot be reached, or says nothing: what was sent there may have run.
+    /// The bound worker is unreachable or silent, and may have run what was sent to it.
     pub(crate) fn lose_patience(&mut self, node: NodeId) {
         self.past.unknowable = true;
         let task = self.task_mut(node);
@@ -241,8 +241,9 @@ impl State {
         task.pending = Some(Event::Unknown);
     }
 
-    /// Whether the call may be bound to another worker: the bound one has refused it, or this owner has just journaled it and
-    /// nothing has left. Before that only the edge can tell: a delivery that calls itself the first may be late.
+    /// Whether the call may be bound to another worker: the bound one has refused it, or this owner has just journaled it
+    /// and sent nothing yet. Before the journal step only the edge can tell, because a delivery that claims to be the first
+    /// may be late.
     pub(crate) fn may_rebind(&self, setup: &Setup, node: NodeId) -> bool {
         let Some(task) = &self.node(node).task else {
             return false;
@@ -262,12 +263,12 @@ impl State {
         }
     }
 
-    /// Binds the call to another worker, and has that journaled before the start. If there is none left, the call is not
+    /// Binds the call to another worker and journals that before the start. Without another worker, the call is not
     /// executed.
     pub(crate) fn rebind(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node);
         if task.step != Step::Logged && self.log_knows_more(setup) {
-            // An earlier delivery of the call was here, and was refused too.
+            // An earlier delivery of the call was refused here too.
             let waiter = task.waiter;
             return self.find_in_log(setup, node, waiter);
         }
@@ -301,13 +302,13 @@ impl State {
         self.start_task(node);
     }
 
-    /// Whether a result leaves as JSON here: it came first, and small.
+    /// Whether the result is sent as JSON: it is the first event, and small.
     pub(crate) fn may_answer(&self, setup: &Setup, task: &Task) -> bool {
         let held = matches!(task.step, Step::Hold | Step::Unsure) && setup.way == Way::Hold;
         held && task.pending.is_some_and(Event::is_answer)
     }
 
-    /// Whether the hold may end, or has to, with a step of the journal.
+    /// Whether the hold may or must end with a step of the journal.
     pub(crate) fn may_journal(&self, setup: &Setup, task: &Task) -> bool {
         let first = setup.way != Way::Hold && task.step == Step::Hold;
         let writes = matches!(task.pending, Some(Event::Write(_)));

@@ -1,4 +1,4 @@
-//! The client and its edge, and how an owner takes what they bring.
+//! The client and its edge, and how an owner handles their requests.
 
 use super::fault::Fault;
 use super::ownership::frame;
@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// The edge has lost the node that had the call: it delivers it again.
+    /// The edge has lost the node with the call, and delivers it again.
     pub(crate) fn lose_node(&mut self) {
         self.client.phase = Phase::Waiting;
         self.client.attempt += 1;
@@ -42,7 +42,8 @@ impl State {
         self.posts.remove(at.expect("it is on its way"));
     }
 
-    /// The node does not own the session, and nothing has left: the edge asks elsewhere. Or there is no such session.
+    /// The node does not own the session, and nothing was sent to a worker, so the edge tries another node. If the session
+    /// does not exist, the node refuses.
     pub(crate) fn send_back(&mut self, setup: &Setup, post: Post) {
         if self.store.deleted {
             return self.refuse(setup, post);
@@ -53,7 +54,7 @@ impl State {
         }
     }
 
-    /// A refusal that is final. For a repetition it is no word on what the call did.
+    /// A final refusal. Of a repetition, it does not say what the call did.
     pub(crate) fn refuse(&mut self, setup: &Setup, post: Post) {
         self.take_post(post);
         if !self.is_awaited(post.node, post.attempt) {
@@ -67,19 +68,19 @@ impl State {
         }
     }
 
-    /// The client gets an answer as JSON.
+    /// The client receives an answer as JSON.
     pub(crate) fn answer_json(&mut self, answer: Event) {
         self.client.json.push(answer);
         self.client.phase = Phase::Answered;
     }
 
-    /// The client gets an id to come back with, or 202.
+    /// The client receives an id to resume with, or 202.
     pub(crate) fn give_id(&mut self, node: NodeId) {
         self.client.has_id = true;
         self.client.phase = Phase::Reading(node);
     }
 
-    /// An owner takes a delivery: it looks in its memory, then, for a repetition, in the log, and then at the worker.
+    /// An owner accepts a delivery. It checks its memory, then the log if the delivery is a repetition, and then the worker.
     pub(crate) fn admit(&mut self, setup: &Setup, post: Post) {
         let node = post.node;
         self.past.admitted_uncertain |= !self.node(node).certain;
@@ -131,7 +132,7 @@ impl State {
         }
     }
 
-    /// The edge's future of a delivery is dropped: the call stays with its owner.
+    /// The edge drops its future of a delivery. The call stays with its owner.
     pub(crate) fn drop_delivery(&mut self, setup: &Setup, node: NodeId) {
         let attempt = self.client.attempt;
         let Some(task) = &mut self.node_mut(node).task else {
@@ -151,8 +152,8 @@ impl State {
         }
     }
 
-    /// An owner that cannot reach the bound worker sends the call back. If nothing can have left before, the edge binds it anew;
-    /// else nobody can tell what became of it.
+    /// An owner that cannot reach the bound worker returns the call. If nothing can have been sent, the edge binds it again.
+    /// Otherwise the outcome is unknown.
     pub(crate) fn send_back_unsent(&mut self, node: NodeId) {
         let task = self.node_mut(node).task.take().expect("it has the call");
         self.lose_requests(node, Some(&task));
@@ -174,7 +175,7 @@ impl State {
         }
     }
 
-    /// Whether the worker that the edge has bound the call to can tell its result. What else a worker may say is for owners.
+    /// Whether the bound worker can tell the edge the call's result. Other answers of a worker are for owners only.
     pub(crate) fn worker_tells(&self, setup: &Setup) -> bool {
         let worker = self.worker(self.client.binding.worker);
         let has = worker.run().is_some_and(|run| run.ended && run.freed == 0);
@@ -182,7 +183,7 @@ impl State {
         self.client.left && worker.is_bound(self.client.binding) && (has || denies)
     }
 
-    /// The edge that has lost the owner gets the result from the worker, and acknowledges it.
+    /// The edge has lost the owner. It gets the result from the worker, and acknowledges it.
     pub(crate) fn ask_worker(&mut self, setup: &Setup) {
         let Some(run) = self.worker(self.client.binding.worker).run() else {
             return self.answer_json(Event::NotExecuted);
@@ -192,13 +193,13 @@ impl State {
         self.send(frame(self.client.binding, 0, 0, What::Free(1)));
     }
 
-    /// The client reads its next event.
+    /// The next event for the client.
     pub(crate) fn next_to_read(&self) -> Option<Event> {
         let entry = self.store.entry.as_ref()?;
         entry.events.get(self.client.read.len()).copied()
     }
 
-    /// The client gets an event of its stream.
+    /// The client receives an event of its stream.
     pub(crate) fn read(&mut self, event: Event) {
         self.client.read.push(event);
         if event.is_answer() {
@@ -206,13 +207,13 @@ impl State {
         }
     }
 
-    /// Whether the client has the tool's question.
+    /// Whether the client has received the tool's question.
     pub(crate) fn is_asked(&self) -> bool {
         let mut read = self.client.read.iter();
         read.any(|event| matches!(event, Event::Question(_)))
     }
 
-    /// The client answers the question at an owner, which passes the answer on.
+    /// The client answers the question at an owner, which forwards the answer.
     pub(crate) fn reply_to(&mut self, setup: &Setup, node: NodeId) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         self.send(frame(binding, node, epoch, What::Input));
@@ -222,14 +223,14 @@ impl State {
         };
     }
 
-    /// The worker has the answer, and says so to the owner that passed it on.
+    /// The worker confirms the answer to the owner that forwarded it.
     pub(crate) fn reply_arrived(&mut self, node: NodeId) {
         if self.client.reply == Asked::At(node) {
             self.client.reply = Asked::Accepted;
         }
     }
 
-    /// The client cancels its call at an owner. It may be ahead of the delivery that brings the call there.
+    /// The client cancels its call at an owner. The cancellation may overtake the delivery of the call.
     pub(crate) fn cancel(&mut self, setup: &Setup, node: NodeId) {
         self.client.also = Asked::Accepted;
         let is_over = self.store.entry.as_ref().is_some_and(|entry| entry.ended);
@@ -242,14 +243,14 @@ impl State {
         }
     }
 
-    /// A driver passes the cancellation on.
+    /// A driver passes the cancellation to the worker.
     pub(crate) fn pass_cancel(&mut self, node: NodeId) {
         let worker = self.task(node).binding.worker;
         self.task_mut(node).cancel = false;
         self.cancel_run(worker);
     }
 
-    /// The client ends its session: the owner stores that, ends the call, and tells the workers.
+    /// The client ends its session. The owner stores that, ends the call, and tells the workers.
     pub(crate) fn delete(&mut self, setup: &Setup, node: NodeId) {
         let epoch = self.epoch_of(node);
         let (store, past) = (&mut self.store, &mut self.past);

@@ -1,92 +1,92 @@
-//! The rules of the protocol that can be broken on purpose: what the checker then finds is what a rule is for.
+//! The protocol rules that can be broken on purpose. Each counterexample shows the purpose of a rule.
 
-/// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     // Binding.
     /// A worker does not remember what it refused.
     RefusalsForgotten,
-    /// A start of a known call that does not say that it is repeated runs it again.
+    /// A repeated start that does not say so runs a known call again.
     ResentStartRuns,
-    /// A worker runs what it does not know, whatever number it was bound under.
+    /// A worker runs unknown calls, whatever number they were bound under.
     NumbersIgnored,
-    /// A worker compares the time of the call's id, by the edge's clock, with the time up to which it has forgotten, by its own.
+    /// A worker compares the time in the call's id, by the edge's clock, with the time up to which it has forgotten, by its
+    /// own clock.
     ClocksCompared,
-    /// A delivery is sent on as if nothing had left though its call was started.
+    /// A delivery is passed on as unsent although its call was started.
     MovedAfterStart,
-    /// The edge passes a refusal of a repetition on as final.
+    /// The edge passes the refusal of a repetition on as final.
     FinalRefusalPassedOn,
-    /// A repetition is refused by the limits that are for new calls.
+    /// Limits for new calls apply to repetitions.
     RepetitionsMeetLimits,
-    /// An edge that asks the worker itself takes a call that is not there for one that is not executed.
+    /// An edge that asks the worker takes an unknown call for one that was not executed.
     NotThereIsNotExecuted,
-    /// An owner that sends JSON frees the result, whether the edge has it or not.
+    /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
-    /// A result, or that of a batch's member, is freed when the owner has it, before the log or the edge does.
+    /// A result, also of a batch's member, is freed when the owner has it, before it is in the log or at the edge.
     FreedOnReceipt,
-    /// An owner binds a call to another worker without journaling it.
+    /// An owner binds a call to another worker without journaling that.
     UnjournaledBinding,
-    /// An owner that cannot reach the bound worker binds a repetition anew.
+    /// An owner that cannot reach the bound worker binds a repetition again.
     RepetitionBoundAnew,
-    /// An owner that cannot reach the bound worker binds a call anew whose delivery calls itself the first.
+    /// An owner that cannot reach the bound worker binds a call again because its delivery claims to be the first.
     LateFirstBoundAnew,
     /// A former owner, or one that lost its link, starts the call at another worker.
     BlindRetry,
 
     // Two owners.
-    /// A node admits calls though its lease is not certain.
+    /// A node accepts calls although its lease is not certain.
     ZombieAdmits,
     /// A claim leaves no note.
     NoNotes,
-    /// A node that has doubts asks once.
+    /// A node with doubts checks the owner only once.
     AsksOnce,
-    /// A node whose lease has lapsed goes on with what it had.
+    /// A node keeps its sessions after its lease has lapsed.
     KeepsAfterLapse,
-    /// Workers take frames of any epoch.
+    /// Workers accept frames of any epoch.
     NoEpochTowardsWorkers,
-    /// The same, and a driver whose reader was replaced takes that for the call's end.
+    /// Workers accept frames of any epoch, and a driver takes a replaced reader for the end of the call.
     StolenReaderIsOutcome,
     /// A node that loses a session cancels its call.
     CancelOnLostSession,
-    /// A worker that was told of a session's end takes starts for it.
+    /// A worker that knows of a session's end starts calls for it.
     StartsAfterEnd,
     /// The client's answer to a question is accepted before the worker has it.
     AnswerAcceptedEarly,
     /// An answer does not name its round.
     AnswerWithoutRound,
-    /// A writing to the session's state does not end the hold.
+    /// A write to the session state does not end the hold.
     UnjournaledWriting,
-    /// A cancellation of a call that is not there is dropped.
+    /// A cancellation that overtakes its call is dropped.
     OvertakingCancelForgotten,
-    /// A worker that has refused a call since it is to be cancelled remembers that as any refusal.
+    /// A worker that refused a call because of its cancellation remembers only a refusal.
     CancelledIsPlain,
-    /// A repetition of a call that is to be cancelled starts it.
+    /// A repetition of a cancelled call starts it.
     CancelledRepetitionStarts,
     /// A node claims because an edge has lost the owner.
     Hearsay,
-    /// A session is claimed on evidence as often as there is some.
+    /// A session can be claimed on evidence without a pause between claims.
     NoQuietAfterClaim,
-    /// A claim sets owner and epoch without comparing them with what it has read.
+    /// A claim sets owner and epoch without a comparison.
     BlindClaim,
-    /// The store takes writes of any epoch.
+    /// The store accepts writes of any epoch.
     NoEpochCheck,
 
     // Hold.
     /// The client gets its id before the journal has confirmed the step.
     IdBeforeStep,
-    /// A step of the journal that is not confirmed ends the call.
+    /// An unconfirmed step of the journal ends the call.
     FailedStepEndsCall,
-    /// A result goes as JSON also when the call has become a stream.
+    /// A result is also sent as JSON when the call has become a stream.
     TwoExits,
-    /// An entry that may be there when the answer goes as JSON is left open.
+    /// An entry that may exist stays open when the answer is sent as JSON.
     EntryLeftOpen,
-    /// 202 before anything is in the log.
+    /// 202 is sent before the log has an event.
     AcceptedBeforeLog,
-    /// Over HTTP+SSE, a repetition whose call has ended is not looked for on the standalone stream.
+    /// Over HTTP+SSE, a repetition of an ended call is not looked up on the standalone stream.
     OneStreamUnread,
-    /// Nothing is looked up in the log: no repetition, and no call that its worker cannot tell of any more.
+    /// The log is not consulted for repetitions or for calls that the worker no longer knows.
     NoLookUp,
-    /// A worker's refusal, or that it cannot tell any more, is believed without a look into the log.
+    /// A worker's refusal, or that it no longer knows the call, is believed without consulting the log.
     WorkerBelieved,
     /// A delivery whose edge is gone is forgotten.
     DroppedIsForgotten,
@@ -96,16 +96,16 @@ pub(crate) enum Fault {
     // Log.
     /// The reader gets a worker's event before the log has it.
     SentBeforeAppended,
-    /// The store appends whatever the position is.
+    /// The store appends at any position.
     NoPositionCheck,
-    /// An owner that does not know whether its append was taken answers "outcome unknown" in its place.
+    /// An owner that does not know whether its append succeeded answers "outcome unknown" instead.
     AbandonedAppend,
-    /// Only a delivery brings a node to claim, a client that resumes does not.
+    /// A node claims only for deliveries, not for resuming clients.
     ClaimForDeliveriesOnly,
 }
 
 impl Fault {
-    /// The rule of the call protocol that it breaks.
+    /// The rule of the call protocol that the fault breaks.
     pub(crate) fn rule(self) -> &'static str {
         match self {
             Self::RefusalsForgotten

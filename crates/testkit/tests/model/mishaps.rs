@@ -1,4 +1,4 @@
-//! What may go wrong, and what may happen late or never.
+//! Mishaps: what may go wrong, happen late, or not happen.
 
 use super::action::{Action, Reply};
 use super::fault::Fault;
@@ -6,7 +6,6 @@ use super::moves;
 use super::setup::{Setup, Trouble};
 use super::state::{Belief, Event, Link, NodeId, Phase, State, WORKERS, What};
 
-/// What may go wrong now.
 pub(crate) fn possible(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     for frame in moves::distinct(&state.frames) {
         if !moves::is_awaited(state, frame) {
@@ -24,7 +23,7 @@ pub(crate) fn possible(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
     for post in &state.posts {
         let node = state.node(post.node);
         let admits = matches!(node.belief, Belief::Owner(_)) && node.certain && node.task.is_none();
-        // Repetitions pass limits.
+        // Limits do not apply to repetitions.
         let meets = !post.repeated
             || setup.plants(Fault::RepetitionsMeetLimits)
             || setup.plants(Fault::FinalRefusalPassedOn);

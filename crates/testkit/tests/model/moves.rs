@@ -1,4 +1,4 @@
-//! Which steps are possible, and which of them somebody takes sooner or later.
+//! The possible steps, and those that some participant takes eventually.
 
 use super::action::{Action, Reply};
 use super::fault::Fault;
@@ -8,7 +8,7 @@ use super::state::{
 };
 use super::worker::Known;
 
-/// What somebody does sooner or later, unless something else makes it needless.
+/// The steps that a participant takes eventually, unless another step makes them unnecessary.
 pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     for node in state.node_ids() {
         leases_and_claims(setup, state, node, actions);
@@ -32,7 +32,7 @@ pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
     client(setup, state, actions);
 }
 
-/// Frames, each once: the same frame twice on its way is one step.
+/// Each frame once, because identical frames lead to the same step.
 pub(crate) fn distinct(frames: &[Frame]) -> impl Iterator<Item = Frame> {
     let mut last = None;
     frames.iter().filter_map(move |frame| {
@@ -55,7 +55,7 @@ fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut V
     if !has_lease || !this.certain || state.store.notes[index] {
         actions.push(Action::Renew(node));
     }
-    // A claim that takes longer than a lease is given up, so this one sees the end of all that it has not seen.
+    // A claim that takes longer than a lease is abandoned, so every claim that the node has not seen is over.
     let claimed = state
         .nodes
         .iter()
@@ -73,7 +73,7 @@ fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut V
     }
 }
 
-/// Whether something brings a node to claim: a delivery, a client that resumes or asks for something, a search for orphans.
+/// Whether a node has a reason to claim: a delivery, a resuming or asking client, or a search for orphans.
 fn is_wanted(setup: &Setup, state: &State, node: NodeId) -> bool {
     if state.posts.iter().any(|post| post.node == node) {
         return true;
@@ -124,7 +124,7 @@ fn drive(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) 
     }
 }
 
-/// The step of the store that a driver takes next.
+/// The driver's next step at the store.
 fn store_step(setup: &Setup, state: &State, node: NodeId, reply: Reply) -> Option<Action> {
     let task = state.node(node).task.as_ref()?;
     let writes = matches!(task.pending, Some(Event::Write(_)));
@@ -161,7 +161,7 @@ fn handle(setup: &Setup, state: &State, post: Post, actions: &mut Vec<Action>) {
     }
 }
 
-/// Whether an edge may find its way to this node: its owner, also a former one, or one that may become it.
+/// Whether an edge may choose this node: the owner, a former owner, or one that may claim.
 fn takes(setup: &Setup, state: &State, node: NodeId) -> bool {
     let this = state.node(node);
     let finds = match this.belief {
@@ -192,7 +192,7 @@ fn client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     if matches!(client.phase, Phase::Reading(_) | Phase::Broken) && state.store.deleted {
         actions.push(Action::HearOfEnd);
     }
-    // A reader polls or is woken; either way it looks into the log, at whatever node.
+    // A reader reads the log at any node, by polling or when woken.
     if matches!(client.phase, Phase::Reading(_))
         && !state.store.away
         && state.next_to_read().is_some()
@@ -201,7 +201,7 @@ fn client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     }
 }
 
-/// What a client asks for besides its call, of a node that serves its session.
+/// Other requests of a client to a node that serves its session.
 fn requests(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) {
     let client = &state.client;
     let reads = matches!(client.phase, Phase::Reading(_) | Phase::Broken);
@@ -231,7 +231,7 @@ fn requests(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action
     }
 }
 
-/// The same step of a driver with its reply lost.
+/// The driver's step with a lost reply.
 pub(crate) fn lost_step(setup: &Setup, state: &State, node: NodeId) -> Option<Action> {
     if state.store.away || state.node(node).task.is_none() {
         return None;
@@ -242,14 +242,14 @@ pub(crate) fn lost_step(setup: &Setup, state: &State, node: NodeId) -> Option<Ac
     store_step(setup, state, node, Reply::Lost)
 }
 
-/// Whether a worker that has no room may refuse this frame.
+/// Whether a worker without capacity may refuse this frame.
 pub(crate) fn may_be_full(state: &State, frame: Frame) -> bool {
     let is_start = frame.what == What::Start { attach_only: false };
     let worker = state.worker(frame.binding.worker);
     is_start && worker.known == Known::Nothing && worker.is_bound(frame.binding)
 }
 
-/// Whether somebody waits for what becomes of this frame.
+/// Whether a participant waits for the result of this frame.
 pub(crate) fn is_awaited(state: &State, frame: Frame) -> bool {
     let node = state.node(frame.node);
     let holds = matches!(node.belief, Belief::Owner(epoch) if epoch == frame.epoch);

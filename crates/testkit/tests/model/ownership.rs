@@ -1,4 +1,4 @@
-//! How a node comes to own the session, and how it ceases to.
+//! How a node acquires and loses the session.
 
 use super::action::Reply;
 use super::fault::Fault;
@@ -8,13 +8,13 @@ use super::state::{
 };
 
 impl State {
-    /// A node renews its lease. If others may have claimed, it asks whose the session is, and once more a lease later: a
-    /// claim that was half done when it asked is whole by then, or was given up.
+    /// A node renews its lease. If other nodes may have claimed, it checks the owner, and again a lease later, when every
+    /// claim that was half done is complete or abandoned.
     pub(crate) fn renew(&mut self, setup: &Setup, node: NodeId) {
         let index = usize::from(node);
         let lapsed = !self.store.leases[index];
         let noted = std::mem::take(&mut self.store.notes[index]);
-        // A process that stood still knows better than the store.
+        // A process that was suspended knows that its lease is uncertain, even if the store does not.
         let doubts = noted || lapsed || !self.node(node).certain;
         self.store.leases[index] = true;
         self.node_mut(node).certain = true;
@@ -25,13 +25,13 @@ impl State {
         }
     }
 
-    /// A node that had doubts asks once more.
+    /// A node with doubts checks the owner again.
     pub(crate) fn ask_again(&mut self, setup: &Setup, node: NodeId) {
         self.node_mut(node).doubts = false;
         self.ask(setup, node);
     }
 
-    /// A node asks whether the session is still its own.
+    /// A node checks whether it still owns the session.
     pub(crate) fn ask(&mut self, setup: &Setup, node: NodeId) {
         if let Belief::Owner(epoch) | Belief::Fresh(epoch) = self.node(node).belief
             && epoch != self.store.epoch
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// Whether a node may claim: nobody's lease stands in its way, or it has found for itself that the owner is gone.
+    /// Whether a node may claim: the owner's lease has ended, or the node has evidence that the owner is gone.
     pub(crate) fn may_claim(&self, setup: &Setup, node: NodeId) -> bool {
         let owner = self.store.owner;
         if self.store.deleted || self.store.away || !self.store.leases[usize::from(node)] {
@@ -57,7 +57,7 @@ impl State {
         !lately && (!owner.alive || owner.refuses || heard)
     }
 
-    /// The first half of a claim. From a living lease it leaves a note there.
+    /// The first half of a claim. If the owner's lease lives, the claim leaves a note there.
     pub(crate) fn look(&mut self, setup: &Setup, node: NodeId) {
         let (owner, epoch) = (self.store.owner, self.store.epoch);
         self.node_mut(node).belief = Belief::Claiming(owner, epoch);
@@ -67,7 +67,7 @@ impl State {
         self.store.notes[usize::from(owner)] |= lives && !setup.plants(Fault::NoNotes);
     }
 
-    /// The second half. A node that lost the race, or the reply, starts over.
+    /// The second half of a claim. A node that lost the race or the reply starts over.
     pub(crate) fn swap(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let Belief::Claiming(owner, epoch) = self.node(node).belief else {
             unreachable!("only a claim swaps");
@@ -80,7 +80,7 @@ impl State {
         };
     }
 
-    /// A new owner goes on with the call if it is journaled.
+    /// A new owner resumes the call if it is journaled.
     pub(crate) fn read_journal(&mut self, setup: &Setup, node: NodeId) {
         let Belief::Fresh(epoch) = self.node(node).belief else {
             unreachable!("only a new owner reads the journal");
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Goes on with the journaled call where log and journal say that it stands, at the worker that the journal names.
+    /// Resumes the journaled call at the journal's worker, from the position in log and journal.
     pub(crate) fn take_up(&mut self, setup: &Setup, node: NodeId) {
         let entry = self.store.entry.as_ref().expect("it is journaled");
         let mut task = Task {
@@ -114,8 +114,8 @@ impl State {
         self.start_task(node);
     }
 
-    /// A driver's reader was replaced, or its frame refused as a former owner's. That is never an outcome: it asks whose the
-    /// session is.
+    /// A driver's reader was replaced, or its frame was refused as a former owner's. Neither is an outcome, so the driver
+    /// checks the owner.
     pub(crate) fn superseded(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::StolenReaderIsOutcome) {
             let task = self.task_mut(node);
@@ -132,7 +132,7 @@ impl State {
         }
     }
 
-    /// Forgets the session, and its call with it, which runs on. Whoever waits here for an answer is told to repeat.
+    /// Forgets the session and its call, which continues at the worker. Waiting edges are told to repeat.
     pub(crate) fn step_down(&mut self, setup: &Setup, node: NodeId) {
         let epoch = match self.node(node).belief {
             Belief::Owner(epoch) | Belief::Fresh(epoch) => Some(epoch),
@@ -150,7 +150,7 @@ impl State {
             if task.waiter.is_some_and(waits) {
                 let left = self.client.left;
                 self.lose_node();
-                // "Moved" means that nothing has left.
+                // "Moved" means that nothing was sent to a worker.
                 if setup.plants(Fault::MovedAfterStart) {
                     self.client.left = left;
                 }
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// What the client has asked of a node that is lost: it has to ask again.
+    /// The client's requests at a lost node. The client must repeat them.
     pub(crate) fn lose_requests(&mut self, node: NodeId, task: Option<&Task>) {
         let this = self.node_mut(node);
         let cancels = std::mem::take(&mut this.cancels) || task.is_some_and(|task| task.cancel);
@@ -177,7 +177,6 @@ impl State {
 }
 
 impl Task {
-    /// A call that nothing was done for yet.
     pub(crate) fn new(binding: Binding) -> Self {
         Self {
             binding,
@@ -195,7 +194,6 @@ impl Task {
     }
 }
 
-/// A frame of a node.
 pub(crate) fn frame(binding: Binding, node: NodeId, epoch: Epoch, what: What) -> Frame {
     Frame {
         binding,

@@ -1,9 +1,9 @@
-//! What must hold in every state, and what must be possible.
+//! The properties that must hold in every state, and those that must be possible.
 //!
-//! That every call is answered is a liveness property, but it does not stand here as `eventually`: stateright does not see
-//! such a property fail on a cycle, and forgets what is open where two paths join (its own documentation says so).
-//! [`ANSWERED`] says the same as an invariant: where nothing but trouble can happen, the call is answered. As the graph has no
-//! cycle (`has_no_cycle` in `check.rs`), every fair run ends in such a state.
+//! That every call is answered is a liveness property, but stateright's `eventually` misses failures on cycles and forgets
+//! obligations where paths join (see its documentation). [`ANSWERED`] is the equivalent invariant: in a state in which only
+//! mishaps are possible, the call is answered. Because the graph has no cycle (`has_no_cycle` in `check.rs`), every fair run
+//! ends in such a state.
 
 use stateright::Property;
 
@@ -13,56 +13,42 @@ use super::setup::{Also, Setup, Tool, Trouble, Way};
 use super::state::{Asked, Belief, Event, Phase, State};
 use super::worker::{Run, Worker};
 
-/// The call is executed at most once, over all workers.
+/// Over all workers.
 pub(crate) const AT_MOST_ONCE: &str = "a call is executed at most once";
-/// The client gets one answer, over all its ways.
+/// Over JSON and streams.
 pub(crate) const ONE_ANSWER: &str = "one answer";
-/// A client that was given an id gets no JSON, and the other way round.
 pub(crate) const JSON_OR_STREAM: &str = "either JSON or a stream";
-/// "Not executed", or any other final refusal, is true for ever.
+/// "Not executed" and other final refusals must remain true.
 pub(crate) const NOT_EXECUTED: &str = "a call that ends as not executed has not run";
-/// "Outcome unknown" is said only where something was lost that knew it.
+/// The outcome is unknown only if its last holder was lost.
 pub(crate) const KNOWN: &str = "an outcome is unknown only where it is lost";
-/// An id that a client has seen is in the log.
 pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";
-/// What a client has read is a prefix of the log.
 pub(crate) const PREFIX: &str = "no gap, no repeat, in order, all of it in the log";
-/// The log holds the worker's events as they were produced, and nothing after the answer.
+/// The log holds the worker's events in order, and nothing after the answer.
 pub(crate) const WORKER_EVENTS: &str = "each worker event once, and before the answer";
-/// A result is freed when its answer is safe.
 pub(crate) const FREED: &str = "no result is freed before its answer is safe";
-/// Nothing that a former owner writes is taken.
+/// Writes of a former owner are refused.
 pub(crate) const EPOCHS: &str = "epochs of taken writes never decrease";
-/// No worker obeys a former owner once it knows the next.
 pub(crate) const FENCED: &str = "no worker obeys a former owner";
-/// An epoch belongs to one node.
 pub(crate) const ONE_OWNER: &str = "one owner in an epoch";
-/// A former owner learns of it by its renewals.
 pub(crate) const LEARNS: &str = "a former owner learns of it by its renewals";
-/// Nobody admits a call while its lease is not certain.
 pub(crate) const CERTAIN: &str = "an owner admits requests only while its lease is certain";
-/// Sessions are not fought over.
+/// Without mishaps, nodes do not compete for a session.
 pub(crate) const CLAIMS: &str = "no more claims than mishaps";
-/// A break, a pause within the lease or somebody's word moves no session.
+/// A broken connection, a pause within the lease, or another node's claim is no evidence.
 pub(crate) const EVIDENCE: &str = "no claim from an owner that lives and can be reached";
-/// No entry stays open in the journal when its call is over.
+/// An entry of the journal is closed when its call is over.
 pub(crate) const CLOSED: &str = "no entry stays open";
-/// A call that is to be cancelled is not started.
 pub(crate) const NOT_STARTED: &str = "a cancelled call is not started";
-/// Only a client cancels, or the end of its session.
+/// Either by the client, or by the end of its session.
 pub(crate) const ASKED_FOR: &str = "a call is cancelled only if someone asked for it";
-/// A cancellation that was accepted cancels.
 pub(crate) const CANCELS: &str = "a cancellation that was accepted cancels";
-/// A worker that knows of a session's end starts nothing for it.
 pub(crate) const ENDED: &str = "a session that has ended starts no call";
-/// A question is answered once.
 pub(crate) const QUESTION: &str = "a question is answered once";
-/// What a call writes is written once.
 pub(crate) const WRITTEN: &str = "a writing is carried out once";
-/// Where only trouble could still happen, the call is answered.
+/// In a state in which only mishaps are possible, the call is answered.
 pub(crate) const ANSWERED: &str = "every call is answered in the end";
 
-/// All of them.
 pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut all = vec![
         Property::always(AT_MOST_ONCE, |_, state: &State| state.past.executions <= 1),
@@ -112,7 +98,7 @@ pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     all
 }
 
-/// What must be possible, lest a model be right because nothing happens in it.
+/// What must be possible. Without these properties, a model in which nothing happens would be correct.
 fn possible(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut some = Vec::new();
     let moves = setup.has(Trouble::Age) || setup.has(Trouble::RefuseConnections);
@@ -150,7 +136,7 @@ fn is_result(answer: &Event) -> bool {
     matches!(answer, Event::Result(_))
 }
 
-/// The answers that the client has got, on whatever way.
+/// The answers that the client has received, as JSON or events.
 fn answers(state: &State) -> impl Iterator<Item = Event> {
     let got = state.client.json.iter().chain(&state.client.read);
     got.copied().filter(|event| event.is_answer())
@@ -168,7 +154,7 @@ fn reads_prefix(state: &State) -> bool {
     }
 }
 
-/// The log holds the worker's events of one execution from the first on, and the journal says how many.
+/// The log holds the events of one execution from the first on, and the journal has their number.
 fn is_sound(state: &State) -> bool {
     let Some(entry) = &state.store.entry else {
         return true;
@@ -211,7 +197,7 @@ fn epochs_believed(state: &State) -> impl Iterator<Item = u8> {
     })
 }
 
-/// Who believes in a session that another node has claimed will ask for it.
+/// A node that believes in a session claimed by another will check the owner.
 fn learns(state: &State) -> bool {
     (0..).zip(&state.nodes).all(|(id, node): (usize, _)| {
         let Belief::Owner(epoch) = node.belief else {
@@ -233,7 +219,7 @@ fn is_settled(setup: &Setup, state: &State) -> bool {
     actions.is_empty()
 }
 
-/// Whether the owner, if there is one, has left nothing open.
+/// Whether the owner, if there is one, has left no entry open.
 fn is_closed(setup: &Setup, state: &State) -> bool {
     let owner = state.node(state.store.owner);
     let open = state.store.entry.as_ref().is_some_and(|entry| !entry.ended);
@@ -244,7 +230,7 @@ fn is_closed(setup: &Setup, state: &State) -> bool {
         || state.store.deleted
 }
 
-/// Where nothing more happens, whatever was to be cancelled has ended or was told.
+/// In a final state, every cancelled run has ended or was told.
 fn cancels(Cluster(setup): &Cluster, state: &State) -> bool {
     let asked = setup.also == Also::Cancel && state.client.also == Asked::Accepted;
     let excused = state.past.cancel_lost || state.past.unknowable;

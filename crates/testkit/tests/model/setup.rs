@@ -1,101 +1,87 @@
-//! What one exploration covers: how much there is of everything, what may go wrong, and which rule is broken on purpose.
+//! The bounds of one exploration, its mishaps, and the rule that is broken on purpose.
 
 use super::fault::Fault;
 
-/// The bounds of a model, and its planted fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// What the reports call it.
     pub(crate) name: &'static str,
-    /// Session nodes. A node that crashed and comes back has a new id, so it is one more node here.
+    /// Session nodes. A node that restarts has a new id, so it counts as another node.
     pub(crate) nodes: u8,
     /// How the call's answer travels.
     pub(crate) way: Way,
-    /// What the tool does.
     pub(crate) tool: Tool,
-    /// What the client asks for besides.
+    /// Another request of the client.
     pub(crate) also: Also,
-    /// Whether an edge that has lost the owner asks the worker itself for the result.
+    /// Whether an edge that has lost the owner asks the worker for the result.
     pub(crate) edge_asks: bool,
-    /// What may go wrong.
+    /// The possible mishaps.
     pub(crate) troubles: &'static [Trouble],
-    /// How often something may go wrong in one run, in any order.
+    /// Maximum mishaps per run, in any order.
     pub(crate) mishaps: u8,
     /// The rule that is broken on purpose.
     pub(crate) fault: Option<Fault>,
 }
 
-/// How a call's answer travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Started at once and held: JSON if the result comes first, else a stream.
     Hold,
-    /// Journaled before it is started, and answered on a stream: a hold of 0, and batches.
+    /// Journaled before the start, and answered on a stream: a hold of 0, and batches.
     JournalFirst,
-    /// The same, but the request is answered with 202, and the rest goes on the standalone stream: HTTP+SSE.
+    /// Journaled first, answered with 202, and continued on the standalone stream: HTTP+SSE.
     SingleStream,
 }
 
-/// What the tool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// It answers.
     Answers,
-    /// It says something first. On a batch, that is the answer of the other member.
+    /// Produces an event first. In a batch, that is the answer of the other member.
     Speaks,
-    /// It asks the client something first.
+    /// Asks the client first.
     Asks,
-    /// It writes to the session's state first.
+    /// Writes to the session state first.
     Writes,
-    /// It never ends by itself.
+    /// Ends only when it is cancelled.
     Endless,
 }
 
-/// What the client asks for besides its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Also {
-    /// Nothing.
     Nothing,
-    /// That the call be cancelled.
+    /// Cancels the call.
     Cancel,
-    /// That the session be ended.
+    /// Ends the session.
     Delete,
 }
 
-/// A kind of thing that goes wrong. What happens late or never costs nothing and needs no mention.
+/// A kind of mishap. Delays and lost steps are always possible and do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// The client's connection breaks.
     BreakClient,
-    /// The edge loses its connection to a node.
     BreakEdge,
-    /// A node loses its link to a worker, and sends again what it has sent.
+    /// A node loses its link to a worker, and sends its frames again.
     BreakLink,
-    /// A node cannot reach a worker any more, for good.
+    /// A node permanently loses contact to a worker.
     Cut,
-    /// A node crashes.
     CrashNode,
-    /// A worker crashes and comes back as another incarnation.
+    /// A worker crashes and restarts as another incarnation.
     CrashWorker,
-    /// A lease passes without a renewal: the node was paused, or cut off from the store.
+    /// A lease time passes without a renewal: the node was paused, or cut off from the store.
     Age,
-    /// A node refuses connections though it lives.
+    /// A node refuses connections although it lives.
     RefuseConnections,
-    /// The store carries a step out, and the reply is lost.
+    /// The store completes a step, but the reply is lost.
     LoseReply,
-    /// An answer in JSON is lost on its way to the edge.
+    /// A JSON answer is lost on its way to the edge.
     LoseAnswer,
-    /// A worker has no room for a start.
+    /// A worker has no capacity for a start.
     Full,
-    /// A worker's ledger counts on, and forgets calls that have ended.
+    /// A worker's ledger advances its number and forgets ended calls.
     Forget,
-    /// A node takes a worker for lost that is not.
+    /// A node wrongly takes a worker for lost.
     GiveUp,
-    /// A limit of an owner is reached.
     Limit,
-    /// The client hangs up.
     HangUp,
-    /// The store is away for a while.
     StoreAway,
 }
 
@@ -115,7 +101,6 @@ impl Setup {
         }
     }
 
-    /// The same with one rule broken.
     pub(crate) fn plant(self, fault: Fault) -> Self {
         Self {
             fault: Some(fault),
@@ -123,12 +108,10 @@ impl Setup {
         }
     }
 
-    /// Whether this rule is broken.
     pub(crate) fn plants(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
-    /// Whether this may go wrong.
     pub(crate) fn has(&self, trouble: Trouble) -> bool {
         self.troubles.contains(&trouble)
     }

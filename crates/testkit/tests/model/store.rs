@@ -4,23 +4,21 @@ use super::fault::Fault;
 use super::setup::Setup;
 use super::state::{Binding, Entry, Epoch, Event, NodeId, Past, Store};
 
-/// The store refused a write: its writer was replaced.
+/// The store refused a write because its writer was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stale;
 
-/// An append of one event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Append {
     /// The position of the last event, as the writer believes.
     pub(crate) after: u8,
-    /// The event.
     pub(crate) event: Event,
-    /// How many of the worker's events are dealt with then.
+    /// Number of the worker's events that are processed with this one.
     pub(crate) seen: u8,
 }
 
 impl Store {
-    /// Makes `node` the owner if owner and epoch are still what its claim has read.
+    /// Makes `node` the owner if owner and epoch are unchanged since its claim read them.
     pub(crate) fn swap_owner(
         &mut self,
         setup: &Setup,
@@ -36,7 +34,7 @@ impl Store {
         Ok(self.epoch)
     }
 
-    /// Journals the call and opens its stream, unless that was done before.
+    /// Journals the call and opens its stream, unless both exist.
     pub(crate) fn begin(
         &mut self,
         setup: &Setup,
@@ -48,7 +46,7 @@ impl Store {
         Ok(self.entry.get_or_insert_with(|| Entry::new(binding)))
     }
 
-    /// Journals that the call is bound to another worker, and the call with it if it is not there.
+    /// Journals the call's new worker, and the call if it has no entry.
     pub(crate) fn rebind(
         &mut self,
         setup: &Setup,
@@ -62,7 +60,7 @@ impl Store {
         Ok(())
     }
 
-    /// Carries a writing out, unless it was carried out before, and journals its call in the same step.
+    /// Carries out a write once, and journals its call in the same step.
     pub(crate) fn write(
         &mut self,
         setup: &Setup,
@@ -79,7 +77,7 @@ impl Store {
         Ok(())
     }
 
-    /// Appends an event, or finds that this very append was carried out before.
+    /// Appends an event, or recognises that this append has succeeded before.
     pub(crate) fn append(
         &mut self,
         setup: &Setup,
@@ -106,7 +104,6 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the session.
     pub(crate) fn delete(
         &mut self,
         setup: &Setup,
@@ -118,7 +115,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives the journal to its owner. What a call has written is known for as long as the call is journaled.
+    /// Gives the journal to its owner. The store remembers a write as long as its call is journaled.
     pub(crate) fn read_journal(&mut self, epoch: Epoch) -> Result<Option<&Entry>, Stale> {
         if epoch != self.epoch {
             return Err(Stale);
@@ -127,7 +124,7 @@ impl Store {
         Ok(self.entry.as_ref())
     }
 
-    /// A write of a former owner is refused: the claim was a write of the newest epoch.
+    /// Refuses writes of a former owner, because a claim counts as a write of the newest epoch.
     fn admit(&self, setup: &Setup, past: &mut Past, epoch: Epoch) -> Result<(), Stale> {
         if epoch < self.epoch {
             if !setup.plants(Fault::NoEpochCheck) {

@@ -1,4 +1,4 @@
-//! What goes wrong: crashes, breaks and pauses.
+//! Mishaps: crashes, breaks and pauses.
 
 use super::fault::Fault;
 use super::setup::Setup;
@@ -6,7 +6,7 @@ use super::state::{Belief, Link, NodeId, Phase, State, WorkerId};
 use super::worker::Worker;
 
 impl State {
-    /// A node loses all that is volatile, and its edges lose it.
+    /// A node loses its volatile state, and edges lose their connections to it.
     pub(crate) fn crash_node(&mut self, node: NodeId) {
         let crashed = self.node_mut(node);
         crashed.alive = false;
@@ -22,14 +22,14 @@ impl State {
         }
     }
 
-    /// A worker loses its memory, and comes back as another incarnation. Whoever drives the call there asks again.
+    /// A worker loses its memory and restarts as another incarnation. The call's driver asks again.
     pub(crate) fn crash_worker(&mut self, worker: WorkerId) {
         self.past.unknowable = true;
         let next = self.worker(worker).incarnation + 1;
         *self.worker_mut(worker) = Worker::new(next);
     }
 
-    /// A node loses its link: what it has sent may still arrive, and it sends it again.
+    /// A node loses its link and sends its frames again. The first ones may still arrive.
     pub(crate) fn break_link(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::BlindRetry) {
             let other = 1 - self.task(node).binding.worker;
@@ -38,7 +38,7 @@ impl State {
         self.start_task(node);
     }
 
-    /// A node cannot reach a worker any more.
+    /// A node can no longer reach a worker.
     pub(crate) fn cut(&mut self, node: NodeId, worker: WorkerId) {
         self.cuts[usize::from(node)] |= 1 << worker;
         if let Some(task) = &mut self.node_mut(node).task
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// The edge loses its connection to the node, or is told so by the node's end of it: the delivery is dropped there.
+    /// The edge and the node lose their connection. The node drops the delivery.
     pub(crate) fn break_edge(&mut self, setup: &Setup) {
         match self.client.phase {
             Phase::Delivered(node) => {
@@ -61,12 +61,11 @@ impl State {
         }
     }
 
-    /// The client hangs up.
     pub(crate) fn hang_up(&mut self, setup: &Setup) {
         if let Phase::Delivered(node) = self.client.phase {
             self.drop_delivery(setup, node);
         }
-        // No delivery brings the call any more to where its cancellation may be.
+        // No further delivery can bring the call to a node that knows of its cancellation.
         self.past.cancel_lost |= self.nodes.iter().all(|node| node.task.is_none());
         self.client.phase = Phase::Gone;
     }

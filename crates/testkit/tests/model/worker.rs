@@ -1,4 +1,4 @@
-//! A worker: its ledger, the call in it, and what it does with frames.
+//! A worker: its ledger, its call, and its handling of frames.
 
 use super::action::Reply;
 use super::fault::Fault;
@@ -7,72 +7,58 @@ use super::state::{
     Asked, Binding, Epoch, Event, Frame, Link, NodeId, State, Task, What, WorkerId,
 };
 
-/// A worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Worker {
-    /// Which run of the process this is.
     pub(crate) incarnation: u8,
-    /// The number of its ledger.
     pub(crate) number: u8,
     /// The highest epoch of the session in any frame.
     pub(crate) epoch: Epoch,
-    /// Whether it knows that the session has ended.
     pub(crate) ended: bool,
-    /// What its ledger has of the call.
+    /// The ledger's knowledge of the call.
     pub(crate) known: Known,
 }
 
-/// What a ledger has of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Known {
-    /// Nothing.
     Nothing,
-    /// It was refused under this number.
+    /// Refused under this number.
     Refused(u8),
-    /// It was to be cancelled before it was known.
+    /// Cancelled before it was known.
     Cancelled,
-    /// It was taken.
     Taken(Run),
 }
 
-/// The call at its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Run {
-    /// How many times the call was executed anywhere when this execution began, with this one.
+    /// The number of executions at all workers when this one began, including this one.
     pub(crate) execution: u8,
-    /// How many of its events there are.
     pub(crate) produced: u8,
-    /// How many of them are not kept any more.
+    /// Number of events that the worker has dropped.
     pub(crate) freed: u8,
-    /// Who reads them.
     pub(crate) reader: (NodeId, Epoch),
-    /// How often its question was answered.
+    /// How often the question was answered.
     pub(crate) inputs: u8,
-    /// Whether its writing was confirmed.
     pub(crate) written: bool,
-    /// Whether it was told to stop.
     pub(crate) cancelled: bool,
-    /// Whether its last event is there.
     pub(crate) ended: bool,
 }
 
-/// What becomes of a start.
+/// The outcome of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Started {
     /// The sender reads the call's events.
     Attached,
-    /// It was refused, now or before, and never runs under this number.
+    /// Refused, now or before. The call cannot run under this number.
     Refused,
-    /// Nobody can tell whether it ran here.
+    /// The call may have run here.
     Unknown,
-    /// It was to be attached only, and is not there.
+    /// An attach without a start, and the call is unknown.
     Cancelled,
     /// The sender was replaced.
     Superseded,
 }
 
 impl Worker {
-    /// A worker that has just started.
     pub(crate) fn new(incarnation: u8) -> Self {
         Self {
             incarnation,
@@ -83,7 +69,6 @@ impl Worker {
         }
     }
 
-    /// The call, if it was taken.
     pub(crate) fn run(&self) -> Option<&Run> {
         match &self.known {
             Known::Taken(run) => Some(run),
@@ -98,14 +83,12 @@ impl Worker {
         }
     }
 
-    /// Whether it still serves what was bound like this.
     pub(crate) fn is_bound(&self, binding: Binding) -> bool {
         self.incarnation == binding.incarnation
     }
 }
 
 impl Run {
-    /// Whether there is another event to produce, and which.
     pub(crate) fn next(&self, tool: Tool) -> Option<Event> {
         let of = self.execution;
         if self.ended {
@@ -126,7 +109,7 @@ impl Run {
         }
     }
 
-    /// The event at this index, which was produced.
+    /// The produced event at this index.
     pub(crate) fn event(&self, tool: Tool, index: u8) -> Event {
         let last = index + 1 == self.produced && self.ended;
         let of = self.execution;
@@ -149,7 +132,6 @@ impl State {
         &mut self.workers[usize::from(worker)]
     }
 
-    /// The binding that an edge or an owner makes now.
     pub(crate) fn bind(&self, worker: WorkerId) -> Binding {
         let Worker {
             incarnation,
@@ -163,7 +145,6 @@ impl State {
         }
     }
 
-    /// A frame arrives.
     pub(crate) fn arrive(&mut self, setup: &Setup, frame: Frame, full: bool, reply: Reply) {
         self.take_frame(frame);
         let worker = frame.binding.worker;
@@ -183,7 +164,7 @@ impl State {
                 let started = self.start(setup, frame, attach_only, full);
                 match reply {
                     Reply::Arrives => self.told(setup, frame, started),
-                    // The sender's link is broken, and it sends again.
+                    // The sender's link is broken, and it sends the start again.
                     Reply::Lost => self.start_task(frame.node),
                 }
             }
@@ -223,7 +204,7 @@ impl State {
         }
         let forgotten = match setup.fault {
             Some(Fault::NumbersIgnored) => false,
-            // The edge's clock is ahead, so its id is newer than anything that was forgotten.
+            // The edge's clock is ahead, so its id is newer than every forgotten call.
             Some(Fault::ClocksCompared) => false,
             _ => bound.number < worker.number,
         };
@@ -263,7 +244,7 @@ impl State {
         Started::Attached
     }
 
-    /// The sender of a start, if it still waits for it, hears what became of it.
+    /// Tells the sender of a start its outcome, if it still waits.
     fn told(&mut self, setup: &Setup, frame: Frame, started: Started) {
         let waits = |task: &Task| task.link == Link::Starting && task.binding == frame.binding;
         let node = self.node(frame.node);
@@ -289,7 +270,6 @@ impl State {
         task.pending = Some(answer);
     }
 
-    /// The call produces its next event.
     pub(crate) fn produce(&mut self, setup: &Setup, worker: WorkerId) {
         let run = self.worker_mut(worker).run_mut().expect("it runs");
         let event = run.next(setup.tool).expect("there is one");
@@ -297,7 +277,6 @@ impl State {
         run.ended = event.is_answer();
     }
 
-    /// The next event for a driver that reads the call, if there is one.
     pub(crate) fn next_for(&self, setup: &Setup, node: NodeId) -> Option<Event> {
         let task = self.node(node).task.as_ref()?;
         let reader = (node, self.epoch_of(node));
@@ -312,7 +291,7 @@ impl State {
         })
     }
 
-    /// Whether another driver reads in this one's place.
+    /// Whether another driver has replaced this one's reader.
     pub(crate) fn is_superseded(&self, node: NodeId) -> bool {
         let Some(task) = &self.node(node).task else {
             return false;
@@ -322,7 +301,6 @@ impl State {
         task.link == Link::Up && !is_read
     }
 
-    /// The call is told to stop.
     pub(crate) fn cancel_run(&mut self, worker: WorkerId) {
         let is_asked = self.client.also != Asked::No || self.store.deleted;
         if let Some(run) = self.worker_mut(worker).run_mut()
@@ -333,14 +311,13 @@ impl State {
         }
     }
 
-    /// The call's writing is confirmed to it.
     pub(crate) fn confirm_writing(&mut self, worker: WorkerId) {
         if let Some(run) = self.worker_mut(worker).run_mut() {
             run.written = true;
         }
     }
 
-    /// The ledger counts on, and forgets the call unless it runs.
+    /// The ledger advances its number and forgets the call.
     pub(crate) fn forget(&mut self, worker: WorkerId) {
         self.past.unknowable = true;
         let worker = self.worker_mut(worker);
@@ -353,20 +330,18 @@ impl State {
         self.frames.remove(at.expect("it is on its way"));
     }
 
-    /// Sends a frame.
     pub(crate) fn send(&mut self, frame: Frame) {
         self.frames.push(frame);
         self.frames.sort_unstable();
     }
 
-    /// Loses a frame.
     pub(crate) fn lose_frame(&mut self, frame: Frame) {
         self.take_frame(frame);
     }
 }
 
 impl What {
-    /// Whether only the session's owner may say it. What frees a result is true whoever says it.
+    /// Whether only the session's owner may send this. A `Free` is true from any sender.
     fn is_fenced(self) -> bool {
         !matches!(self, Self::Free(_))
     }

@@ -1,4 +1,4 @@
-//! A dispatcher that goes on with the calls of earlier owners in its own way.
+//! A dispatcher that resumes the calls of earlier owners wrongly.
 
 use std::sync::Arc;
 
@@ -11,17 +11,16 @@ use shoal_ports::{
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
 
-/// How it goes on with a call.
+/// How the dispatcher resumes a call.
 pub(crate) enum How {
-    /// As it should, but not before this says so.
+    /// Correctly, but only after this becomes true.
     Later(watch::Receiver<bool>),
-    /// It starts the call under another id, as if nobody had begun it.
+    /// Starts the call under another id, as a new one.
     Blindly,
-    /// As it should; but it has the worker let go of each result as soon as that is here.
+    /// Correctly, but frees each result at the worker as soon as it has arrived.
     Hastily,
 }
 
-/// A dispatcher with another `resume`, or `start`.
 pub(crate) struct Resuming {
     pub(crate) inner: Arc<dyn Dispatcher>,
     pub(crate) how: How,

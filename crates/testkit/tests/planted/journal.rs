@@ -9,7 +9,7 @@ use shoal_ports::{
 };
 use shoal_protocol::EventId;
 
-/// A journal that keeps everything, and does not find the calls that run.
+/// A journal that stores every entry, but does not find running calls.
 pub(crate) struct Forgetful(pub(crate) Arc<dyn Journal>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! A log that says of events that they are stored before they are.
+//! A log that confirms events before it stores them.
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ impl LateLog {
         })
     }
 
-    /// Stores what waits.
     pub(crate) async fn catch_up(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         for (session, epoch, append) in waiting {

@@ -1,4 +1,4 @@
-//! The ways from the edge to the session nodes, which break when the test says so.
+//! The links from the edge to the session nodes, which the test can break.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use shoal_protocol::EventId;
 use shoal_session::Sessions;
 use tokio_util::sync::CancellationToken;
 
-/// The edge's ways to all nodes.
 pub(crate) struct Links(pub(crate) HashMap<NodeId, Arc<Link>>);
 
-/// The way to one node. As with any transport, what breaks ends in `Unreachable`, and streams in `Moved`.
+/// The link to one node. As with any transport, broken requests end in `Unreachable`, and streams in
+/// `Moved`.
 pub(crate) struct Link {
     far: Sessions,
     cut: CancellationToken,
@@ -26,7 +26,7 @@ pub(crate) struct Link {
 
 #[async_trait]
 impl Peers for Links {
-    /// No node passes anything on to another here.
+    /// Nodes do not relay to one another here.
     fn connect(&self, node: &NodeInfo) -> PeerGateways {
         let link = &self.0[&node.id];
         PeerGateways {
@@ -35,7 +35,7 @@ impl Peers for Links {
         }
     }
 
-    /// A way that is cut says nothing of the node.
+    /// A cut link says nothing about the node.
     async fn look_for(&self, _: &NodeInfo) -> Sight {
         Sight::Unknown
     }
@@ -50,12 +50,11 @@ impl Link {
         })
     }
 
-    /// From now on nothing gets through.
     pub(crate) fn cut(&self) {
         self.cut.cancel();
     }
 
-    /// From now on what is delivered arrives, and no answer to it comes back until the way is cut.
+    /// Requests still arrive, but their answers are held until the link is cut.
     pub(crate) fn swallow_answers(&self) {
         self.swallows.store(true, Ordering::Relaxed);
     }

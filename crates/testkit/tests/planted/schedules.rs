@@ -1,7 +1,6 @@
-//! What happens in which order, with a fault and without.
+//! Orders of events, with a fault and without.
 //!
-//! Each schedule is one in which the fault shows. It is driven by what has happened and not by time, and
-//! without the fault it breaks no promise.
+//! In each schedule the fault shows. A schedule waits for events instead of time, and breaks no promise without the fault.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use super::late_log::LateLog;
 use super::slow_log::SlowLog;
 use super::test_cluster::{LONG, Parts, TestCluster, until, within};
 
-/// Every tool is called, and the owner changes when each of those that take time is half done.
+/// Calls every tool. The owner changes in the middle of each call that takes time.
 pub(crate) async fn all_tools() -> Verdict {
     let cluster = TestCluster::start(|_| {}, |_| {}).await;
     within(cluster.call(Tool::Echo, 0)).await.unwrap();
@@ -44,8 +43,8 @@ pub(crate) async fn all_tools() -> Verdict {
     cluster.verdict()
 }
 
-/// A sends an event to the client, and its owner changes before the event is stored. The client comes back
-/// before B has caught up: later, B has got the same event from the worker and given it the same number.
+/// A sends an event to the client, and the owner changes before the event is stored. The client resumes before B has caught
+/// up. Later B gets the same event from the worker and gives it the same number.
 pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     let mut late = None;
     let caught_up = watch::Sender::new(false);
@@ -80,7 +79,7 @@ pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// An append of A is on its way when the owner changes, and arrives when B has written the same event.
+/// An append of A is on its way when the owner changes, and arrives after B has written the same event.
 pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     let mut slow = None;
     let cluster = TestCluster::start(
@@ -101,7 +100,7 @@ pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     until("A's append is on its way", || slow.under_way() == 1).await;
     cluster.fail_over().await;
     cluster.client_sees_step(2, 1).await;
-    // A sends no more.
+    // Makes A stop sending.
     cluster.a.revalidate().await.unwrap();
     slow.let_go();
     until("A's append has arrived", || slow.under_way() == 0).await;
@@ -110,7 +109,7 @@ pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A call runs when the owner changes.
+/// The owner changes during a call.
 pub(crate) async fn call_under_way(planted: bool) -> Verdict {
     let plant = |b: &mut _| {
         if planted {
@@ -127,8 +126,8 @@ pub(crate) async fn call_under_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A takes a request, and the way breaks before the edge knows: it delivers the request again, to B. Nothing of the call is
-/// in the store.
+/// A accepts a request, and the link breaks before the edge gets an answer. The edge delivers the request again, to B. The
+/// store does not have the call.
 pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
     let plant = |b: &mut Parts| {
         b.hold = LONG;
@@ -137,7 +136,7 @@ pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
         }
     };
     let cluster = TestCluster::start(|a| a.hold = LONG, plant).await;
-    // The session is opened while answers come back.
+    // The session must be opened before answers are held.
     within(cluster.call(Tool::Echo, 0)).await.unwrap();
     cluster.way_to_a.swallow_answers();
     let call = cluster.call(Tool::Record, 0);
@@ -149,7 +148,7 @@ pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A has the result of a held call, and the way breaks before the edge has it.
+/// A has the result of a held call, and the link breaks before the edge has it.
 pub(crate) async fn result_on_its_way(planted: bool) -> Verdict {
     let plant = |a: &mut Parts| {
         a.hold = LONG;
@@ -169,13 +168,13 @@ pub(crate) async fn result_on_its_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A call runs when the owner changes, and ends; the client listens until it is answered or sent away.
+/// The owner changes during a call, which then ends. The client listens until it is answered or sent away.
 pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
     let cluster = TestCluster::start(|_| {}, |b| forget(b, planted)).await;
     let call = cluster.call(Tool::Record, 0);
     until("the call runs", || cluster.stage.executions() == 1).await;
     cluster.fail_over().await;
-    // Before that, A may still answer.
+    // Until then, A may still answer.
     until("B has the session", || cluster.b.status().taken_over == 1).await;
     cluster.stage.finish();
     let sent_away = |did: &Step| {

@@ -1,4 +1,4 @@
-//! A log whose appends can be held on their way to the store, and which may forget whose they are.
+//! A log that can delay its appends to the store, and can drop their fencing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +10,9 @@ use shoal_ports::{
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::watch;
 
-/// The way of a node's appends to the store.
 pub(crate) struct SlowLog {
     store: Store,
-    /// Whether the store learns under which epoch an append was sent, and where its sender saw the stream.
+    /// Whether the store gets the epoch of an append, and the stream position that its sender saw.
     fenced: bool,
     held: watch::Sender<bool>,
     sent: AtomicUsize,
@@ -31,25 +30,22 @@ impl SlowLog {
         })
     }
 
-    /// Appends stay on their way from now on.
     pub(crate) fn hold(&self) {
         self.held.send_replace(true);
     }
 
-    /// They arrive.
     pub(crate) fn let_go(&self) {
         self.held.send_replace(false);
     }
 
-    /// Appends that are on their way.
     pub(crate) fn under_way(&self) -> usize {
         let arrived = self.arrived.load(Ordering::SeqCst);
         self.sent.load(Ordering::SeqCst) - arrived
     }
 
-    /// What the store does when it takes an append for one of the present owner's: the epoch is the newest,
-    /// and the events go where the stream ends. Both belong to the fence: once the present owner has written,
-    /// either alone refuses what a former one sends.
+    /// Appends as if the current owner had sent it, with the newest epoch and at the end of the stream. Epoch
+    /// and position both belong to the fence: once the current owner has written, either one refuses an
+    /// append of a former owner.
     async fn append_as_owner(
         &self,
         session: &SessionId,

@@ -1,4 +1,4 @@
-//! The tools of chaos runs in this process, which go only as far as the test lets them.
+//! The tools of chaos runs in this process. The test controls how far they run.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use shoal_testkit::check::Ledger;
 use tokio::sync::watch;
 
-/// How far the tools may go, and what they have executed.
+/// How far the tools may run, and what they have executed.
 #[derive(Default)]
 pub(crate) struct Stage {
     executed: Mutex<Vec<String>>,
@@ -26,17 +26,14 @@ impl Stage {
         self.allowed.send_replace(steps);
     }
 
-    /// Lets every tool answer.
     pub(crate) fn finish(&self) {
         self.let_go(u32::MAX);
     }
 
-    /// How many executions of tools that must not be repeated have begun.
     pub(crate) fn executions(&self) -> usize {
         self.executed.lock().len()
     }
 
-    /// What was executed.
     pub(crate) fn ledger(&self) -> Ledger {
         self.executed.lock().iter().map(String::as_str).collect()
     }
@@ -52,7 +49,6 @@ impl Stage {
     }
 }
 
-/// The tools.
 #[derive(Clone)]
 pub(crate) struct StagedTools {
     tools: Arc<ToolRouter<Self>>,
@@ -151,7 +147,7 @@ impl StagedTools {
             self.stage.reaches(step).await;
             if let Some(token) = &token {
                 let progress = ProgressNotificationParam::new(token.clone(), f64::from(step));
-                // Nobody may be listening any more; the rest is worth doing all the same.
+                // The tool finishes its work even if its client is gone.
                 ctx.peer.notify_progress(progress).await.ok();
             }
         }

@@ -1,4 +1,4 @@
-//! Two session nodes on one store, a worker, an edge and a client over HTTP, and the failover between the
+//! Two session nodes on one store, a worker, an edge and a client over HTTP, with a failover between the
 //! nodes.
 
 use std::collections::{BTreeSet, HashMap};
@@ -25,22 +25,22 @@ use tokio_util::sync::CancellationToken;
 use super::link::{Link, Links};
 use super::stage::{Stage, StagedTools};
 
-/// Longer than any test: what ends, the test ends.
+/// Longer than every test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
-/// How long a test waits for anything; longer than a node waits for a stream that nobody writes.
+/// The timeout of every wait. Longer than a node waits for a stream without writers.
 const SOON: Duration = Duration::from_secs(40);
-/// Pauses of everybody who tries again.
+/// The pause of all retries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a session node is made of: the place for faults.
+/// The parts of a session node, which a test can replace by faulty ones.
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    /// How long calls that must not run twice are held; zero: each is journaled before it starts.
+    /// How long calls that must not run twice are held. Zero: each is journaled before it starts.
     pub(crate) hold: Duration,
 }
 
-/// All of it. Node `a` has the client's session until the failover.
+/// The cluster. Node `a` has the client's session until the failover.
 pub(crate) struct TestCluster {
     pub(crate) stage: Arc<Stage>,
     pub(crate) a: Sessions,
@@ -52,7 +52,7 @@ pub(crate) struct TestCluster {
 }
 
 impl TestCluster {
-    /// Starts everything, after `plant_in_a` and `plant_in_b` had a hand in the nodes.
+    /// Starts the cluster, after `plant_in_a` and `plant_in_b` have changed the nodes.
     pub(crate) async fn start(
         plant_in_a: impl FnOnce(&mut Parts),
         plant_in_b: impl FnOnce(&mut Parts),
@@ -65,7 +65,7 @@ impl TestCluster {
         for id in ["a", "b"].map(NodeId::new) {
             store.directory.renew_lease(&id, LONG).await.unwrap();
         }
-        // Sessions are opened where they can be: only one node is known yet.
+        // Only node `a` is known yet, so sessions are opened there.
         let membership = &store.membership;
         membership.announce(&info("a", true), LONG).await.unwrap();
         let (way_to_a, way_to_b) = (Link::to(a.clone()), Link::to(b.clone()));
@@ -85,15 +85,14 @@ impl TestCluster {
         }
     }
 
-    /// Begins a call.
     pub(crate) fn call(&self, tool: Tool, steps: u32) -> JoinHandle<End> {
         let client = self.client.clone();
         let work = client.work(tool, steps, 0);
         tokio::spawn(async move { client.call(work, None).await })
     }
 
-    /// Ends A's lease, and cuts the edge off from it: whoever looks for A's sessions finds B. A lives on, and
-    /// knows nothing of it.
+    /// Ends A's lease, and cuts the edge off from A, so that requests for A's sessions go to B. A lives on
+    /// without knowing.
     pub(crate) async fn fail_over(&self) {
         let (a, membership) = (NodeId::new("a"), &self.store.membership);
         membership.announce(&info("b", true), LONG).await.unwrap();
@@ -111,7 +110,7 @@ impl TestCluster {
         self.way_to_a.cut();
     }
 
-    /// Waits until so many calls of the client have reported a step.
+    /// Waits until this many calls of the client have reported a step.
     pub(crate) async fn client_sees_step(&self, step: u64, calls: usize) {
         let is_step = |did: &Step| {
             let Step::Received { message, .. } = did else {
@@ -122,7 +121,6 @@ impl TestCluster {
         until("the client sees a step", || self.count(is_step) >= calls).await;
     }
 
-    /// Whether the client has done or seen this.
     pub(crate) fn client_has(&self, what: impl Fn(&Step) -> bool) -> bool {
         self.count(what) > 0
     }
@@ -132,26 +130,23 @@ impl TestCluster {
         entries.iter().filter(|entry| what(&entry.step)).count()
     }
 
-    /// What the checker says of what the client saw: nothing excuses anything.
+    /// The checker's verdict, with rules that excuse nothing.
     pub(crate) fn verdict(&self) -> Verdict {
         let histories = [self.client.history()];
         check(&histories, &self.stage.ledger(), &Rules::default())
     }
 }
 
-/// The kinds of what was found.
 pub(crate) fn kinds(verdict: &Verdict) -> Vec<Violation> {
     let kinds = verdict.findings.iter().map(|finding| finding.violation);
     let kinds: BTreeSet<Violation> = kinds.collect();
     kinds.into_iter().collect()
 }
 
-/// Fails a test that would wait for ever.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     timeout(SOON, future).await.expect("in time")
 }
 
-/// Waits until something is so.
 pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
@@ -189,7 +184,6 @@ async fn workers(stage: &Arc<Stage>) -> Dispatch {
     dispatch
 }
 
-/// An edge on a port of its own, and its URL.
 async fn edge(store: &Store, dispatch: &Dispatch, links: Links) -> (Members, String) {
     let config = MembersConfig {
         refresh: PAUSE,

@@ -1,5 +1,5 @@
-//! Whoever comes to a cluster's listeners without the certificate that it takes reads nothing, answers nothing, and is named in the
-//! node's log, while the good worker goes on. Prints who was tried at what, and what became of it.
+//! A peer without an accepted certificate must not read or answer anything at a cluster's ports, and must appear in the
+//! node's log, while the good worker continues. The test prints each attempt and its outcome.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -21,13 +21,13 @@ use self::node::Node;
 use self::peer::{Shown, ask};
 use self::steady::Steady;
 
-/// The pool of the good worker, which the others claim to work for too.
+/// The pool of the good worker, which strangers claim too.
 const POOL: &str = "demo";
-/// A year in which a certificate of the cluster is good, and one in which it is not any more.
+/// Years in which a certificate is valid and expired.
 const GOOD: i32 = 2040;
 const OVER: i32 = 2020;
 
-/// What somebody shows, and what the node's log says of it.
+/// What a peer presents, and the reason in the node's log.
 struct Case {
     name: &'static str,
     shown: Shown,
@@ -35,14 +35,14 @@ struct Case {
 }
 
 struct Papers {
-    /// Of another cluster, with another authority.
+    /// From another authority, for another cluster.
     foreign: Issued,
-    /// Of the cluster, for a worker of another pool.
+    /// For a worker of another pool of this cluster.
     other_pool: Issued,
     expired: Issued,
-    /// Of the cluster, for a worker of the pool.
+    /// For a worker of the pool.
     pool: Issued,
-    /// Of the cluster, for everything.
+    /// For a node, which may do everything.
     node: Issued,
     _elsewhere: Directory,
 }
@@ -51,7 +51,7 @@ impl Papers {
     fn issue(ours: &Certificates) -> Self {
         let elsewhere = Directory::create("elsewhere").unwrap();
         let theirs = Certificates::create(&elsewhere).unwrap();
-        // It takes the cluster's nodes for good: their authority is no secret. Without its own it would not start.
+        // The stranger trusts the cluster's authority, which is public, and its own, without which it would not start.
         let authority = elsewhere.file("both.crt");
         let both = [ours, &theirs].map(|one| std::fs::read_to_string(one.of_members().authority));
         std::fs::write(&authority, both.map(Result::unwrap).concat()).unwrap();
@@ -126,7 +126,7 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
                     let answer = ask(node.address, &case.shown, method, messages).await;
                     let row = format!("{} | {} | {method}", member.name(), case.name);
                     assert!(!answer.told_anything(), "{row}: {answer:?}");
-                    // Whoever is in, and asks for what nobody gets there, is not worth a line.
+                    // A peer that was let in and calls an unknown method is not logged.
                     let logged = if answer.is_not_served() { "" } else { case.why };
                     node.logs(log, logged).await;
                     println!("| {row} | {} | {logged} |", answer.ended);
@@ -136,9 +136,9 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
             steady.goes_on().await;
         }
     }
-    // From here on, the good worker is not alone.
+    // From here on there are other workers besides the good one.
     steady.end().await;
-    // The same messages are answered where the certificate is good for them: what is refused above is refused for it.
+    // With a valid certificate the same messages are answered, so the refusals above were due to the certificate.
     let node = Node::of(cluster.sessions()[0]).await;
     let known = node.known().await;
     for (name, shown, nodes) in [
@@ -146,7 +146,7 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
         ("a node", Shown::Certificate(papers.node.clone()), true),
     ] {
         for method in &methods {
-            // The first ones alone: the others take the place of the good worker.
+            // Only the first message, because the others would replace the good worker.
             let messages = messages(method, &node.id, &known.worker).swap_remove(0);
             let answer = ask(node.address, &shown, method, messages).await;
             println!("| session-1 | {name} | {method} | {} | |", answer.ended);
@@ -175,7 +175,7 @@ async fn no_call_reaches_a_worker_without_the_certificate_of_its_pool() {
         let settings = match &case.shown {
             Shown::Plaintext => Vec::new(),
             Shown::Certificate(issued) => issued.settings().to_vec(),
-            // It does not start, as shown above.
+            // Such a worker does not start, as shown above.
             Shown::Nothing { .. } => continue,
         };
         let mut logs = Vec::new();
@@ -183,7 +183,7 @@ async fn no_call_reaches_a_worker_without_the_certificate_of_its_pool() {
             let node = Node::of(member).await;
             logs.push((node.log_length(), node.known().await, node));
         }
-        // Its own clock says that its certificate is good.
+        // A slow clock, by which the expired certificate is still valid.
         let is_late = case.name == "expired";
         let stranger = worker::Stranger::start(&cluster, &settings, is_late).await;
         for (log, known, node) in &logs {
@@ -198,7 +198,7 @@ async fn no_call_reaches_a_worker_without_the_certificate_of_its_pool() {
         }
         stranger.end().await;
     }
-    // The good worker has run them.
+    // The good worker has run the calls.
     assert!(node::calls_of(cluster.workers()[0].admin()).await > 0.0);
     steady.end().await;
     cluster.end().await;

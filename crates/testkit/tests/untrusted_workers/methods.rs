@@ -1,4 +1,4 @@
-//! The methods of the contracts, and what somebody who wants to be let in sends first.
+//! The methods of the contracts, and the first messages of a peer.
 
 use std::fmt;
 use std::fs;
@@ -11,16 +11,14 @@ use shoal_rpc::proto::worker::v1 as worker;
 
 use crate::POOL;
 
-/// A method of a service, as `proto/` declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// `shoal.worker.v1.WorkerLink`
+    /// For example `shoal.worker.v1.WorkerLink`.
     service: String,
     name: String,
 }
 
 impl Method {
-    /// Where it is called.
     pub(crate) fn path(&self) -> String {
         format!("/{}/{}", self.service, self.name)
     }
@@ -37,7 +35,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// All methods of all contracts.
 pub(crate) fn methods() -> Vec<Method> {
     let mut found = Vec::new();
     collect(
@@ -77,7 +74,7 @@ fn collect(directory: &Path, found: &mut Vec<Method>) {
     }
 }
 
-/// What is sent to a method, encoded; each element is a try of its own.
+/// The encoded messages for a method. Each element is a separate attempt.
 pub(crate) fn messages(method: &Method, node: &str, known_worker: &str) -> Vec<Vec<Vec<u8>>> {
     match method.path().as_str() {
         "/shoal.worker.v1.WorkerLink/Link" => ["stranger-1", known_worker]

@@ -1,4 +1,4 @@
-//! What a node says of its workers, and what it logs.
+//! A node's view of its workers, and its log.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,18 +11,17 @@ use tokio::time::{Instant, sleep};
 
 use crate::POOL;
 
-/// Longer than anybody takes to come, and a node to say why it is refused.
+/// Long enough for a peer to connect and for the node to log a refusal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Node {
     pub(crate) id: String,
-    /// Where other processes dial it.
+    /// The address for other processes.
     pub(crate) address: SocketAddr,
     admin: Admin,
     log: PathBuf,
 }
 
-/// The only worker that a node lists, and how many tools there are.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) worker: String,
@@ -40,7 +39,7 @@ impl Node {
         }
     }
 
-    /// What it lists. There is one worker of one pool, and it takes calls.
+    /// The listed worker. Panics unless there is one worker of one pool that accepts calls.
     pub(crate) async fn known(&self) -> Known {
         let status = self.admin.status().await.unwrap();
         let pools = status["pools"].as_array().unwrap();
@@ -62,12 +61,11 @@ impl Node {
         }
     }
 
-    /// How long its log is now.
     pub(crate) fn log_length(&self) -> usize {
         std::fs::read(&self.log).unwrap().len()
     }
 
-    /// Waits until its log says this, after so many bytes.
+    /// Waits until the log contains this text after an offset in bytes.
     pub(crate) async fn logs(&self, after: usize, why: &str) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -81,7 +79,6 @@ impl Node {
     }
 }
 
-/// The sum of a counter of calls that a worker ran.
 pub(crate) async fn calls_of(admin: &Admin) -> f64 {
     let metric = admin.metric("shoal_worker_call_duration_seconds_count", "{");
     metric.await.unwrap()

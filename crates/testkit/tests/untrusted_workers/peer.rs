@@ -1,4 +1,4 @@
-//! Somebody who speaks gRPC by hand, with any certificate or none.
+//! A peer that speaks gRPC by hand, with any certificate or without one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -28,38 +28,33 @@ use tonic::Code;
 
 use crate::methods::Method;
 
-/// Longer than a node takes to refuse anybody.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What somebody shows.
 #[derive(Debug)]
 pub(crate) enum Shown {
-    /// It does not speak TLS.
     Plaintext,
-    /// It speaks TLS, and has no certificate.
+    /// TLS without a certificate.
     Nothing {
         authority: PathBuf,
     },
     Certificate(Issued),
 }
 
-/// How an RPC ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The connection was refused or broken off.
+    /// The connection was refused or broken.
     Broken(String),
-    /// By a status.
     Status(Code, String),
-    /// By a last word on a link.
+    /// By a closing message on a link.
     Closed(String),
-    /// It was answered with what was asked for; a link then goes on.
+    /// With the requested answer. A link then continues.
     Answered,
 }
 
 impl fmt::Display for Ended {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // What the peer sees of it depends on what it was about to do; the node's log says why.
+            // The peer's error depends on its progress. The node's log has the reason.
             Self::Broken(_) => out.write_str("no connection"),
             Self::Status(Code::Unimplemented, _) => out.write_str("not served here"),
             Self::Status(code, why) => write!(out, "{code:?}: {why}"),
@@ -72,23 +67,23 @@ impl fmt::Display for Ended {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) ended: Ended,
-    /// Messages that say more than that the link is there and who else is.
+    /// Messages with content beyond the existence of the link and the cluster's members.
     told: Vec<String>,
 }
 
 impl Answer {
-    /// Whether nobody serves the method there, whoever asks.
+    /// Whether the node serves this method to no peer at all.
     pub(crate) fn is_not_served(&self) -> bool {
         matches!(self.ended, Ended::Status(Code::Unimplemented, _))
     }
 
-    /// Whether it was let in: it got an answer, or was asked to do something.
+    /// Whether the peer was let in: it got an answer or a request.
     pub(crate) fn told_anything(&self) -> bool {
         self.ended == Ended::Answered || !self.told.is_empty()
     }
 }
 
-/// Calls a method with these messages, keeps the request open, and reads until it is clear what becomes of it.
+/// Calls a method with these messages, keeps the request open, and reads until the outcome is clear.
 pub(crate) async fn ask(
     address: SocketAddr,
     shown: &Shown,
@@ -158,8 +153,8 @@ where
         .body(StreamBody::new(body))
         .unwrap();
     let answered = sender.send_request(request);
-    // If the connection ends just as it is given a request, the request stays in the connection's queue. The request fails only once
-    // the queue is dropped, which happens with its last sender.
+    // If the connection ends just as it receives a request, the request stays in the connection's queue. The request fails
+    // only when the queue is dropped, with its last sender.
     drop(sender);
     let answer = match answered.await {
         Ok(response) => read(method, response).await,
@@ -204,13 +199,13 @@ async fn read(method: &Method, response: http::Response<hyper::body::Incoming>) 
     Answer { ended, told }
 }
 
-/// Judges what a node says to a worker; `None` to read on.
+/// Judges a node's frame to a worker, or returns `None` to read on.
 fn heard(frame: NodeFrame, told: &mut Vec<String>) -> Option<Ended> {
     use node_frame::Frame as Said;
     match frame.frame? {
-        // Who is there is told to every worker of the cluster: see docs/tls.md.
+        // Every worker of the cluster is told the members, see docs/tls.md.
         Said::Welcome(_) | Said::Nodes(_) | Said::Pong(_) => None,
-        // The node waits for what its worker says: it has taken the announcement.
+        // The node has accepted the announcement and waits for the worker.
         Said::Ping(_) => Some(Ended::Answered),
         Said::Close(close) => Some(Ended::Closed(close.reason)),
         Said::Batch(batch) => batch.frames.into_iter().find_map(|one| heard(one, told)),
@@ -221,19 +216,17 @@ fn heard(frame: NodeFrame, told: &mut Vec<String>) -> Option<Ended> {
     }
 }
 
-/// A status, where these headers have one.
 fn status(headers: &HeaderMap) -> Option<Ended> {
     let status = tonic::Status::from_header_map(headers)?;
     Some(Ended::Status(status.code(), status.message().to_owned()))
 }
 
-/// As gRPC writes a message: not compressed, its length, itself.
+/// A gRPC message frame: uncompressed flag, length, message.
 fn framed(message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).unwrap();
     [&[0], &length.to_be_bytes()[..], message].concat().into()
 }
 
-/// The next whole message.
 fn next(unread: &mut BytesMut) -> Option<Bytes> {
     let head = unread.get(..5)?;
     let length = u32::from_be_bytes(head[1..].try_into().unwrap());

@@ -1,4 +1,4 @@
-//! Calls that go on while others try to get in: each must be answered.
+//! Calls that continue while strangers try to join. Each must be answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// Longer than a few calls take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two calls.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Steady {
@@ -19,7 +17,7 @@ pub(crate) struct Steady {
 }
 
 impl Steady {
-    /// Calls the good worker's tool over and over. The first call has been answered.
+    /// Calls the good worker's tool repeatedly. Returns after the first answer.
     pub(crate) async fn start(url: &str) -> Self {
         let answered = Arc::new(AtomicU64::new(0));
         let (count, url) = (Arc::clone(&answered), url.to_owned());
@@ -36,7 +34,7 @@ impl Steady {
         steady
     }
 
-    /// Waits for a few answers more.
+    /// Waits for three more answers.
     pub(crate) async fn goes_on(&self) {
         let wanted = self.answered.load(Ordering::Relaxed) + 3;
         let until = Instant::now() + PATIENCE;
@@ -75,7 +73,7 @@ async fn call(http: &reqwest::Client, url: &str) {
         .header("mcp-name", "echo");
     let answer = request.body(body.to_string()).send().await.unwrap();
     let text = answer.text().await.unwrap();
-    // A slow machine may make a stream of it.
+    // On a slow machine the answer may be a stream.
     let json = text.lines().find_map(|line| line.strip_prefix("data: "));
     let said: Value = serde_json::from_str(json.unwrap_or(&text)).unwrap();
     assert_eq!(said["result"]["content"][0]["text"], "well", "{said}");

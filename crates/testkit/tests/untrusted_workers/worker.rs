@@ -1,4 +1,4 @@
-//! Workers of their own that want to join: processes of Shoal with the pool and the tools of the good one.
+//! Stranger workers: `shoal` processes with the pool and the tools of the good worker.
 
 use shoal_testkit::admin::Admin;
 use shoal_testkit::clock::WrongClock;
@@ -10,9 +10,9 @@ use shoal_testkit::programs;
 use crate::Papers;
 use crate::node::calls_of;
 
-/// Before all certificates of the tests expire.
+/// Longer than the life of every certificate here.
 const TEN_YEARS: i64 = 10 * 365 * 24 * 3600;
-/// How `shoal` ends that is told what it cannot have.
+/// The exit code for an unusable setting.
 const BAD_SETTING: i32 = 2;
 
 pub(crate) struct Stranger {
@@ -22,7 +22,7 @@ pub(crate) struct Stranger {
 }
 
 impl Stranger {
-    /// Starts one that joins all nodes; its clock may be late.
+    /// Starts a worker that joins all nodes, optionally with a slow clock.
     pub(crate) async fn start(
         cluster: &Cluster,
         settings: &[(String, String)],
@@ -44,7 +44,6 @@ impl Stranger {
         }
     }
 
-    /// How many calls it ran.
     pub(crate) async fn calls(&self) -> f64 {
         calls_of(&self.admin).await
     }
@@ -54,7 +53,7 @@ impl Stranger {
     }
 }
 
-/// A worker that finds by itself that it cannot join anybody.
+/// Asserts that a worker exits because it cannot join.
 pub(crate) async fn does_not_start(cluster: &Cluster, name: &str, settings: &[(String, String)]) {
     let directory = Directory::create("stranger").unwrap();
     let mut process = Process::start(&launch(cluster, settings, &directory)).unwrap();
@@ -64,7 +63,6 @@ pub(crate) async fn does_not_start(cluster: &Cluster, name: &str, settings: &[(S
     crate::row(name, said.lines().last().unwrap_or_default());
 }
 
-/// Settings that leave the certificate out.
 pub(crate) fn without_certificate(papers: &Papers) -> Vec<(String, String)> {
     let all = papers.node.settings().into_iter();
     all.filter(|(name, _)| name.ends_with("authority"))

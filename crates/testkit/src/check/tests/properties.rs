@@ -1,4 +1,4 @@
-//! Streams with anything wrong in them.
+//! Streams with a defect at any place.
 
 use proptest::prelude::{Just, Strategy};
 use proptest::{prop_assert, prop_assert_eq, proptest};
@@ -7,7 +7,7 @@ use super::story::{NONCE, Story};
 use crate::check::{Rules, Verdict};
 use crate::history::{Ended, History, Message, Step, Tool};
 
-/// A perfect stream of a call with progress, broken off anywhere.
+/// A correct stream of a call with progress, broken and resumed at any place.
 fn perfect() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(proptest::bool::ANY, 4).prop_flat_map(|breaks| {
         let mut story = Story(History::default()).primed();
@@ -69,7 +69,6 @@ proptest! {
     }
 }
 
-/// Where events with data are.
 fn events(steps: &[Step]) -> Vec<usize> {
     let is_event = |step: &Step| match step {
         Step::Received { message, .. } => *message != Message::Prime,

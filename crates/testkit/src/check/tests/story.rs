@@ -1,4 +1,4 @@
-//! A history in the making, and what is found in it.
+//! A builder of histories, and assertions on their verdicts.
 
 use std::time::Duration;
 
@@ -7,15 +7,13 @@ use serde_json::json;
 use crate::check::{Ledger, Outage, Rules, Verdict, Violation, check};
 use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// A client's history in the making. Each step takes a second.
+/// A client's history. Each step takes a second.
 #[derive(Clone)]
 pub(super) struct Story(pub(super) History);
 
-/// What every call's answer repeats.
 pub(super) const NONCE: &str = "n";
 
 impl Story {
-    /// A client that has opened a session.
     pub(super) fn begin() -> Self {
         let session = "s".to_owned();
         Self(History::default())
@@ -29,7 +27,7 @@ impl Story {
         self
     }
 
-    /// Request 1 of a call of `tool`, with three steps if it reports.
+    /// Sends request 1 for a call of `tool`, with three steps if the tool reports progress.
     pub(super) fn calls(self, tool: Tool) -> Self {
         self.requests(1, tool)
     }
@@ -101,7 +99,7 @@ impl Story {
         })
     }
 
-    /// It is told that its session is gone, but not by this call.
+    /// The client hears on another channel that its session is gone.
     pub(super) fn told_later(self) -> Self {
         self.then(Step::Forgotten {
             session: "s".to_owned(),
@@ -114,7 +112,7 @@ impl Story {
         check(&[self.0], &ledger, rules)
     }
 
-    /// Expects nothing but violations of this kind, under rules that excuse nothing.
+    /// Asserts that all violations are of this kind, under rules without excuses.
     pub(super) fn shows(self, executed: &[&str], violation: Violation) {
         self.shows_under(executed, &Rules::default(), violation);
     }
@@ -159,7 +157,7 @@ pub(super) fn question() -> Message {
     }
 }
 
-/// Edge `e` had the exchange that broke, and was killed all along.
+/// The broken exchange was at edge `e`, which was down all the time.
 pub(super) fn edge_killed() -> Rules {
     Rules {
         outages: vec![Outage {

@@ -1,4 +1,4 @@
-//! A collector of spans: the trace service of the OpenTelemetry protocol, over gRPC.
+//! A collector of spans: the OTLP trace service over gRPC.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,10 +19,9 @@ use tonic::codec::CompressionEncoding;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 
-/// How often it is looked whether spans have come.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A span, with what its process says of itself.
+/// A span with the resource of its process.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) span: otlp::Span,
@@ -30,7 +29,6 @@ pub(crate) struct Span {
     pub(crate) attributes: HashMap<String, String>,
 }
 
-/// A collector that keeps every span.
 pub(crate) struct Collector {
     pub(crate) endpoint: String,
     spans: Arc<Mutex<Vec<Span>>>,
@@ -59,14 +57,13 @@ impl Collector {
         }
     }
 
-    /// The spans of a trace.
     pub(crate) fn of_trace(&self, trace: &[u8]) -> Vec<Span> {
         let spans = self.spans.lock();
         let of_trace = spans.iter().filter(|span| span.span.trace_id == trace);
         of_trace.cloned().collect()
     }
 
-    /// The spans of a trace, once `enough` says that they are all there.
+    /// Waits until `enough` accepts the spans of a trace.
     pub(crate) async fn wait_for(
         &self,
         trace: &[u8],
@@ -93,8 +90,8 @@ impl Span {
     }
 }
 
-/// Spans that neither a parent nor a link joins to the span `root`: links count both ways, as whoever looks at a
-/// trace follows them.
+/// The names of spans that are not connected to `root` by parents or links. Links count in both directions, as a
+/// reader of a trace follows them.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {
@@ -120,7 +117,7 @@ pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     left.map(Span::name).collect()
 }
 
-/// The spans as lines of text, for a failed test.
+/// The spans as text, for a failed test.
 pub(crate) fn drawn(spans: &[Span]) -> String {
     let line = |span: &Span| {
         let id = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };

@@ -1,4 +1,4 @@
-//! What OpenTelemetry's conventions for MCP ask of the server span, message by message.
+//! Checks the server span against OpenTelemetry's conventions for MCP.
 
 use serde_json::{Value, json};
 use shoal_testkit::cluster::{Cluster, Tools};
@@ -8,7 +8,7 @@ use super::{SERVER, traced};
 use crate::client::{Client, within};
 use crate::start;
 
-/// The trace that a client says its request belongs to.
+/// The trace id that a client sends.
 fn trace(number: u8) -> [u8; 16] {
     [number; 16]
 }
@@ -148,7 +148,7 @@ async fn the_context_of_http_is_linked_where_the_message_has_its_own() {
         .collect();
     assert_eq!(linked, [trace(6)]);
 
-    // Alone, it is the parent.
+    // Without an HTTP header, `_meta` names the parent.
     modern_echo(&cluster, None, &traceparent(7)).await;
     let span = server_span(&collector, 7).await;
     assert_eq!(span.name(), "tools/call echo");
