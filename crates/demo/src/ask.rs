@@ -1,4 +1,4 @@
-//! How a tool answers when its client cannot be asked, or does not answer.
+//! The errors of tools whose client does not support a question or does not answer it.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -14,27 +14,21 @@ use rmcp::{
     service::{ElicitationError, RequestContext},
 };
 
-/// A capability that a tool needs of its client.
 #[derive(Clone, Copy)]
 pub(crate) enum Need {
-    /// Show the user a form.
     Form,
-    /// Send the user to a page.
     Url,
-    /// Sample from the client's model.
     Sampling,
-    /// List the roots that the client works in.
     Roots,
 }
 
 impl Need {
-    /// Fails unless the client of this request has declared the capability.
     pub(crate) fn check(self, ctx: &RequestContext<RoleServer>) -> Result<(), Refused> {
         let declared = ctx.client_capabilities().unwrap_or_default();
         if self.met_by(&declared) {
             return Ok(());
         }
-        // -32021 came with 2026-07-28; an older client would show its user a bare number.
+        // -32021 is new in 2026-07-28. An older client would show its user only the number.
         if ctx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
             Err(Refused::Protocol(self.missing()))
         } else {
@@ -45,11 +39,10 @@ impl Need {
         }
     }
 
-    /// Whether `declared` covers this need.
     pub(crate) fn met_by(self, declared: &ClientCapabilities) -> bool {
         let elicitation = declared.elicitation.as_ref();
         match self {
-            // A bare `elicitation: {}` is how clients declared forms before there were modes.
+            // Before modes existed, clients declared forms by a bare `elicitation: {}`.
             Self::Form => {
                 elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
             }
@@ -59,7 +52,6 @@ impl Need {
         }
     }
 
-    /// The protocol's error for a client that has not declared the capability.
     fn missing(self) -> ErrorData {
         let builder = ClientCapabilities::builder();
         ErrorData::missing_required_client_capability(match self {
@@ -88,12 +80,10 @@ impl Need {
     }
 }
 
-/// Why a question did not get an answer that the tool can use.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// The protocol has an error for it.
     Protocol(ErrorData),
-    /// The caller reads about it in the tool's result.
+    /// The caller sees the text in the tool's result.
     Told(String),
 }
 
@@ -128,7 +118,7 @@ impl From<ErrorData> for Refused {
     }
 }
 
-/// For requests whose result cannot say that something went wrong.
+/// For requests whose result cannot report an error.
 impl From<Refused> for ErrorData {
     fn from(refused: Refused) -> Self {
         match refused {

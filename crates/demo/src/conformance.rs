@@ -1,4 +1,4 @@
-//! The server that the official conformance suite expects to find behind a server under test.
+//! The server that the official conformance suite expects behind a server under test.
 #![expect(
     deprecated,
     reason = "logging/setLevel and resources/subscribe serve older clients"
@@ -38,18 +38,15 @@ mod task_tools;
 #[cfg(test)]
 mod tests;
 
-/// The tool that `test_trigger_tool_change` adds and removes.
 const EXTRA_TOOL: &str = "test_extra_tool";
-/// The prompt that `test_trigger_prompt_change` adds and removes.
 const EXTRA_PROMPT: &str = "test_extra_prompt";
 
-/// How long what never changes may be cached, in milliseconds.
+/// Cache time of constant lists, in milliseconds.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
-/// The fixtures of `@modelcontextprotocol/conformance`. Clones share one state.
+/// The fixtures of `@modelcontextprotocol/conformance`. Clones share their state.
 ///
-/// Every scenario documents the names and contents that it looks for; tools named `test_*` are
-/// those, and nothing here is for any other use.
+/// Each scenario of the suite documents the names and contents that it expects.
 #[derive(Clone)]
 pub struct ConformanceServer {
     tools: Arc<ToolRouter<Self>>,
@@ -57,7 +54,6 @@ pub struct ConformanceServer {
     state: Arc<State>,
 }
 
-/// Which parts of the lists that come and go are there.
 #[derive(Debug, Default)]
 struct State {
     extra_tool: AtomicBool,
@@ -65,7 +61,7 @@ struct State {
 }
 
 impl ConformanceServer {
-    /// A server with every fixture, and without the tool and the prompt that come and go.
+    /// Creates a server without the optional tool and prompt.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -139,7 +135,7 @@ impl ServerHandler for ConformanceServer {
         request: GetPromptRequestParams,
         ctx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        // rmcp's router drops the answers to an earlier round, so this prompt goes past it.
+        // rmcp's router drops answers to an earlier round, so this prompt bypasses it.
         if request.name == prompts::ASKING_PROMPT {
             return prompts::ask_for_context(&ctx, request.input_responses.as_ref());
         }

@@ -1,4 +1,4 @@
-//! A small, honest MCP server, as any tool author would write it.
+//! A small MCP server, as a tool author would write it.
 #![expect(
     deprecated,
     reason = "logging/setLevel and resources/subscribe serve older clients"
@@ -34,7 +34,7 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
-/// How long the parts that never change may be cached, in milliseconds.
+/// Cache time of constant contents, in milliseconds.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
 const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answer at once, `echo_slowly` after a moment, `long_job` reports \
@@ -42,16 +42,15 @@ const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answ
      something on the way, `remember`, `recall` and `count_up` keep something for the session, and \
      `increment_counter` and `toggle_bonus_tool` change what others see.";
 
-/// The demo server. Clones share one state.
+/// The demo server. Clones share their state.
 #[derive(Clone)]
 pub struct DemoServer {
-    // Built once: rmcp's default is to build the routers, schemas and all, on every request.
+    // Built once, because rmcp by default builds routers and schemas on every request.
     tools: Arc<ToolRouter<Self>>,
     prompts: Arc<PromptRouter<Self>>,
     state: Arc<State>,
 }
 
-/// The state that callers can change.
 #[derive(Debug, Default)]
 struct State {
     counter: AtomicI64,
@@ -60,7 +59,7 @@ struct State {
 }
 
 impl DemoServer {
-    /// A server whose counter is at zero and whose bonus tool is hidden.
+    /// Creates a server with a counter of zero and without the bonus tool.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -146,8 +145,7 @@ impl ServerHandler for DemoServer {
         self.read(&request.uri).map(Into::into)
     }
 
-    // Updates go to the caller's peer and its host hands them to whoever subscribed, so there is
-    // nothing to remember here.
+    // The host forwards updates to subscribers, so the server keeps no list.
     async fn subscribe(
         &self,
         _request: SubscribeRequestParams,
@@ -172,8 +170,8 @@ impl ServerHandler for DemoServer {
         completions::complete(&request)
     }
 
-    // The level belongs to the session, which this shared instance cannot tell apart; the host
-    // filters by it.
+    // The level belongs to the session, which this shared instance does not know. The host filters
+    // by it.
     async fn set_level(
         &self,
         _request: SetLevelRequestParams,

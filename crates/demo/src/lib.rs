@@ -1,9 +1,8 @@
 //! Demo and conformance pools, written as rmcp server handlers.
 //!
-//! Both handlers know nothing about Shoal: they are what a tool author writes, and any rmcp
-//! transport can serve them (`examples/serve.rs` does). One clone serves every caller, so whatever
-//! they remember is shared behind an [`Arc`](std::sync::Arc), and no [`Peer`](rmcp::Peer) outlives
-//! the request it came with.
+//! Both handlers are independent of Shoal, and any rmcp transport can serve them
+//! (`examples/serve.rs`). One clone serves every caller, so state is shared behind an
+//! [`Arc`](std::sync::Arc), and a [`Peer`](rmcp::Peer) lives no longer than its request.
 
 mod ask;
 mod conformance;

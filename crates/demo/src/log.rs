@@ -1,4 +1,4 @@
-//! Log notifications that respect what the request asked for.
+//! Log notifications at the level that the request asks for.
 #![expect(deprecated, reason = "logging remains part of every revision")]
 
 use rmcp::{
@@ -8,10 +8,10 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Sends `data` to the client as a log message, if the request may have it.
+/// Sends `data` to the client as a log message, if the request accepts it.
 ///
-/// Since 2026-07-28 a request names the level that it wants in `_meta`, and gets nothing if it names
-/// none. Before that the level belongs to the session, so whoever holds the session filters.
+/// Since 2026-07-28 a request names its level in `_meta`, and without one gets no messages. Before,
+/// the level belongs to the session, whose host filters.
 pub(crate) async fn log(
     ctx: &RequestContext<RoleServer>,
     logger: &'static str,
@@ -25,7 +25,7 @@ pub(crate) async fn log(
         .map_or(!per_request, |least| level as u8 >= least as u8);
     if wanted {
         let message = LoggingMessageNotificationParam::new(level, data.into()).with_logger(logger);
-        // A log line that cannot be delivered is no reason to fail the tool.
+        // A tool does not fail because a log message cannot be delivered.
         ctx.peer.notify_logging_message(message).await.ok();
     }
 }

@@ -1,4 +1,4 @@
-//! A client for the tests: it answers what it is asked and keeps what it is told.
+//! A client for tests that answers questions and records notifications.
 #![expect(
     deprecated,
     reason = "sampling, roots and logging remain part of every revision"
@@ -25,24 +25,16 @@ use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
-/// A notification that reached the client.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Told {
-    /// `notifications/progress`.
     Progress(ProgressNotificationParam),
-    /// `notifications/message`.
     Logged(LoggingMessageNotificationParam),
-    /// `notifications/resources/updated`, with the URI.
     Updated(String),
-    /// `notifications/tools/list_changed`.
     ToolsChanged,
-    /// `notifications/prompts/list_changed`.
     PromptsChanged,
-    /// Anything else, with its parameters.
     Other(String, Option<Value>),
 }
 
-/// A client's capabilities and answers.
 #[derive(Clone)]
 pub(crate) struct Client {
     capabilities: ClientCapabilities,
@@ -51,7 +43,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client that can do nothing but call.
+    /// A client without capabilities.
     pub(crate) fn plain() -> Self {
         Self {
             capabilities: ClientCapabilities::default(),
@@ -60,7 +52,7 @@ impl Client {
         }
     }
 
-    /// A client that can do everything; it answers a form with `elicited`.
+    /// A client with every capability, which answers forms with `elicited`.
     pub(crate) fn able(elicited: ElicitResult) -> Self {
         let modes = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
@@ -99,7 +91,7 @@ impl Client {
                 .serve_with_lifecycle(client_end, lifecycle)
                 .await
                 .expect("connects");
-            // A server without a handshake only starts with the first request.
+            // Without a handshake the server starts with the first request.
             client.list_tools(None).await.expect("lists tools");
             client
         };
@@ -113,7 +105,7 @@ impl Client {
 
     fn note(&self, told: Told) {
         if let Some(sender) = &self.told {
-            // The test may have seen enough and gone.
+            // The test may have dropped the receiver.
             sender.send(told).ok();
         }
     }
@@ -195,7 +187,6 @@ impl ClientHandler for Client {
     }
 }
 
-/// A client connected to a server in this process.
 pub(crate) struct Session<H: ServerHandler> {
     pub(crate) client: RunningService<RoleClient, Client>,
     server: RunningService<RoleServer, H>,
@@ -203,7 +194,6 @@ pub(crate) struct Session<H: ServerHandler> {
 }
 
 impl<H: ServerHandler> Session<H> {
-    /// Calls a tool through the client.
     pub(crate) async fn call(&self, tool: &'static str, arguments: Value) -> CallToolResult {
         self.client
             .call_tool(params(tool, arguments))
@@ -211,18 +201,15 @@ impl<H: ServerHandler> Session<H> {
             .expect("the call has a result")
     }
 
-    /// Calls a tool and returns its text.
     pub(crate) async fn text(&self, tool: &'static str, arguments: Value) -> String {
         text(&self.call(tool, arguments).await)
     }
 
-    /// The next notification.
     pub(crate) async fn told(&mut self) -> Told {
         self.told.recv().await.expect("the client is connected")
     }
 
-    /// A context as a host makes one for a single call: this session's peer and the request's
-    /// own `_meta`.
+    /// A context like a host's for one call: this session's peer and the request's `_meta`.
     pub(crate) fn context(&self, meta: RequestMetaObject) -> RequestContext<RoleServer> {
         let peer: Peer<RoleServer> = self.server.peer().clone();
         let mut context = RequestContext::new(NumberOrString::Number(7), peer);
@@ -230,7 +217,7 @@ impl<H: ServerHandler> Session<H> {
         context
     }
 
-    /// Calls a tool as a host does, without a transport in front of the handler.
+    /// Calls a tool as a host does, without a transport.
     pub(crate) async fn call_directly(
         &self,
         tool: &'static str,
@@ -245,7 +232,6 @@ impl<H: ServerHandler> Session<H> {
     }
 }
 
-/// The `_meta` of a request of 2026-07-28.
 pub(crate) fn modern_meta(capabilities: ClientCapabilities) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     meta.set_protocol_version(ProtocolVersion::V_2026_07_28);
@@ -253,17 +239,14 @@ pub(crate) fn modern_meta(capabilities: ClientCapabilities) -> RequestMetaObject
     meta
 }
 
-/// The capabilities that `client` declares.
 pub(crate) fn capabilities_of(client: &Client) -> ClientCapabilities {
     client.capabilities.clone()
 }
 
-/// The parameters of a call.
 pub(crate) fn params(tool: &'static str, arguments: Value) -> CallToolRequestParams {
     CallToolRequestParams::new(tool).with_arguments(object(arguments))
 }
 
-/// The text of a result.
 pub(crate) fn text(result: &CallToolResult) -> String {
     result
         .content

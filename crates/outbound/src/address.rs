@@ -1,30 +1,25 @@
-//! What kind of address one is.
+//! Classifies IP addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Kinds of addresses, by who can be there.
+/// Kinds of addresses, by who may use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Anybody on the internet.
     Public,
-    /// Others in the same network.
     Private,
-    /// Other programs on this machine.
     Loopback,
-    /// Neighbours; clouds put what they tell a machine about itself here, credentials among it.
+    /// Neighbours. Clouds serve instance metadata here, with credentials.
     LinkLocal,
-    /// What clouds tell a machine about itself, at addresses of other kinds.
+    /// Cloud instance metadata at addresses of other kinds.
     Metadata,
-    /// No address at all. Linux takes it for this machine.
+    /// The unspecified address. Linux treats it as this machine.
     Unspecified,
-    /// Many at once.
     Multicast,
-    /// Nobody, by the registries of IANA; some networks use them all the same.
+    /// Reserved by IANA, but used in some networks.
     Reserved,
 }
 
 impl Kind {
-    /// Its name in logs and messages.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -38,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an address. One that leads to an IPv4 address is of that one's kind.
+    /// The kind of an address. An address that leads to an IPv4 address has the kind of that one.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -64,7 +59,7 @@ fn of_v4(address: Ipv4Addr) -> Kind {
         [0, ..] => Kind::Unspecified,
         [127, ..] => Kind::Loopback,
         [169, 254, ..] => Kind::LinkLocal,
-        // The fourth is shared by the customers of a provider (RFC 6598).
+        // The fourth is shared address space (RFC 6598).
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Kind::Private,
         [224..=239, ..] => Kind::Multicast,
         [192, 0, 0 | 2, _]
@@ -92,7 +87,7 @@ fn of_v6(address: Ipv6Addr) -> Kind {
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0, 0, 0, 0, 0, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
-        // NAT64 of the own network (RFC 8215): where the IPv4 address stands is that network's business.
+        // Local NAT64 (RFC 8215), where the position of the IPv4 address is not known.
         [0x64, 0xff9b, 1, ..] => Kind::Private,
         // 6to4.
         [0x2002, high, low, ..] => v4(high, low),

@@ -1,23 +1,24 @@
-//! Reading an answer, bounded.
+//! Reads response bodies up to a limit.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 
 use crate::whole_story;
 
-/// Why a body cannot be read on.
+/// Why a body cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// It ended too early.
+    /// The connection ended too early.
     Connection(String),
-    /// It is larger than it may be.
+    /// The body exceeds its limit.
     TooLarge,
 }
 
 /// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
-/// When it is larger, or ends too early.
+///
+/// If the body is larger, or ends too early.
 pub async fn collect(mut answer: Response, limit: usize) -> Result<Bytes, Broken> {
     let mut whole = BytesMut::new();
     loop {

@@ -1,4 +1,4 @@
-//! The one constructor of clients.
+//! The only constructor of HTTP clients.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -18,61 +18,61 @@ use crate::redirect::Redirects;
 use crate::resolver::{Checking, Lookup, SystemLookup};
 use crate::rules::{ChosenBy, Refused, Rules};
 
-/// Finds out that the other end of a silent stream is gone.
+/// Detects a dead peer behind a silent stream.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Header fields of an answer at most. Servers behind several proxies have more than the 100 of the parser's default. Their bytes have a
-/// limit of their own.
+/// Maximum header fields of a response. Servers behind several proxies exceed the parser's default of 100. Header bytes have
+/// a separate limit.
 const MOST_HEADERS: usize = 512;
-/// Bytes of a file with certificates or a key at most: an authority's bundle has a few hundred thousand.
+/// Maximum bytes of a certificate or key file. An authority bundle has a few hundred thousand.
 const LONGEST_FILE: u64 = 4 << 20;
 
-/// Where requests may go; makes the clients that send them. Clones are the same.
+/// Builds HTTP clients for the targets that may be reached. Clones share everything.
 #[derive(Clone)]
 pub struct Outbound {
     rules: Arc<Rules>,
     lookup: Arc<dyn Lookup>,
     proxies: bool,
-    /// For clients without files of their own. To read the system's authorities takes milliseconds and memory, and there may be a
-    /// thousand clients.
+    /// TLS for clients without their own files. Shared, because loading the system's authorities costs milliseconds and
+    /// memory, and there may be a thousand clients.
     system_tls: Arc<OnceLock<Result<ClientConfig, String>>>,
 }
 
-/// A certificate of one's own, and its private key, as files in PEM.
+/// A client certificate and its private key, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The certificate.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The private key.
     pub key: PathBuf,
 }
 
-/// What a client is like.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// A file with authorities to trust besides those of the system.
+    /// A file of authorities to trust besides the system's.
     pub authority: Option<PathBuf>,
-    /// What is shown to servers that ask.
+    /// The certificate for servers that request one.
     pub identity: Option<Identity>,
-    /// How long a connection may take to be made.
+    /// Timeout for connecting.
     pub connect_timeout: Duration,
-    /// How long a request may take in all; without it, whoever sends requests limits them.
+    /// Timeout for a whole request. Without it, the caller must limit requests.
     pub timeout: Option<Duration>,
-    /// How long a connection that nobody uses is kept.
+    /// How long an idle connection is kept.
     pub connection_idle: Duration,
-    /// What becomes of redirects.
+    /// Whether redirects are followed.
     pub redirects: Redirects,
 }
 
-/// What an operator has named.
+/// The targets that the operator has named.
 #[derive(Clone, Debug)]
 pub enum Named {
-    /// The hosts of these URLs, with their ports.
+    /// The hosts and ports of these URLs.
     These(Vec<Url>),
-    /// All that is asked for.
+    /// Every target.
     All,
 }
 
-/// Sends requests where they may go. Clones are the same.
+/// Sends requests to allowed targets. Clones share connections.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -80,24 +80,24 @@ struct Inner {
     outbound: Outbound,
     settings: ClientSettings,
     named: Named,
-    /// Goes to what the operator has named.
+    /// For targets that the operator has named.
     to_named: reqwest::Client,
-    /// Goes to any other. Most clients have none.
+    /// For all other targets. Most clients have none.
     to_others: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Default for Outbound {
-    /// With the defaults of the configuration.
     fn default() -> Self {
         Self::new(&OutboundConfig::default()).expect("no network is wrong")
     }
 }
 
 impl Outbound {
-    /// What the configuration says.
+    /// Applies a configuration.
     ///
     /// # Errors
-    /// When it cannot be used.
+    ///
+    /// If the configuration is invalid.
     pub fn new(config: &OutboundConfig) -> Result<Self, String> {
         Ok(Self {
             rules: Arc::new(Rules::new(config)?),
@@ -107,16 +107,17 @@ impl Outbound {
         })
     }
 
-    /// The same, with names looked up in this way.
+    /// Replaces the name lookup.
     #[must_use]
     pub fn with_lookup(self, lookup: Arc<dyn Lookup>) -> Self {
         Self { lookup, ..self }
     }
 
-    /// A client for an operator who has named these targets.
+    /// Creates a client for targets that the operator has named.
     ///
     /// # Errors
-    /// What is wrong with its files.
+    ///
+    /// If the client's files cannot be used.
     pub fn client(&self, settings: ClientSettings, named: Named) -> Result<Client, String> {
         Ok(Client(Arc::new(Inner {
             to_named: self.build(&settings, ChosenBy::Operator)?,
@@ -138,17 +139,18 @@ impl Outbound {
             .pool_idle_timeout(settings.connection_idle)
             .tcp_keepalive(TCP_KEEP_ALIVE)
             .tcp_nodelay(true)
-            // What servers compress all the same is unpacked, in pieces of a few kilobytes: whoever reads an answer limits what comes of it.
+            // Asks servers not to compress. Responses that are compressed anyway are unpacked in small pieces, which the
+            // reader limits.
             .default_headers(HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
             )]))
-            // A connection of HTTP/2 has room for some hundred streams, and a call would wait behind those that only listen.
+            // An HTTP/2 connection has some hundred streams, so calls could wait behind listening requests.
             .http1_only()
             .http1_max_headers(MOST_HEADERS)
             .redirect(settings.redirects.policy());
         builder = match self.proxies {
-            // The resolver is asked for the proxy's name too, which the operator has named.
+            // The resolver also resolves the proxy's name, which the operator has named.
             true => builder.dns_resolver(self.checking(ChosenBy::Operator)),
             false => builder.dns_resolver(self.checking(chosen)).no_proxy(),
         };
@@ -186,7 +188,6 @@ impl Outbound {
     }
 }
 
-/// Trusts the system's authorities.
 fn system_tls() -> Result<ClientConfig, String> {
     let ours = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let provider = CryptoProvider::get_default().cloned();
@@ -201,10 +202,11 @@ fn system_tls() -> Result<ClientConfig, String> {
 }
 
 impl Client {
-    /// Begins a request.
+    /// Starts a request.
     ///
     /// # Errors
-    /// When its target may not be reached, which an address alone tells. What a name's address is, sending tells.
+    ///
+    /// If the URL has a forbidden address. The addresses of a host name are checked when the request is sent.
     pub fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, String> {
         let Inner {
             outbound,
@@ -226,12 +228,12 @@ impl Client {
 }
 
 impl Outbound {
-    /// Whether a URL that others name may be asked, as far as it says so itself.
+    /// Checks the address in a URL that the operator did not name.
     fn expect_reachable(&self, url: &Url) -> Result<(), Refused> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
-            // A resolver does not see an address that stands in a URL, and sees each name.
+            // The resolver checks names, but does not see addresses in URLs.
             Some(Host::Domain(_)) | None => return Ok(()),
         };
         match self.rules.against(address, ChosenBy::Others) {
@@ -245,7 +247,7 @@ impl Outbound {
 }
 
 impl Named {
-    /// Another port is another server: a document at one must not lead to what else listens on that machine.
+    /// Compares ports as well: a document at one port must not lead to other servers on that machine.
     fn has(&self, url: &Url) -> bool {
         let place = |url: &Url| {
             (

@@ -1,4 +1,4 @@
-//! What an operator can say.
+//! The settings for outbound requests.
 
 use std::net::IpAddr;
 
@@ -28,15 +28,16 @@ settings! {
 }
 
 impl OutboundConfig {
-    /// Checks what is said.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// What is wrong with `allow`.
+    ///
+    /// If an entry of `allow` is invalid.
     pub fn check(&self) -> Result<(), String> {
         self.networks().map(drop)
     }
 
-    /// Whether `allow` names the network of an address. If an entry of `allow` cannot be read, it allows nothing.
+    /// Whether `allow` contains the address. If an entry is invalid, the result is `false`.
     #[must_use]
     pub fn allows(&self, address: IpAddr) -> bool {
         let networks = self.networks().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! What is told of requests that failed.
+//! Descriptions of failed requests.
 
 use std::error::Error as _;
 
-/// An error with its causes; reqwest's own text names none. Not the URL: its query may hold what is nobody's business.
+/// Describes an error with its causes, which reqwest's own text omits. The URL is left out because its query may be
+/// secret.
 pub fn whole_story(error: &reqwest::Error) -> String {
     let mut story = match error.is_timeout() {
         true => "no answer in time".to_owned(),

@@ -1,20 +1,20 @@
-//! The HTTP clients that Shoal calls others with: servers behind URLs, services with an OpenAPI document, authorization servers.
+//! The HTTP clients for servers behind URLs, services with an OpenAPI document, and authorization servers.
 //!
-//! A target that the configuration names is the operator's choice. One that somebody else names (a document's `servers`, the
-//! metadata of an issuer) could be anything that Shoal reaches and its clients do not. So such a target must be a public address, or one of
-//! `outbound.allow`. The address that was checked is the one that is connected to
+//! The operator chooses the targets in the configuration. A target that comes from elsewhere (a document's `servers`, an
+//! issuer's metadata) could be anything that Shoal reaches and its callers do not, so it must have a public address or one of
+//! `outbound.allow`. Shoal connects to the address that was checked
 //! ([why](../../../docs/adr/0041-targets-that-others-name-are-public.md)).
 //!
 //! | file | its part |
 //! |---|---|
-//! | `config` | what an operator can say |
-//! | `address` | what kind of address one is |
-//! | `network` | a network, as `allow` names it |
+//! | `config` | the settings |
+//! | `address` | kinds of addresses |
+//! | `network` | an entry of `allow` |
 //! | `rules` | which addresses may be reached |
-//! | `resolver` | names become addresses that may be reached |
-//! | `client` | the one constructor of clients |
+//! | `resolver` | resolves names and checks their addresses |
+//! | `client` | the only constructor of clients |
 //! | `redirect` | which redirects are followed |
-//! | `body` | reading an answer, bounded |
+//! | `body` | reads bodies up to a limit |
 
 mod address;
 mod body;

@@ -1,9 +1,8 @@
-//! A network, as `allow` names it.
+//! A network in `allow`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Network {
     first: IpAddr,
@@ -11,7 +10,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Whether an address is there. One that is written as the other family's is taken for what it is connected to.
+    /// Whether the network contains an address. An IPv4-mapped address counts as IPv4.
     pub(crate) fn holds(&self, address: IpAddr) -> bool {
         match (self.first, address.to_canonical()) {
             (IpAddr::V4(first), IpAddr::V4(address)) => {
@@ -30,7 +29,8 @@ impl Network {
 impl FromStr for Network {
     type Err = ();
 
-    /// An address alone is a network of one. What is beyond the length must be zero: `10.1.2.3/8` is more likely a mistake.
+    /// A single address is a network of one. Bits beyond the prefix must be zero, because `10.1.2.3/8` is probably a
+    /// mistake.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),
@@ -47,7 +47,7 @@ impl FromStr for Network {
             IpAddr::V4(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
             IpAddr::V6(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
         };
-        // Such addresses are taken for IPv4, so a network of them would hold nothing.
+        // IPv4-mapped addresses count as IPv4, so a network of them would be empty.
         let mapped = first.to_canonical() != first;
         match beyond || mapped {
             true => Err(()),

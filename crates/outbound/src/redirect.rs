@@ -1,18 +1,18 @@
-//! Which redirects are followed: those that leave a request what it is, within its origin. A server must not send Shoal's
-//! credentials, or its requests, to others.
+//! Follows redirects that keep the request unchanged and stay within its origin, so that a server cannot send Shoal's
+//! credentials or requests elsewhere.
 
 use http::StatusCode;
 use reqwest::redirect::{Action, Attempt, Policy};
 
-/// Redirects of each kind that are followed, one after the other.
+/// Maximum consecutive redirects.
 pub const MOST_REDIRECTS: usize = 3;
 
-/// What becomes of redirects.
+/// How a client handles redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redirects {
-    /// They are answers.
+    /// Returns redirects as responses.
     None,
-    /// Those that keep any request are followed, within the origin.
+    /// Follows redirects that keep the request, within its origin.
     WithinOrigin,
 }
 

@@ -1,4 +1,4 @@
-//! Names become addresses that may be reached. A connection goes to one of the addresses that were checked: nobody looks again.
+//! Resolves names to allowed addresses. A connection uses an address that was checked, without a second lookup.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,16 +10,15 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::rules::{ChosenBy, Refused, Rules};
 
-/// What looking a name up will give.
+/// The future of a lookup.
 pub type Looked = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
-/// Looks names up.
+/// Looks up host names.
 pub trait Lookup: Send + Sync {
-    /// The addresses of a name.
+    /// Returns the addresses of a name.
     fn look_up(&self, name: String) -> Looked;
 }
 
-/// What the machine knows.
 pub(crate) struct SystemLookup;
 
 impl Lookup for SystemLookup {
@@ -32,7 +31,6 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Checks what a lookup says.
 pub(crate) struct Checking {
     pub(crate) lookup: Arc<dyn Lookup>,
     pub(crate) rules: Arc<Rules>,

@@ -1,4 +1,4 @@
-//! Which addresses may be reached.
+//! The addresses that may be reached.
 
 use std::net::IpAddr;
 
@@ -11,18 +11,16 @@ use crate::network::Network;
 pub(crate) enum ChosenBy {
     /// The operator, in the configuration or on the command line.
     Operator,
-    /// Anybody else.
     Others,
 }
 
-/// Which addresses may be reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     allow: Vec<Network>,
     named_may_be_private: bool,
 }
 
-/// A target that may not be reached. Which address a name has is not told: whoever made Shoal ask could learn it from that.
+/// A refused target. The message omits the address, because callers must not learn it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{host} has an address that Shoal does not connect to ({kind}); outbound.allow can name its network"
@@ -40,12 +38,12 @@ impl Rules {
         })
     }
 
-    /// What keeps an address of a target from being reached, if anything does.
+    /// The kind of the address, if its target must not be reached.
     pub(crate) fn against(&self, address: IpAddr, chosen: ChosenBy) -> Option<Kind> {
         let kind = Kind::of(address);
         let fine = match (kind, chosen) {
             (Kind::Public, _) => true,
-            // Who has the name could point it at what only this machine may read: no server of an operator is there.
+            // Refused even for operators, because the name's owner could point it at data that only this machine may read.
             (Kind::LinkLocal | Kind::Metadata | Kind::Unspecified | Kind::Multicast, _) => false,
             (Kind::Private | Kind::Loopback | Kind::Reserved, ChosenBy::Operator) => {
                 self.named_may_be_private

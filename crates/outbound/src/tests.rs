@@ -1,4 +1,4 @@
-//! What can be reached, by whom it is named, how it is written, and what its name resolves to.
+//! Which targets can be reached: by who names them, how, and what the name resolves to.
 
 use std::collections::VecDeque;
 use std::io;
@@ -112,7 +112,7 @@ fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
         allow: vec!["169.254.169.254".to_owned(), "10.0.0.0/8".to_owned()],
         ..OutboundConfig::default()
     });
-    // The address; whether it may be reached usually by operators and by others, strictly by operators, and where it is allowed by others.
+    // Columns: reachable for operators and for others by default, for operators in strict mode, and for others with `allow`.
     for (text, expected) in [
         ("8.8.8.8", [true, true, true, true]),
         ("10.0.0.1", [true, false, false, true]),
@@ -134,7 +134,7 @@ fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
     }
 }
 
-/// A name server that says one thing after the other, and the last one again and again.
+/// A name server that gives these answers in turn, then repeats the last.
 struct Answers {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
     asked: AtomicUsize,
@@ -162,7 +162,6 @@ impl Lookup for Answers {
     }
 }
 
-/// Answers every request, and closes the connection.
 struct Server {
     at: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -275,7 +274,7 @@ async fn what_others_name_is_not_connected_to_however_it_is_written() {
         "attacker.example",
         "localhost",
         "attacker.example.",
-        // The same name as the operator's, at another port.
+        // The operator's host at another port.
         "named.example",
     ] {
         let told = get(&closed, &url(&format!("http://{host}:{port}/"))).await;
@@ -345,7 +344,7 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
     let checked = Server::start("127.0.0.1", 0, answer("200 OK", "", "checked")).await;
     let port = checked.at.port();
     let rebound = Server::start("127.0.0.2", port, answer("200 OK", "", "rebound")).await;
-    // First what is allowed; whoever looks again gets what is not.
+    // The first lookup is allowed. A second one would return a forbidden address.
     let answers = Answers::new(&["127.0.0.1", "127.0.0.2"]);
     let client = outbound(&["127.0.0.1"], &answers)
         .client(settings(Redirects::None), Named::These(Vec::new()))
@@ -356,7 +355,7 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
     assert_eq!(answers.asked.load(Ordering::SeqCst), 1);
     let told = get(&client, &target).await.unwrap_err();
     assert!(told.contains(REFUSED), "{told}");
-    // Among several, only those that may be reached are tried.
+    // Only allowed addresses of several are tried.
     let answers = Answers::new(&["127.0.0.2 127.0.0.1"]);
     let client = outbound(&["127.0.0.1"], &answers)
         .client(settings(Redirects::None), Named::These(Vec::new()))
@@ -380,7 +379,7 @@ async fn redirects_carry_nothing_to_other_origins() {
         let server = Server::start("127.0.0.1", 0, answer(status, &location, "")).await;
         let target = url(&format!("http://127.0.0.1:{}/", server.at.port()));
         for redirects in [Redirects::None, Redirects::WithinOrigin] {
-            // Even where both are the operator's.
+            // Even if the operator has named both.
             let client = Outbound::default()
                 .client(settings(redirects), Named::All)
                 .unwrap();

@@ -1,4 +1,4 @@
-//! A server that asks its user in the middle of a call, whichever revision of the protocol the client speaks.
+//! A server that asks its user in the middle of a call, for clients of every protocol revision.
 //!
 //! `cargo run --example booking -- serve`, and then: `shoal call book '{"restaurant":"Pesto"}'`
 
@@ -18,7 +18,7 @@ struct Restaurant {
     restaurant: String,
 }
 
-/// What the user fills in.
+/// The form.
 #[derive(Deserialize, JsonSchema)]
 struct Table {
     /// How many people are coming.

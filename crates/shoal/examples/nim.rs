@@ -1,6 +1,6 @@
 //! A server with state: each session has a game, which every worker of the pool finds. A worker may end between two moves.
 //!
-//! `cargo run --example nim`, or as `examples/rust-server/README.md` says
+//! `cargo run --example nim`, or see `examples/rust-server/README.md`
 
 use std::process::ExitCode;
 
@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal::RequestContextExt as _;
 
-/// Where a session keeps its game.
 const GAME: &str = "game";
 
 #[derive(Deserialize, Serialize)]

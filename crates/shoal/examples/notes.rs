@@ -1,4 +1,4 @@
-//! A stateful server: what a session has noted is found by its later calls, on whichever worker they run.
+//! A stateful server: later calls of a session find its notes on every worker.
 //!
 //! `cargo run --example notes`
 
@@ -70,7 +70,7 @@ impl ServerHandler for Notes {
     }
 }
 
-/// Made when the process begins to serve: a server that needs a database connects to it here.
+/// Runs when the process begins to serve. Connect to a database here, for example.
 async fn notes() -> Result<Notes, std::io::Error> {
     Ok(Notes {
         tools: Notes::tools(),

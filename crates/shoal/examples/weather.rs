@@ -1,4 +1,4 @@
-//! A tool server: a tool that answers at once, and one that reports progress and can be cancelled.
+//! A server with a tool that answers at once, and one that reports progress and can be cancelled.
 //!
 //! `cargo run --example weather` serves it at http://127.0.0.1:8080/mcp, `… -- stdio` to the client that starts it.
 
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use shoal::RequestContextExt as _;
 use tokio::time::{Instant, sleep};
 
-/// How long it takes to compute a day.
+/// How long a day's forecast takes.
 const DAY: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]

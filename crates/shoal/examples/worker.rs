@@ -1,5 +1,4 @@
-//! A worker within a program of its own, which has other things to do: `cargo run --example worker -- HOST:PORT` joins the cluster
-//! of that node.
+//! A worker inside another program: `cargo run --example worker -- HOST:PORT` joins that node's cluster.
 
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .join(node)
         .start()
         .await?;
-    // Whatever else the program does goes here.
+    // The program's other work goes here.
     worker.run_until_signal().await?;
     Ok(())
 }

@@ -142,7 +142,6 @@ pub(super) async fn elicit(
     Ok(ctx.peer.create_elicitation(form).await?)
 }
 
-/// The schema of a form with these fields.
 pub(super) fn form_schema(
     properties: Value,
     required: &[&str],

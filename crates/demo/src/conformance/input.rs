@@ -1,4 +1,4 @@
-//! Rounds of input for requests that need it (SEP-2322): what is asked, answered and remembered.
+//! Rounds of input for requests that need it (SEP-2322): questions, answers and state.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -21,18 +21,14 @@ use crate::ask::Refused;
 
 /// The state of a request between its rounds.
 ///
-/// It travels through the client as plain JSON. The host has to seal it, as Shoal does, before it
-/// could carry anything that a client must not make up.
+/// The state passes through the client as plain JSON, so the host must seal it, as Shoal does, if
+/// clients must not forge it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "awaiting", rename_all = "camelCase", deny_unknown_fields)]
 pub(super) enum State {
-    /// The user is to confirm.
     Confirmation,
-    /// The client is to answer everything at once.
     Everything,
-    /// The user is to give a name.
     Name,
-    /// The user is to give a color, having given a name.
     Color {
         /// The name from the round before.
         name: String,
@@ -40,7 +36,6 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Reads the state that a client sent back; none means a fresh start.
     pub(super) fn open(state: Option<&str>) -> Result<Option<Self>, Refused> {
         state
             .map(serde_json::from_str)
@@ -48,7 +43,6 @@ impl State {
             .map_err(|_| Self::foreign())
     }
 
-    /// The answer to a state that this tool never gave out.
     pub(super) fn foreign() -> Refused {
         Refused::Protocol(ErrorData::invalid_params(
             "requestState is not valid for this tool",
@@ -62,7 +56,6 @@ impl State {
     }
 }
 
-/// Asks for `inputs` and has `state` sent back with the answers.
 pub(super) fn require<const N: usize>(
     inputs: [(&str, InputRequest); N],
     state: Option<&State>,
@@ -77,7 +70,6 @@ pub(super) fn require<const N: usize>(
     ))
 }
 
-/// A form with one required field.
 pub(super) fn form(message: &str, field: &str, kind: &str) -> Result<InputRequest, ErrorData> {
     let requested_schema = form_schema(json!({ field: { "type": kind } }), &[field])?;
     Ok(InputRequest::Elicitation(ElicitRequest::new(
@@ -89,20 +81,18 @@ pub(super) fn form(message: &str, field: &str, kind: &str) -> Result<InputReques
     )))
 }
 
-/// A question for the client's model.
 pub(super) fn sample(prompt: &str, max_tokens: u32) -> InputRequest {
     let messages = vec![SamplingMessage::user_text(prompt)];
     let params = CreateMessageRequestParams::new(messages, max_tokens);
     InputRequest::CreateMessage(CreateMessageRequest::new(params))
 }
 
-/// A question for the client's roots.
 pub(super) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// The answers of one round. An answer that is missing or malformed is no answer: the tool asks
-/// again, as SEP-2322 recommends.
+/// The answers of one round. If an answer is missing or malformed, the tool asks again, as SEP-2322
+/// recommends.
 #[derive(Clone, Copy)]
 pub(super) struct Answers<'a>(Option<&'a InputResponses>);
 
@@ -111,7 +101,7 @@ impl<'a> Answers<'a> {
         Self(responses)
     }
 
-    /// Returns the user's answer to the form `key`: its `field`, or how the user declined.
+    /// Returns a field of the form `key`, or how the user declined.
     pub(super) fn field<T: DeserializeOwned>(
         self,
         key: &str,
@@ -128,7 +118,6 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Returns the model's answer to the question `key`.
     pub(super) fn sample(self, key: &str) -> Option<String> {
         let answer: CreateMessageResult = self.get(key)?;
         answer.message.content.iter().find_map(|block| match block {
@@ -137,7 +126,6 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// The roots that answered `key`, as one line.
     pub(super) fn roots(self, key: &str) -> Option<String> {
         let answer: ListRootsResult = self.get(key)?;
         let uris: Vec<String> = answer.roots.into_iter().map(|root| root.uri).collect();

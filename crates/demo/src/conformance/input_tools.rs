@@ -169,7 +169,7 @@ impl ConformanceServer {
     ) -> Result<CallToolResponse, Refused> {
         let declared = ctx.client_capabilities().unwrap_or_default();
         let answers = Answers::new(responses.as_ref());
-        // One question is enough, so the first kind that the client can answer will do.
+        // Asks by the first means that the client supports.
         if Need::Form.met_by(&declared) {
             return Ok(match answers.field::<String>("user_name", "name") {
                 Some(answer) => text(answer.unwrap_or("no name".to_owned())),

@@ -1,4 +1,4 @@
-//! Fixtures that send notifications on the way to their result.
+//! Fixtures that send notifications before their result.
 #![expect(deprecated, reason = "logging remains part of every revision")]
 
 use std::{sync::atomic::Ordering, time::Duration};
@@ -17,15 +17,15 @@ use crate::log::log;
 
 const LOGGER: &str = "conformance";
 
-/// The pause between notifications, so that they cannot arrive as one.
+/// The pause between notifications, so that they arrive separately.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks the host to close the call's event stream; a host that does not know it ignores it.
+/// Asks the host to close the call's event stream. Other hosts ignore the notification.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
-/// When the client is to come back for the rest, in milliseconds.
+/// When the client should reconnect, in milliseconds.
 const RETRY_MS: u64 = 200;
-/// The work left after the stream is closed: long enough for the client to notice, and short
-/// enough to be over soon after it has come back.
+/// Remaining work after the stream is closed. Long enough for the client to notice, and short
+/// enough to end soon after it reconnects.
 const WORK_AFTER_CLOSE: Duration = Duration::from_millis(300);
 
 #[tool_router(router = notifying_tools, vis = "pub(super)")]

@@ -25,10 +25,8 @@ use super::{
 };
 use crate::{ask::Need, media};
 
-/// The prompt that needs input before it can be given.
 pub(super) const ASKING_PROMPT: &str = "test_input_required_result_prompt";
 
-/// The suggestions of `test_prompt_with_arguments` for both arguments.
 const SUGGESTIONS: &[&str] = &["paris", "park", "party", "testValue1", "testValue2"];
 
 #[derive(Deserialize, JsonSchema)]
@@ -96,7 +94,7 @@ impl ConformanceServer {
     /// A prompt that needs input from the user.
     #[prompt]
     fn test_input_required_result_prompt(&self) -> Result<GetPromptResult, ErrorData> {
-        // Listed from here, served by `ask_for_context`.
+        // The router only lists this prompt. `ask_for_context` serves it.
         Err(ErrorData::internal_error(
             "this prompt is not served by the router",
             None,
@@ -116,7 +114,6 @@ impl ConformanceServer {
     }
 }
 
-/// Serves [`ASKING_PROMPT`].
 pub(super) fn ask_for_context(
     ctx: &RequestContext<RoleServer>,
     responses: Option<&InputResponses>,
@@ -133,7 +130,6 @@ pub(super) fn ask_for_context(
     Ok(GetPromptResult::new(vec![user(ContentBlock::text(text))]).into())
 }
 
-/// Completes the arguments of `test_prompt_with_arguments`; everything else is free text.
 pub(super) fn complete(request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
     let known = match &request.r#ref {
         Reference::Prompt(prompt) if prompt.name == "test_prompt_with_arguments" => SUGGESTIONS,

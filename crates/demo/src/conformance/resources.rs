@@ -14,7 +14,6 @@ const BINARY: &str = "test://static-binary";
 const WATCHED: &str = "test://watched-resource";
 const TEMPLATE: &str = "test://template/{id}/data";
 
-/// The resources with a fixed URI.
 pub(super) fn list() -> Vec<Resource> {
     vec![
         Resource::new(TEXT, "static-text")
@@ -29,7 +28,6 @@ pub(super) fn list() -> Vec<Resource> {
     ]
 }
 
-/// The resources whose URI carries a parameter.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(TEMPLATE, "template")
@@ -38,7 +36,6 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// The contents behind `uri`, or the protocol's error for a URI that names nothing.
 pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let contents = match uri {
         TEXT => ResourceContents::text("This is the content of the static text resource.", uri),

@@ -1,4 +1,4 @@
-//! Fixtures whose input schema is the point.
+//! Fixtures with special input schemas.
 
 use rmcp::{
     model::{JsonObject, object},
@@ -30,8 +30,8 @@ impl ConformanceServer {
     }
 }
 
-/// Composition, conditions, references and anchors (SEP-1613, SEP-2106): what a host that rebuilds
-/// schemas instead of passing them on would lose.
+/// Composition, conditions, references and anchors (SEP-1613, SEP-2106). A host that rebuilds
+/// schemas would lose some of them.
 fn every_keyword() -> JsonObject {
     object(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-//! Fixtures whose calls become tasks: they take longer than calls may before (SEP-2663).
+//! Fixtures whose calls take so long that they become tasks (SEP-2663).
 
 use std::time::Duration;
 
@@ -137,12 +137,11 @@ impl ConformanceServer {
     }
 }
 
-/// Clients of 2025-11-25 may call it as a task only if it says so.
+/// Clients of 2025-11-25 may call a tool as a task only if it declares this.
 fn optional() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
 
-/// Only clients with tasks can call it.
 fn required() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "required" })))
 }

@@ -1,4 +1,4 @@
-//! The fixtures, as far as no transport is needed to tell; the suite itself tells the rest.
+//! Tests of the fixtures without a transport.
 
 use rmcp::{
     model::{
@@ -173,7 +173,7 @@ async fn a_state_that_was_not_given_out_is_rejected() {
             .expect("is answered"),
     );
     let state = first.request_state.expect("has a state");
-    // The state of another tool reads well, and is as wrong as one that does not read at all.
+    // A valid state of another tool must be refused like an unreadable one.
     for forged in [
         format!("{state}-TAMPERED"),
         r#"{"awaiting":"name"}"#.to_owned(),

@@ -1,4 +1,4 @@
-//! Tools that ask the client something before they can answer.
+//! Tools that ask the client before they answer.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -75,7 +75,7 @@ impl DemoServer {
         Need::Form.check(&ctx)?;
         let question = format!("When would you like to eat at {restaurant}, and with how many?");
         match ctx.peer.elicit::<Booking>(question).await {
-            // A client need not hold its user to the schema.
+            // A client might not enforce the schema.
             Ok(Some(Booking { guests, .. })) if !(1..=MAX_GUESTS).contains(&guests) => Err(
                 Refused::Told(format!("guests must be between 1 and {MAX_GUESTS}")),
             ),

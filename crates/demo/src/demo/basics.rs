@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DemoServer;
 
-/// How long `echo_slowly` takes: longer than a call is held by default.
+/// How long `echo_slowly` takes. Longer than the default hold.
 const SLOWLY: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,14 +44,14 @@ struct FailArguments {
 
 #[tool_router(router = basic_tools, vis = "pub(super)")]
 impl DemoServer {
-    // The measure of what the road to a tool costs: it moves its argument and nothing else.
+    // Measures the overhead of a tool call.
     /// Returns its argument.
     #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
     fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
         text
     }
 
-    // The same work without the promise that it may be repeated.
+    // Does the same work, but is not declared safe to repeat.
     /// Returns its argument, but asks not to be called twice.
     #[tool(annotations(
         read_only_hint = false,
@@ -63,7 +63,7 @@ impl DemoServer {
         text
     }
 
-    // Like most tools it says nothing of itself, so nobody may call it twice, and like most it waits for something.
+    // Like most tools, it declares no hints, so it must not be called twice, and it waits.
     /// Returns its argument after 20 milliseconds.
     #[tool]
     async fn echo_slowly(

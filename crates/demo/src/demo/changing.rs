@@ -1,4 +1,4 @@
-//! Tools that change what clients see, and tell them so.
+//! Tools that change what clients see, and notify them.
 #![expect(deprecated, reason = "logging remains part of every revision")]
 
 use std::sync::atomic::Ordering;
@@ -16,7 +16,6 @@ use serde::Deserialize;
 use super::{DemoServer, resources::COUNTER};
 use crate::log::log;
 
-/// The tool that comes and goes.
 const BONUS: &str = "bonus";
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,7 +33,6 @@ struct LogArguments {
 }
 
 impl DemoServer {
-    /// Whether `tool` is on offer now.
     pub(super) fn offers(&self, tool: &str) -> bool {
         tool != BONUS || self.state.bonus_tool.load(Ordering::Acquire)
     }
@@ -60,7 +58,7 @@ impl DemoServer {
             .counter
             .fetch_add(by, Ordering::AcqRel)
             .wrapping_add(by);
-        // The counter has changed whether or not anybody can be told.
+        // The counter has changed even if the notification fails.
         ctx.peer
             .notify_resource_updated(ResourceUpdatedNotificationParam::new(COUNTER))
             .await
@@ -91,7 +89,7 @@ impl DemoServer {
         if self.offers(BONUS) {
             Ok("you found the bonus tool".to_owned())
         } else {
-            // As the router answers for an unknown tool.
+            // The router's answer for an unknown tool.
             Err(ErrorData::invalid_params("tool not found", None))
         }
     }

@@ -1,4 +1,4 @@
-//! A tool that takes its time, says how far it is and stops when told to.
+//! A tool that takes time, reports progress and can be cancelled.
 
 use std::time::Duration;
 
@@ -58,11 +58,11 @@ impl DemoServer {
                 let progress = ProgressNotificationParam::new(token.clone(), f64::from(step))
                     .with_total(f64::from(steps))
                     .with_message(format!("step {step} of {steps}"));
-                // Nobody may be listening any more; the job is worth finishing all the same.
+                // The job continues even if its client is gone.
                 ctx.peer.notify_progress(progress).await.ok();
             }
-            // Work comes after the report: some clients drop a progress notification that arrives in
-            // one piece with the result.
+            // The work follows the report, because some clients drop a progress notification that
+            // arrives together with the result.
             select! {
                 biased;
                 () = ctx.ct.cancelled() => return Err(format!("cancelled in step {step}")),
@@ -73,7 +73,7 @@ impl DemoServer {
     }
 }
 
-/// Clients of 2025-11-25 may call it as a task only if it says so.
+/// Clients of 2025-11-25 may call a tool as a task only if it declares this.
 pub(super) fn may_be_task() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }

@@ -1,5 +1,4 @@
-//! Tools that keep something for their caller: in the session, where every later call finds it, whichever
-//! worker runs it.
+//! Tools that keep session state, which later calls find on every worker.
 
 use rmcp::{
     RoleServer, handler::server::wrapper::Parameters, service::RequestContext, tool, tool_router,
@@ -10,7 +9,6 @@ use shoal_ports::SessionState;
 
 use super::DemoServer;
 
-/// Where `count_up` keeps its count.
 const COUNT: &str = "count_up";
 
 #[derive(Deserialize, JsonSchema)]
@@ -46,7 +44,7 @@ impl DemoServer {
         Ok(format!("remembered {key}"))
     }
 
-    // One call of a session at a time: what is read here may be written by another before it is kept.
+    // Concurrent calls of one session could overwrite one another's count.
     /// Counts the calls of this tool in this session, and returns how many there have been.
     #[tool(annotations(
         read_only_hint = false,

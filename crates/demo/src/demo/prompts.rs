@@ -1,4 +1,4 @@
-//! Prompts that put their arguments into words.
+//! Prompts that insert their arguments into text.
 #![expect(
     missing_docs,
     reason = "`#[prompt]` makes public functions without documentation"

@@ -11,9 +11,7 @@ use serde_json::json;
 use super::{DemoServer, UNCHANGING_TTL_MS};
 use crate::media;
 
-/// The resource that changes.
 pub(super) const COUNTER: &str = "demo://counter";
-/// The template of [`GREETING_PREFIX`].
 pub(super) const GREETING: &str = "demo://greeting/{name}";
 
 const README: &str = "demo://readme";
@@ -23,7 +21,6 @@ const GREETING_PREFIX: &str = "demo://greeting/";
 const README_TEXT: &str = "# Shoal demo\n\n\
     Read `demo://counter`, call `increment_counter` and read it again: subscribers hear about it.\n";
 
-/// The resources with a fixed URI.
 pub(super) fn list() -> Vec<Resource> {
     vec![
         Resource::new(README, "readme")
@@ -41,7 +38,6 @@ pub(super) fn list() -> Vec<Resource> {
     ]
 }
 
-/// The resources whose URI names a part of what they say.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(GREETING, "greeting")
@@ -52,7 +48,6 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 impl DemoServer {
-    /// The contents behind `uri`, or the protocol's error for a URI that names nothing.
     pub(super) fn read(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
         let mut ttl_ms = UNCHANGING_TTL_MS;
         let contents = match uri {

@@ -167,7 +167,7 @@ async fn write_log_sends_what_the_request_may_have() {
     );
     assert_eq!(message.logger.as_deref(), Some("demo"));
 
-    // Since 2026-07-28 the request has to ask for it, and says from which level on.
+    // Since 2026-07-28 a request names the log level that it wants.
     for level in [None, Some(LoggingLevel::Error), Some(LoggingLevel::Warning)] {
         let mut meta = modern_meta(Default::default());
         if let Some(level) = level {

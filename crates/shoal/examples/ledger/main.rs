@@ -1,6 +1,5 @@
-//! For `scripts/test composed`: the handler of a program that knows nothing of Shoal (`interop/rmcp/src/bin/ledger.rs`), as a worker of
-//! a cluster. `ledger HOST:PORT` joins that of the node; with any other arguments it is a program with Shoal's command line, as the
-//! chart runs it.
+//! For `scripts/test composed`: serves the handler of a program without Shoal (`interop/rmcp/src/bin/ledger.rs`) as a
+//! worker. `ledger HOST:PORT` joins that node's cluster. Other arguments are those of `shoal`, as the chart uses them.
 
 use std::error::Error;
 use std::process::ExitCode;

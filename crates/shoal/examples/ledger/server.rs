@@ -1,5 +1,5 @@
-//! A server that writes each run of its tools in a ledger, for `interop/composed`: a program of its own serves it over
-//! stdio, and the one beside it as a worker, unchanged.
+//! A server that writes each run of its tools to a ledger, for `interop/composed`. Another program serves it over
+//! stdio, unchanged.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -64,7 +64,7 @@ impl ServerHandler for Ledger {
     }
 }
 
-/// A line of the file that LEDGER names: the key, and who runs it.
+/// Appends the key and the process ids to the file LEDGER.
 fn write_down(key: u64) -> Result<(), ErrorData> {
     let line = format!(
         "{key} {} {}\n",
@@ -79,7 +79,7 @@ fn write_down(key: u64) -> Result<(), ErrorData> {
     written.map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// Waits until there is the file that GATE names.
+/// Waits until the file GATE exists.
 async fn gate(gated: bool) -> Result<(), ErrorData> {
     let open = named("GATE")?;
     while gated && !Path::new(&open).exists() {

@@ -1,4 +1,4 @@
-//! Tests of questions: answered, declined, or not asked.
+//! Tests of questions that are answered, declined, or not supported.
 
 use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode};
 use serde_json::json;
