@@ -13,9 +13,9 @@ use shoal_node::program::{PoolHandler, Program, StartHandler};
 use shoal_node::worker::ClusterWorker;
 use shoal_worker::{Backend, RmcpBackend};
 
-/// A server that is being described, before it starts.
+/// Describes a server before it starts.
 ///
-/// Every value is a default: an operator overrides it by a configuration file, by variables (`SHOAL_…`) and by flags.
+/// All values are defaults. Operators override them by a configuration file, by variables (`SHOAL_…`) and by flags.
 #[must_use = "a server that is not started does nothing"]
 pub struct Builder {
     start: StartHandler,
@@ -56,64 +56,64 @@ impl Builder {
         }
     }
 
-    /// Names the program in its help, and the process in its cluster, where a random part follows. The default is the name
-    /// of the executable file.
+    /// Sets the name of the program in its help and of the process in its cluster, where a random suffix follows. The
+    /// default is the name of the executable.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the version that `--version` prints beside Shoal's: `env!("CARGO_PKG_VERSION")`.
+    /// Sets the version that `--version` prints beside Shoal's, usually `env!("CARGO_PKG_VERSION")`.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// The pool that the server's processes are workers of: a-z, 0-9, `-` and single `_`. Workers of one pool offer the same
-    /// tools, and any of them gets a call. Unset, it is called as the program.
+    /// Sets the pool of the server's processes: a-z, 0-9, `-` and single `_`. Workers of a pool offer the same tools and
+    /// share its calls. The default is the program's name.
     pub fn pool(mut self, pool: impl Into<String>) -> Self {
         self.pool = Some(pool.into());
         self
     }
 
-    /// Calls that run at once in one process (`pools.<pool>.concurrency`). More wait for a place, and more than may wait are
-    /// refused as overload.
+    /// Sets how many calls one process runs at once (`pools.<pool>.concurrency`). Further calls queue, and beyond the queue
+    /// they are refused as overload.
     pub fn capacity(mut self, calls: usize) -> Self {
         self.capacity = Some(calls);
         self
     }
 
-    /// How long calls may go on when the process is told to end (`shutdown.calls`).
+    /// Sets how long calls may continue when the process is told to end (`shutdown.calls`).
     pub fn drain(self, limit: Duration) -> Self {
         let limit = format!("{}ms", limit.as_millis());
         self.set("shutdown.calls", &limit)
     }
 
-    /// An edge or session node, as `HOST:PORT`, that this process's worker joins. One of a cluster is enough: it names the
-    /// others.
+    /// Adds an edge or session node, as `HOST:PORT`, that the worker joins. One is enough, because it announces the others.
     pub fn join(mut self, node: impl Into<String>) -> Self {
         self.nodes.push(node.into());
         self
     }
 
-    /// Any [setting](https://github.com/shoal-mcp/shoal/blob/main/docs/configuration.md), by its path. The value is read as TOML
-    /// where it is some, else it is the text itself.
+    /// Sets any [setting](https://github.com/shoal-mcp/shoal/blob/main/docs/configuration.md) by its path. A value that is
+    /// not valid TOML is taken as text.
     pub fn set(mut self, path: &str, text: &str) -> Self {
         let path = path.split('.').map(str::to_owned).collect();
         self.settings.push((path, value(text)));
         self
     }
 
-    /// Does what the process's arguments say. To be returned from `main`, as [`shoal::serve`](crate::serve).
+    /// Runs the process's command line. Return the result from `main`, as with [`shoal::serve`](crate::serve).
     pub fn serve(self) -> ExitCode {
         self.into_program().run()
     }
 
-    /// Starts the server as a worker, within a program that has a command line, logging and signals of its own. Must be called
-    /// within a Tokio runtime. The worker looks for the nodes that it [joins](Self::join) for as long as it lives.
+    /// Starts the server as a worker inside a program that has its own command line, logging and signals. Must be called in
+    /// a Tokio runtime. The worker looks for the nodes that it [joins](Self::join) throughout its life.
     ///
     /// # Errors
-    /// Settings that cannot be used; a server that cannot be made.
+    ///
+    /// If a setting is invalid or the server cannot be created.
     pub async fn start(self) -> Result<ClusterWorker, Failure> {
         let program = self.set("node.roles", "['worker']").into_program();
         ClusterWorker::start(program).await
@@ -157,7 +157,7 @@ fn executable() -> String {
     )
 }
 
-/// A program's name, of the characters that the name of a pool may have.
+/// Derives a pool name from a program's name.
 fn pool_name(program: &str) -> String {
     let mut name = String::with_capacity(program.len());
     for c in program.to_ascii_lowercase().chars() {

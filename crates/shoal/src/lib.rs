@@ -12,22 +12,22 @@ pub use shoal_node::worker::ClusterWorker;
 pub use shoal_protocol::TraceContext;
 pub use shoal_worker::{CallerSession, RequestContextExt};
 
-/// The whole program around a server: `serve`, `stdio`, `call`, `config` and whatever else `--help` lists. To be returned from
-/// `main`.
+/// Runs the whole program around a server: `serve`, `stdio`, `call`, `config` and the other commands of `--help`. Return the
+/// result from `main`.
 ///
-/// It takes over the process's arguments, its signals, logging and telemetry, and starts a Tokio runtime: `main` is not async.
-/// To set more than the handler, use a [`Builder`].
+/// The function handles the process's arguments, signals, logging and telemetry, and starts a Tokio runtime, so `main` must
+/// not be async. To set more than the handler, use a [`Builder`].
 pub fn serve(handler: impl ServerHandler) -> ExitCode {
     server(handler).serve()
 }
 
-/// A server, whose program has a name, a pool or a capacity of its own.
+/// Creates a server with settings of its own, such as a name, pool or capacity.
 pub fn server(handler: impl ServerHandler) -> Builder {
     server_with(async move || Ok::<_, std::convert::Infallible>(handler))
 }
 
-/// As [`server`], for one that has to be made first: connected to its database, say. It is made when the process begins to serve, not
-/// for `--help` or `config check`.
+/// Like [`server`], for a server that must be created first, for example by connecting to a database. Shoal calls `start`
+/// when the process begins to serve, and skips it for `--help` and `config check`.
 pub fn server_with<H, S, F, E>(start: S) -> Builder
 where
     H: ServerHandler,
@@ -38,7 +38,7 @@ where
     Builder::new(start)
 }
 
-/// A server for clients of a cluster, whose edges and session nodes are other processes: [`Builder::join`] them.
+/// Creates a worker for a cluster whose edges and session nodes are other processes: [`Builder::join`] them.
 pub fn worker(handler: impl ServerHandler) -> Builder {
     server(handler).set("node.roles", "['worker']")
 }

@@ -1,5 +1,5 @@
-//! Prints what instrumentation costs, in nanoseconds for each call: `cargo run --release -p shoal-telemetry --example
-//! cost`, or with `off` to see a process that has not set telemetry up.
+//! Prints the cost of instrumentation in nanoseconds per call: `cargo run --release -p shoal-telemetry --example
+//! cost`. With `off`, the process does not set telemetry up.
 
 use std::hint::black_box;
 use std::io::Write as _;
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .served(Duration::from_millis(3), black_box(&operation));
     })?;
     if let Some(guard) = guard {
-        // The collector is not there, and is not waited for.
+        // There is no collector to wait for.
         guard.shutdown(Duration::ZERO);
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! The audit trail: who was let in, who was allowed what, and what became of each call (`docs/audit.md`).
+//! The audit trail: logins, decisions, and the outcome of each call (`docs/audit.md`).
 //!
-//! Whoever decides tells it here, once for each decision. Nobody waits: what finds no room on its way out is dropped, and
-//! counted.
+//! Each decision is recorded once, by the code that makes it. Recording does not block: an event that finds its queue full
+//! is dropped and counted.
 
 mod arguments;
 mod config;
@@ -25,7 +25,6 @@ use crate::lines::Lines;
 use crate::metrics::{AuditSink, metrics};
 use crate::state;
 
-/// The trail of this process.
 static TRAIL: OnceLock<Trail> = OnceLock::new();
 
 struct Trail {
@@ -35,10 +34,11 @@ struct Trail {
     collector: Option<SdkLogger>,
 }
 
-/// Keeps a trail from now on, for the whole process. Comes after [`init`](crate::init). Without a place to go it does nothing.
+/// Starts the trail for the whole process, after [`init`](crate::init). Does nothing if no destination is configured.
 ///
 /// # Errors
-/// The file cannot be opened, with its name.
+///
+/// If the file cannot be opened. The error contains its name.
 pub fn start(audit: &Audit) -> io::Result<()> {
     let file = audit.file.as_deref();
     let file = file.map(|path| file::open(path, audit.queue_bytes));
@@ -55,19 +55,19 @@ pub fn start(audit: &Audit) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is a trail: what only an event needs is not gathered otherwise.
+/// Whether there is a trail. Check it before gathering data that only events need.
 #[must_use]
 pub fn enabled() -> bool {
     TRAIL.get().is_some()
 }
 
-/// Whether events of a kind are recorded.
+/// Whether events of this kind are recorded.
 #[must_use]
 pub fn keeps(kind: Kind) -> bool {
     TRAIL.get().is_some_and(|trail| trail.kinds.contains(&kind))
 }
 
-/// Records an event, which `fill` describes. It is not called when nobody keeps events of the kind.
+/// Records an event that `fill` describes. `fill` runs only if events of this kind are recorded.
 pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
     let Some(trail) = TRAIL.get().filter(|trail| trail.kinds.contains(&kind)) else {
         return;
@@ -82,13 +82,13 @@ pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
         count(AuditSink::File, kept);
     }
     if let Some((collector, record)) = trail.collector.as_ref().zip(record) {
-        // What is lost from here on is counted with all else that does not reach the collector.
+        // Later losses are counted with everything else that does not reach the collector.
         collector.emit(*record);
         count(AuditSink::Otlp, true);
     }
 }
 
-/// Waits until the events recorded so far stand in the file, for `within` at most.
+/// Waits up to `within` until all recorded events are in the file.
 pub fn flush(within: Duration) {
     if let Some(file) = TRAIL.get().and_then(|trail| trail.file.as_ref()) {
         file.flush(within);

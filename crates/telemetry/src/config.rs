@@ -1,6 +1,6 @@
-//! What is collected, and where it goes: the section `[telemetry]` of the configuration.
+//! The section `[telemetry]` of the configuration.
 //!
-//! Nothing here reads the environment; [`Telemetry::check`] says what is wrong with a value before anything starts.
+//! This module does not read the environment. [`Telemetry::check`] reports invalid values before anything starts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -56,7 +56,7 @@ settings! {
 }
 
 impl Telemetry {
-    /// Nothing is collected: no threads, no allocation, one branch for each call.
+    /// Returns settings that collect nothing: no threads, no allocation, one branch per call.
     #[must_use]
     pub fn off() -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Telemetry {
         }
     }
 
-    /// Where the collector is, if it is to get anything.
+    /// The address of the collector, unless telemetry is off.
     pub(crate) fn address(&self) -> Option<&str> {
         self.endpoint.as_deref().filter(|_| self.enabled)
     }
@@ -78,7 +78,7 @@ impl Telemetry {
         self.metrics.otlp && self.address().is_some()
     }
 
-    /// Whether a collector gets log records.
+    /// Whether a collector receives log records.
     #[must_use]
     pub fn sends_logs(&self) -> bool {
         self.logs.otlp && self.address().is_some()

@@ -1,7 +1,7 @@
-//! The way to the collector, one for all signals.
+//! Sends all signals to the collector.
 //!
-//! Exports run on threads and a runtime of their own: neither a busy node delays them, nor does a collector that is
-//! dead, slow or lying delay the node. Each is bounded in time, and what waits is bounded in number.
+//! Exports run on their own threads and runtime, so that neither a busy node nor a bad collector delays the other.
+//! Each export has a time limit, and queues are bounded.
 
 use std::sync::Arc;
 
@@ -29,7 +29,6 @@ use sender::OtlpClient;
 pub(crate) use sender::Sender;
 pub(crate) use spans::Spans;
 
-/// Makes the ways to one collector.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     otlp: &'a Telemetry,
@@ -60,10 +59,10 @@ impl<'a> Collector<'a> {
         &self.runtime
     }
 
-    /// The way of one signal.
+    /// Creates the sender of one signal.
     pub(crate) fn sender(&self, signal: Signal) -> Result<Sender, String> {
         let (address, name) = (self.address, signal.as_str());
-        // A gRPC channel drives its connection on the runtime that it is made in.
+        // A gRPC channel drives its connection on the runtime in which it is created.
         let _entered = self.runtime.enter();
         let client = match &self.client {
             None => Grpc::new(self.otlp, address, signal).map(OtlpClient::Grpc),
@@ -77,7 +76,7 @@ impl<'a> Collector<'a> {
         Ok(Sender::new(client, self.otlp.timeout.get()))
     }
 
-    /// What takes a signal from the SDK.
+    /// Creates the exporter that the SDK calls for a signal.
     pub(crate) fn exporter(
         &self,
         signal: Signal,

@@ -1,4 +1,4 @@
-//! Ends telemetry, in bounded time.
+//! Shuts telemetry down within a time limit.
 
 use std::sync::mpsc;
 use std::thread;
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use crate::state::State;
 use crate::{audit, logging};
 
-/// How long the last lines are waited for, when the collector has used up the time or nobody has given any.
+/// The minimum wait for the last log lines, if the collector has used up the time.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// What [`init`](crate::init) hands out, to be [shut down](Self::shutdown) last.
+/// The handle that [`init`](crate::init) returns. [Shut it down](Self::shutdown) last.
 ///
-/// Dropping it without that loses what waits for the collector, and nothing else.
+/// Dropping the guard without a shutdown loses the data that waits for the collector.
 #[derive(Debug)]
 #[must_use = "call `shutdown` before the process ends, or what waits for the collector is lost"]
 pub struct Guard {
@@ -24,11 +24,11 @@ impl Guard {
         Self { state }
     }
 
-    /// Sends what waits for the collector, and stops; what is not sent after `within` is lost. Spans and lines for the
-    /// collector that come later are dropped; lines still go to standard error, where those that are on their way are
-    /// waited for as well.
+    /// Sends what waits for the collector, and stops. Data that is not sent within `within` is lost. Later spans and
+    /// log records are dropped. Log lines still go to standard error, and the shutdown waits for those that are
+    /// queued.
     ///
-    /// Blocks the calling thread, for `within` and half a second at most.
+    /// Blocks the calling thread for at most `within` and half a second.
     pub fn shutdown(self, within: Duration) {
         let began = Instant::now();
         audit::flush(within);
@@ -43,7 +43,7 @@ impl Guard {
         }
         let started = Instant::now();
         let (done, ended) = mpsc::channel();
-        // All at once, each in a thread of its own: they wait for the same collector, and one of them has no limit.
+        // Concurrently in separate threads, because all wait for the same collector, and one has no time limit.
         let mut running = 0;
         let mut start = |work: Box<dyn FnOnce() + Send>| {
             let done = done.clone();
@@ -61,7 +61,7 @@ impl Guard {
             }));
         }
         if let Some(meters) = &state.meters {
-            // Pushed and not shut down: Prometheus may look at the process until it ends.
+            // Flushed but not shut down, because Prometheus may scrape until the process ends.
             start(Box::new(move || {
                 let _ = meters.force_flush();
             }));

@@ -1,7 +1,7 @@
-//! Lines on their way to somebody who may have stopped reading: standard error, a file.
+//! Writes lines to a reader that may have stopped: standard error or a file.
 //!
-//! Whoever writes one must never wait for that: a full pipe would stop every thread of the process, one after the other. So
-//! a thread of its own writes, from a queue that is bounded in bytes; what finds it full is dropped and counted.
+//! Callers must not block, because a full pipe would stop every thread of the process. A separate thread writes from a queue
+//! that is bounded in bytes. Lines that do not fit are dropped and counted.
 
 use std::io;
 use std::sync::Arc;
@@ -10,30 +10,29 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Bytes that are not gathered any longer: what waits should be in the processor's cache still when it is written. With less, the
-/// thread that writes would wake up too often.
+/// Bytes that end the gathering early, so that they are written while in the CPU's cache. A smaller number would wake the
+/// writer too often.
 const ENOUGH: usize = 256 << 10;
 
-/// Lines on their way; a cheap handle.
+/// A cheap handle to queued lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines(Arc<Queue>);
 
-/// Where lines go.
 pub(crate) trait Output: Send + 'static {
     /// Writes whole lines.
     fn write(&mut self, lines: &[u8]);
 
-    /// So many found no room since this was last said. Lines have room now.
+    /// Reports how many lines were dropped since the last report. There is room in the queue again.
     fn dropped(&mut self, count: u64);
 }
 
 #[derive(Debug)]
 struct Queue {
     limit: usize,
-    /// How long the writer gathers lines before it writes them at once.
+    /// How long the writer gathers lines before a write.
     gather: Duration,
     state: Mutex<State>,
-    /// Something has come, or has been written.
+    /// Signals a new or a written line.
     news: Condvar,
 }
 
@@ -44,16 +43,17 @@ struct State {
     bytes: usize,
     dropped: u64,
     is_writing: bool,
-    /// Somebody waits for what is written.
+    /// A `flush` waits.
     is_awaited: bool,
 }
 
 impl Lines {
-    /// Lines to an output, written by a thread of this name; `limit` bytes may wait. Lines that
-    /// come within `gather` are written together, which is much cheaper where they come all the time.
+    /// Starts a thread of this name that writes to an output. At most `limit` bytes wait. Lines that come within `gather`
+    /// are written together, which is cheaper under load.
     ///
     /// # Errors
-    /// There is no thread for it.
+    ///
+    /// If the thread cannot be started.
     pub(crate) fn start(
         name: &str,
         output: impl Output,
@@ -73,7 +73,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Sends a line on its way; `false` where it found no room.
+    /// Queues a line. Returns false if it was dropped.
     pub(crate) fn push(&self, line: &[u8]) -> bool {
         let queue = &*self.0;
         let mut state = queue.state.lock();
@@ -91,7 +91,7 @@ impl Lines {
         true
     }
 
-    /// Waits until all that has come is written, for `within` at most.
+    /// Waits up to `within` until all queued lines are written.
     pub(crate) fn flush(&self, within: Duration) {
         let deadline = Instant::now() + within;
         let mut state = self.0.state.lock();
@@ -106,7 +106,7 @@ impl Lines {
 }
 
 impl Queue {
-    /// Whether what waits is to be written now: it is enough at once, or there is little room left.
+    /// Whether to write now, because enough lines wait or room runs out.
     fn is_filling(&self, state: &State) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }
@@ -173,7 +173,7 @@ mod tests {
         let told = Arc::new(AtomicU64::default());
         let output = Pipe(writer, Arc::clone(&told));
         let lines = Lines::start("test", output, 100_000, Duration::ZERO).unwrap();
-        // Nobody reads: the pipe takes some, the queue takes some, and the rest is dropped.
+        // Without a reader, the pipe and the queue fill up, and the rest is dropped.
         let mut dropped = 0;
         while dropped < 1_000 {
             dropped += u64::from(!lines.push(&LINE));

@@ -1,8 +1,8 @@
-//! Sets up structured logs on standard error.
+//! Structured logs on standard error.
 //!
-//! Nobody waits for who reads them ([`flush`] alone does, in the end). Standard output is never written to: in `shoal stdio`
-//! it carries the protocol. Lines inside a span of a trace that is
-//! kept ([`InSpan`](crate::trace::InSpan)) carry `trace_id` and `span_id`.
+//! Logging does not wait for the reader of the logs, except [`flush`] at the end. Standard output is left alone, because in
+//! `shoal stdio` it carries the protocol. Lines inside a span of a recorded trace ([`InSpan`](crate::trace::InSpan)) carry
+//! `trace_id` and `span_id`.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -28,8 +28,7 @@ use repeats::Gate;
 pub(crate) use repeats::Repeats;
 pub use stderr::{flush, tell};
 
-/// What is logged when nobody says otherwise: rmcp reports every request at `info`, and ractor has a span around each
-/// of its actors that is entered whenever the actor does anything.
+/// The default filter. rmcp logs every request at `info`, and ractor enters a span whenever an actor runs.
 pub const DEFAULT_FILTER: &str = "info,rmcp=warn,ractor=warn";
 
 /// How a log line looks.
@@ -58,7 +57,7 @@ settings! {
 }
 
 impl Logging {
-    /// Whether a person reads it as it comes, and no collector.
+    /// Whether a person reads the log at a terminal.
     pub fn is_read_at_a_terminal(&self) -> bool {
         self.format == Format::Pretty && std::io::stderr().is_terminal()
     }
@@ -72,7 +71,7 @@ fn colours_are_wanted() -> bool {
 /// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The filter cannot be read.
+    /// The filter is invalid.
     #[error(
         "the log filter {filter:?} cannot be read at {part:?}: use a level (error, warn, info, debug, \
          trace, off), or several parts such as \"info,shoal_edge=debug\""
@@ -80,34 +79,36 @@ pub enum Error {
     Filter {
         /// The filter.
         filter: String,
-        /// The part that is no level and no `target=level`.
+        /// The part that is neither a level nor `target=level`.
         part: String,
     },
-    /// There is no way to standard error.
+    /// Standard error is not available.
     #[error("cannot log to standard error: {0}")]
     Output(std::io::Error),
-    /// Somebody was first.
+    /// Logging was set up before.
     #[error("logging is set up already")]
     Twice,
 }
 
-/// Checks a filter without using it.
+/// Checks a filter.
 ///
 /// # Errors
+///
 /// [`Error::Filter`].
 pub fn check(filter: &str) -> Result<(), Error> {
     parse(filter).map(|_| ())
 }
 
-/// Logs to standard error from now on, for the whole process: [`crate::init`] for those who want nothing else.
+/// Starts logging to standard error for the whole process. [`crate::init`] includes this.
 ///
 /// # Errors
-/// [`Error::Filter`], or [`Error::Twice`] when the process logs already.
+///
+/// [`Error::Filter`], or [`Error::Twice`] if the process already logs.
 pub fn init(logging: &Logging) -> Result<(), Error> {
     install(logging, None, None)
 }
 
-/// Logs to standard error, and to the collector if there are `loggers`; repeats are left out of both.
+/// Logs to standard error, and to the collector if there are `loggers`. Repeats are left out of both.
 pub(crate) fn install(
     logging: &Logging,
     loggers: Option<&SdkLoggerProvider>,
@@ -142,9 +143,9 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
         filter: filter.to_owned(),
         part: part.to_owned(),
     };
-    // Failures of exports are counted and said by `export`, once a minute.
+    // `export` logs failures of exports once a minute.
     let silence = "opentelemetry=off".parse().expect("a good directive");
-    // To `EnvFilter` a word alone that is no level is a target at `trace`: "verbose" would be silence.
+    // `EnvFilter` takes an unknown word for a target at `trace`, so that "verbose" would silence everything.
     let lost = filter
         .split(',')
         .map(str::trim)

@@ -1,8 +1,8 @@
-//! Metrics: how much of everything, and how long it took.
+//! Metrics: counts and durations.
 //!
-//! Every metric is a [`Definition`] in the [catalogue](definitions), and recorded by a typed function of [`metrics`].
-//! Values of attributes are enums, or names that the operator configured: what a client can invent is recorded as
-//! `_OTHER`, so that nobody outside decides how many series there are.
+//! Every metric is a [`Definition`] in the [catalogue](definitions) with a typed function in [`metrics`]. Attribute
+//! values are enums or names that the operator configured. Values that clients invent are recorded as `_OTHER`, so that
+//! clients cannot create series.
 
 mod actors;
 mod area;
@@ -95,7 +95,7 @@ macro_rules! areas {
             }
         }
 
-        /// The catalogue: every metric, in the order of the reference page.
+        /// Returns every metric, in the order of the reference page.
         pub fn definitions() -> impl Iterator<Item = &'static Definition> {
             [$($module::DEFINITIONS),+].into_iter().flatten()
         }
@@ -107,9 +107,9 @@ areas! {
     mcp: mcp::McpMetrics,
     /// HTTP and event streams.
     http: http::HttpMetrics,
-    /// Legacy sessions and who holds them.
+    /// Legacy sessions and their owners.
     sessions: sessions::SessionMetrics,
-    /// Streams of events and the log behind them.
+    /// Streams of events and their log.
     streams: streams::StreamMetrics,
     /// Running calls.
     journal: journal::JournalMetrics,
@@ -119,11 +119,11 @@ areas! {
     pools: pools::PoolMetrics,
     /// The workers of this process.
     workers: workers::WorkerMetrics,
-    /// What the pools offer.
+    /// The offers of the pools.
     catalog: catalog::CatalogMetrics,
     /// Authentication and quotas.
     security: security::SecurityMetrics,
-    /// What the rules decide.
+    /// Decisions of policy rules.
     policy: policy::PolicyMetrics,
     /// The audit trail.
     audit: audit::AuditMetrics,
@@ -135,13 +135,13 @@ areas! {
     nodes: nodes::NodeMetrics,
     /// The configuration file.
     configuration: configuration::ConfigurationMetrics,
-    /// Servers that are objects of Kubernetes.
+    /// Servers that are Kubernetes objects.
     discovery: discovery::DiscoveryMetrics,
-    /// The way to the owners of sessions.
+    /// Routes to the owners of sessions.
     routes: routes::RouteMetrics,
     /// Links between processes.
     rpc: rpc::RpcMetrics,
-    /// The certificate that this process shows to others.
+    /// The certificates of this process.
     tls: tls::TlsMetrics,
     /// Telemetry itself.
     telemetry: own::OwnMetrics,
@@ -149,15 +149,15 @@ areas! {
     process: process::ProcessMetrics,
 }
 
-/// The instruments of this process.
+/// Returns the instruments of this process.
 ///
-/// Call it each time: a reference taken before [`init`](crate::init) stays off, and so does what is observed through it.
+/// Call this function each time, because a reference taken before [`init`](crate::init) stays off.
 #[must_use]
 pub fn metrics() -> &'static Metrics {
     crate::state::metrics()
 }
 
-/// Whether metrics are kept at all. Recorders need not ask, but whoever has to read something for them may spare it.
+/// Whether metrics are recorded. Only needed to avoid the cost of gathering values.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::has_metrics()

@@ -1,8 +1,8 @@
-//! Spans as OTLP's protobuf, written straight from what was gathered.
+//! Writes spans directly as OTLP's protobuf.
 //!
-//! The messages that are generated from OTLP's definitions own their texts: to build them, every name and attribute is
-//! copied, and once more for each attempt to send it. Written at once, when the span ends, a span costs half of that.
-//! `opentelemetry/proto/trace/v1/trace.proto` says what is written here; a test reads it back with those messages.
+//! The messages that are generated from OTLP's definitions copy every name and attribute, and again for each attempt
+//! to send. Writing a span once, when it ends, halves the cost. The format is that of
+//! `opentelemetry/proto/trace/v1/trace.proto`; a test reads it back with the generated messages.
 
 mod span;
 mod value;
@@ -16,12 +16,12 @@ use wire::{bytes, nested_len, open, string};
 
 pub(crate) use span::encode;
 
-/// Appends what [`encode`] wrote to a batch.
+/// Appends the output of [`encode`] to a batch.
 pub(crate) fn append(batch: &mut Vec<u8>, span: &[u8]) {
     bytes(batch, 2, span);
 }
 
-/// What all batches of a process begin with.
+/// The common beginning of all batches of a process.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     /// `ResourceSpans.resource`.
@@ -45,7 +45,7 @@ impl Envelope {
         }
     }
 
-    /// The `ExportTraceServiceRequest` with the spans of a batch, which [`append`] put there.
+    /// Builds the `ExportTraceServiceRequest` for a batch that [`append`] has filled.
     pub(crate) fn request(&self, batch: &[u8]) -> Bytes {
         let spans = self.scope.len() + batch.len();
         let all = self.resource.len() + nested_len(2, spans);

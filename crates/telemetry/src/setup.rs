@@ -1,4 +1,4 @@
-//! Sets telemetry up, once for a process.
+//! Sets telemetry up, once per process.
 
 use std::sync::Arc;
 
@@ -17,32 +17,33 @@ use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
-/// Lines that wait for export at most; beyond it they are dropped and counted.
+/// Maximum queued log records. Further ones are dropped and counted.
 const LOG_QUEUE: usize = 4_096;
 
 /// Why telemetry could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value of the configuration cannot be used.
+    /// A value of the configuration is invalid.
     #[error("telemetry.{0}")]
     Invalid(#[from] Invalid),
     /// Logging could not be set up.
     #[error(transparent)]
     Logging(#[from] logging::Error),
-    /// A part of it could not be started.
+    /// A part could not be started.
     #[error("telemetry cannot start: {0}")]
     Start(String),
-    /// Somebody was first.
+    /// Telemetry was set up before.
     #[error("telemetry is set up already")]
     Twice,
 }
 
-/// Traces, counts and logs from now on, for the whole process.
+/// Starts traces, metrics and logs for the whole process.
 ///
-/// A collector that cannot be reached is no error: exports are tried again and again.
+/// An unreachable collector is not an error, because exports are retried.
 ///
 /// # Errors
-/// [`Error`]; what had been started has stopped then.
+///
+/// [`Error`]. Parts that were started are stopped again.
 pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
     telemetry.check()?;
     logging::check(&logging.level)?;
@@ -101,7 +102,7 @@ fn resource(telemetry: &Telemetry) -> Resource {
     let set = (own.into_iter())
         .filter(|(_, value)| !value.is_empty())
         .map(|(key, value)| KeyValue::new(key, value.clone()));
-    // What stands in a setting of its own is left to that.
+    // A separate setting overrides the same key in `resource`.
     let given = (telemetry.resource.iter())
         .filter(|(key, _)| own.iter().all(|(other, _)| key != other))
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));

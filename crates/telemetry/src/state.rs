@@ -1,4 +1,4 @@
-//! What a process has one of.
+//! The state that a process has once.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -19,14 +19,13 @@ pub(crate) struct State {
     pub(crate) meters: Option<SdkMeterProvider>,
     pub(crate) loggers: Option<SdkLoggerProvider>,
     pub(crate) repeats: Option<Arc<Repeats>>,
-    /// Carries the exports; there is none without a collector.
+    /// Runs the exports. Absent without a collector.
     pub(crate) _runtime: Option<Background>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
 static OFF: LazyLock<Metrics> = LazyLock::new(|| Metrics::new(&Factory::off()));
 
-/// Sets the process up, once.
 pub(crate) fn set(state: State) -> Result<&'static State, Box<State>> {
     match STATE.set(state) {
         Ok(()) => Ok(STATE.get().expect("it was set just now")),
@@ -46,12 +45,10 @@ pub(crate) fn metrics() -> &'static Metrics {
     STATE.get().map_or_else(|| &*OFF, |state| &state.metrics)
 }
 
-/// Whether anybody keeps metrics.
 pub(crate) fn has_metrics() -> bool {
     STATE.get().is_some_and(|state| state.meters.is_some())
 }
 
-/// What makes log records for the collector.
 pub(crate) fn loggers() -> Option<&'static SdkLoggerProvider> {
     STATE.get()?.loggers.as_ref()
 }

@@ -1,8 +1,8 @@
-//! Spans: who called whom, and where the time went.
+//! Spans of calls.
 //!
-//! Everything is explicit: a span's parent is the [`TraceContext`](shoal_protocol::TraceContext) that it is given,
-//! never what happens to run on the same thread. A span of a trace that is not kept costs a few comparisons and no allocation, and its
-//! [`context`](Span::context) still carries the decision on, so that nobody downstream keeps half a trace.
+//! Parents are explicit: a span's parent is the [`TraceContext`](shoal_protocol::TraceContext) that it is given, independent
+//! of the thread. A span of an unsampled trace costs a few comparisons and no allocation. Its [`context`](Span::context)
+//! passes the decision on, so that traces are complete or absent.
 
 pub mod attributes;
 mod builder;
@@ -22,7 +22,7 @@ pub(crate) use decision::Decision;
 pub(crate) use span::SpanData;
 pub(crate) use tracer::Tracer;
 
-/// Whether spans are made at all. Callers need not ask: a span costs nothing when they are not.
+/// Whether spans are recorded. Callers need not ask, because a span is free if they are not.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::tracer().is_some()

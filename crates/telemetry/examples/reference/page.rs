@@ -42,7 +42,6 @@ const ATTRIBUTES: &str = "
 |---|---|
 ";
 
-/// The reference page: every metric, every span and every attribute of a span, as Markdown.
 pub(crate) fn markdown() -> String {
     let mut page = String::from(HEAD);
     page.push_str(METRICS);

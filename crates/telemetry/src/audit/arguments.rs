@@ -1,14 +1,13 @@
-//! What of a tool's arguments is recorded.
+//! Selects which arguments of a tool are recorded.
 
 use shoal_ports::matches_pattern;
 use shoal_protocol::{RawJson, Token, Tokens, utf16_of};
 
 use super::Audit;
 
-/// What stands for a value that is left out.
 const REDACTED: &[u8] = br#""[redacted]""#;
 
-/// Which arguments are recorded, and what of them is not.
+/// The recorded tools, and the redacted members.
 pub(super) struct Arguments {
     tools: Vec<String>,
     /// Lower case.
@@ -29,7 +28,7 @@ impl Arguments {
         }
     }
 
-    /// The arguments of a call, as JSON text, where they are recorded.
+    /// The arguments of a call as JSON text, if they are recorded.
     pub(super) fn of(&self, tool: &str, params: &RawJson) -> Option<String> {
         if !(self.tools.iter()).any(|pattern| matches_pattern(pattern, tool)) {
             return None;
@@ -46,7 +45,7 @@ impl Arguments {
         Some(text)
     }
 
-    /// The text as the tool gets it, but for white space and for what is secret.
+    /// The text without white space and secrets.
     fn redacted(&self, text: &[u8]) -> Vec<u8> {
         let mut left = Vec::with_capacity(text.len());
         let mut tokens = Tokens::of(text);
@@ -82,7 +81,6 @@ impl Arguments {
     }
 }
 
-/// Leaves out a whole value.
 fn pass_value(tokens: &mut Tokens<'_>) {
     let mut depth = 0_usize;
     for token in tokens {

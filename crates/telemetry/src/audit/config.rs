@@ -54,7 +54,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Authentication,
         Self::Policy,
@@ -64,7 +64,7 @@ impl Kind {
         Self::Admin,
     ];
 
-    /// The name of the event, by OpenTelemetry's rules.
+    /// Returns the event's name by OpenTelemetry's conventions.
     #[must_use]
     pub const fn event_name(self) -> &'static str {
         match self {
@@ -79,12 +79,13 @@ impl Kind {
 }
 
 impl Audit {
-    /// What cannot be used, with the setting's name.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// See above.
+    ///
+    /// The name of the first invalid setting, and the problem.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        // A line must fit, with its arguments written as JSON inside JSON.
+        // A line must fit into the queue, with its arguments escaped as JSON in JSON.
         match (self.argument_bytes, self.queue_bytes) {
             (65_537.., _) => Err(("argument_bytes", "must be at most 65536")),
             (_, ..1_048_576) => Err(("queue_bytes", "must be at least 1048576 (1 MiB)")),

@@ -1,4 +1,4 @@
-//! One event, on its way to each place that it goes to.
+//! One event, written for each destination.
 
 use std::time::SystemTime;
 
@@ -15,16 +15,16 @@ use super::line::Line;
 use crate::trace::Key;
 use crate::trace::attributes::Recorded;
 
-/// What happened. Texts are cut off as those of spans are.
+/// An event under construction. Texts are truncated like those of spans.
 pub struct Event<'a> {
     arguments: &'a Arguments,
     line: Option<Line>,
-    /// Boxed: the file alone would pay for moving it.
+    /// Boxed, because a file alone would pay for moving it.
     record: Option<Box<SdkLogRecord>>,
 }
 
 impl<'a> Event<'a> {
-    /// An event for the file, for the collector (`record`), or for both.
+    /// Creates an event for the file, for the collector (`record`), or for both.
     pub(super) fn new(
         kind: Kind,
         arguments: &'a Arguments,
@@ -43,7 +43,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Adds an attribute; a key is given once.
+    /// Adds an attribute. Use each key once.
     pub fn set<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) -> &mut Self {
         if let Some(line) = &mut self.line {
             line.member(key, value);
@@ -54,7 +54,7 @@ impl<'a> Event<'a> {
         self
     }
 
-    /// Adds one, if there is a value.
+    /// Adds an attribute, if there is a value.
     pub fn set_some<T: Recorded + ?Sized>(
         &mut self,
         key: Key<T>,
@@ -66,7 +66,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The span that it belongs to.
+    /// Adds the trace and span of the event.
     pub fn trace(&mut self, trace: Option<&TraceContext>) -> &mut Self {
         let Some(trace) = trace else {
             return self;
@@ -83,7 +83,7 @@ impl<'a> Event<'a> {
         self
     }
 
-    /// The arguments of a tool's call, where the operator wants them.
+    /// Adds the arguments of a tool's call, if they are recorded.
     pub fn arguments(&mut self, tool: &str, params: &RawJson) -> &mut Self {
         let Some(text) = self.arguments.of(tool, params) else {
             return self;
@@ -97,7 +97,6 @@ impl<'a> Event<'a> {
         self
     }
 
-    /// The line for the file and the record for the collector.
     pub(super) fn finish(self) -> (Option<Line>, Option<Box<SdkLogRecord>>) {
         (self.line, self.record)
     }

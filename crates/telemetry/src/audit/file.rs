@@ -1,4 +1,4 @@
-//! The file of the trail: lines are added to it, also where somebody has moved it away meanwhile.
+//! The file of the trail. If it is moved away, a new one is opened.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -11,13 +11,13 @@ use super::time::now;
 use crate::lines::{Lines, Output};
 use crate::metrics::{AuditSink, metrics};
 
-/// How often to look whether the file is still the one of that name.
+/// How often the writer checks that the path still names the open file.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long events are gathered: one write for each would cost more than the call that it is about.
+/// How long events are gathered. A write per event would cost more than a call.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Opens the file, or makes it, readable for its owner and group alone.
+/// Opens or creates the file, readable only for its owner and group.
 pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
     let named = |error: io::Error| {
         let text = format!("cannot write to audit.file {}: {error}", path.display());
@@ -43,9 +43,9 @@ fn append_to(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether a file ends within a line: whoever wrote it last had no room for the rest.
+/// Whether a file ends within a line, because its last writer ran out of space.
 fn is_torn(path: &Path) -> bool {
-    // Only a file is looked into: to open a pipe is to be its reader.
+    // Only regular files, because opening a pipe makes this process its reader.
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     let last = || {
         let mut last = [0];
@@ -60,16 +60,16 @@ struct AuditFile {
     path: PathBuf,
     file: Option<File>,
     looked: Instant,
-    /// Whether the last write failed: perhaps there is another file by now.
+    /// Whether the last write failed. A new file may exist by now.
     has_failed: bool,
-    /// Events that are in no file, and of which the file does not say so yet.
+    /// Lost events that are not reported in the file yet.
     lost: u64,
-    /// Whether the last line is not whole.
+    /// Whether the last line is incomplete.
     is_torn: bool,
 }
 
 impl AuditFile {
-    /// Opens the file again where it has been moved away, or could not be written.
+    /// Reopens the file if it was moved away or could not be written.
     fn look(&mut self) {
         let is_due = self.has_failed || self.looked.elapsed() >= LOOK;
         if self.file.is_some() && !is_due {
@@ -87,7 +87,8 @@ impl AuditFile {
         }
     }
 
-    /// Writes what was lost, and then the lines; how many bytes of these are in the file.
+    /// Writes the report of lost events and then the lines. Returns how many bytes of the lines
+    /// were written.
     fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));
@@ -116,7 +117,7 @@ impl AuditFile {
     }
 }
 
-/// Writes as much as the file takes; how many bytes these were.
+/// Writes as much as the file accepts, and returns the number of bytes.
 fn write_out(file: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut written = 0;
     while written < bytes.len() {
@@ -130,7 +131,6 @@ fn write_out(file: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     (written, Ok(()))
 }
 
-/// How many lines end there.
 fn count_of(lines: &[u8]) -> u64 {
     lines.iter().filter(|byte| **byte == b'\n').count() as u64
 }
@@ -150,7 +150,7 @@ impl Output for AuditFile {
 
     fn dropped(&mut self, count: u64) {
         self.lost += count;
-        // They have been counted when they were dropped.
+        // These events were counted when they were dropped.
         self.write(&[]);
         tracing::error!(
             count,
@@ -159,7 +159,6 @@ impl Output for AuditFile {
     }
 }
 
-/// Whether that name stands for this file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -207,7 +206,6 @@ mod tests {
         assert_eq!(lost["shoal.events"], 3);
     }
 
-    /// Takes so many bytes.
     struct Full(Vec<u8>, usize);
 
     impl io::Write for Full {

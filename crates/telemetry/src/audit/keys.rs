@@ -1,4 +1,4 @@
-//! The keys of what only the audit trail records; all others are those of spans.
+//! The keys that only the audit trail uses. All others are those of spans.
 
 use std::time::Duration;
 
@@ -11,24 +11,23 @@ pub const ENDUSER_ID: Key<str> = key!("enduser.id");
 pub const CLIENT_NAME: Key<str> = key!("mcp.client.name");
 /// How the principal was authenticated.
 pub const AUTH_METHOD: Key<str> = key!("shoal.auth.method");
-/// The program that sent the request, as it says.
+/// The client program, by its own claim.
 pub const USER_AGENT: Key<str> = key!("user_agent.original");
 /// The rule that decided.
 pub const POLICY_RULE: Key<str> = key!("shoal.policy.rule");
 /// The quota that was used up.
 pub const QUOTA: Key<str> = key!("shoal.quota");
-/// The URI template that was to be completed.
+/// The URI template to complete.
 pub const RESOURCE_TEMPLATE: Key<str> = key!("shoal.resource_template");
-/// The `shoal.call.id` of an earlier event of the same call, whose request was answered with a question.
+/// The `shoal.call.id` of an earlier event of the same call, whose answer was a question.
 pub const CALL_CONTINUES: Key<str> = key!("shoal.call.continues");
-/// How long the call took, in seconds.
+/// The duration of the call, in seconds.
 pub const DURATION: Key<Duration> = key!("shoal.duration");
-/// What an operator asked for at the admin port.
+/// The path of an operator's request at the admin port.
 pub const URL_PATH: Key<str> = key!("url.path");
 
-/// The arguments of a tool. They may be longer than other texts.
+/// The arguments of a tool. They may exceed the limit of other texts.
 pub(super) const TOOL_ARGUMENTS: Key<str> = key!("gen_ai.tool.call.arguments");
-/// The trace of the span that it belongs to, in the file; a log record of OpenTelemetry has a field for it, and for the next.
+/// The trace of the event's span, in the file. Log records of OpenTelemetry have fields for both ids.
 pub(super) const TRACE_ID: Key<str> = key!("trace_id");
-/// That span.
 pub(super) const SPAN_ID: Key<str> = key!("span_id");

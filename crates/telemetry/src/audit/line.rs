@@ -1,7 +1,6 @@
-//! A line of the file, written as the event is told.
+//! Writes an event directly as a line of JSON.
 //!
-//! A call of a small tool may have three lines, and should cost little more than one without any. So a line is written
-//! straight as JSON, into a buffer that its thread has had before.
+//! A call of a small tool may have three lines, so each line reuses its thread's buffer to keep the cost low.
 
 use std::cell::Cell;
 
@@ -10,18 +9,16 @@ use super::time::write_now;
 use crate::trace::Key;
 use crate::trace::attributes::{Recorded, write_text};
 
-/// Bytes of most lines.
 const USUAL: usize = 512;
 
-/// A buffer that has grown beyond this goes: arguments can be long.
+/// Larger buffers are dropped, because arguments can be long.
 const KEPT: usize = 4096;
 
 thread_local! {
-    /// The buffer of the last line. Whoever finds it taken has one of their own.
+    /// The buffer of the last line. While it is in use, further lines allocate their own.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A line without its end.
 pub(super) struct Line(Vec<u8>);
 
 impl Line {
@@ -35,19 +32,17 @@ impl Line {
         line
     }
 
-    /// Adds a member.
     pub(super) fn member<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) {
         self.0.extend_from_slice(key.member().as_bytes());
         T::write(value, &mut self.0);
     }
 
-    /// Adds a text, however long it is.
+    /// Adds a text of any length.
     pub(super) fn text(&mut self, key: Key<str>, text: &str) {
         self.0.extend_from_slice(key.member().as_bytes());
         write_text(text, &mut self.0);
     }
 
-    /// The whole line.
     pub(super) fn finish(&mut self) -> &[u8] {
         self.0.extend_from_slice(b"}\n");
         &self.0
@@ -62,7 +57,7 @@ impl Drop for Line {
     }
 }
 
-/// What follows the time: its end, and the event's name. It is the same each time, and so is copied as one.
+/// The constant text between the time and the members, copied at once.
 const fn after_time(kind: Kind) -> &'static str {
     macro_rules! after_time {
         ($name:literal) => {

@@ -1,31 +1,28 @@
-//! The time of an event, as text.
+//! Formats the time of an event.
 
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// A time as text.
 type Text = [u8; 27];
 
-/// The beginning of the epoch.
 const EPOCH: Text = *b"1970-01-01T00:00:00.000000Z";
 
-/// Where a text has the fraction of the second.
+/// The position of the second's fraction.
 const FRACTION: Range<usize> = 20..26;
 
 thread_local! {
-    /// The last second that was written here, and its beginning as text: many events come within one.
+    /// The last second that this thread wrote, and its text, because many events share a second.
     static LAST: Cell<(u64, Text)> = const { Cell::new((0, EPOCH)) };
 }
 
-/// The time in UTC, by RFC 3339.
+/// The current time in UTC, by RFC 3339.
 pub(super) fn now() -> String {
     let mut text = Vec::new();
     write_now(&mut text);
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Writes it.
 pub(super) fn write_now(text: &mut Vec<u8>) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     write(now.unwrap_or_default(), text);
@@ -41,7 +38,7 @@ fn write(since_epoch: Duration, text: &mut Vec<u8>) {
     text.extend_from_slice(&time);
 }
 
-/// The beginning of a second, for it and the next ones. It is apart from what uses it, which is quicker so.
+/// The text of a whole second. Out of line, because that makes the caller faster.
 #[cold]
 #[inline(never)]
 fn begin(seconds: u64) -> Text {
@@ -58,8 +55,8 @@ fn begin(seconds: u64) -> Text {
     text
 }
 
-/// Year, month and day, so many days after 1 January 1970. Years are counted from March, so that a leap day is the last of
-/// its year, in eras of 400 years.
+/// Year, month and day from the days since 1970-01-01. Years are counted from March in eras of 400 years, so that a leap
+/// day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -75,7 +72,6 @@ fn date(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + later, month, day)
 }
 
-/// Writes a number in as many digits as there is room for.
 fn digits(mut number: u64, text: &mut [u8]) {
     for digit in text.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;

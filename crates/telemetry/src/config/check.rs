@@ -1,4 +1,4 @@
-//! Says what is wrong with a configuration, before anything is started with it.
+//! Checks a configuration before telemetry starts.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use shoal_ports::Period;
 
 use super::{Telemetry, Traces};
 
-/// A value that cannot be used.
+/// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {problem}")]
 pub struct Invalid {
-    /// Which one, by its path below `telemetry`, such as `traces.ratio`.
+    /// The setting's path below `telemetry`, such as `traces.ratio`.
     pub setting: &'static str,
-    /// What is wrong, and what would be right.
+    /// The problem, and what would be valid.
     pub problem: String,
 }
 
-/// What one export may take at most: beyond it, shutting down would wait for it as well.
+/// The maximum export timeout, because shutdown also waits for it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 fn invalid(setting: &'static str, problem: impl Into<String>) -> Invalid {
@@ -29,10 +29,11 @@ fn invalid(setting: &'static str, problem: impl Into<String>) -> Invalid {
 }
 
 impl Telemetry {
-    /// Checks every value, and that they go together.
+    /// Checks all values and their combination.
     ///
     /// # Errors
-    /// The first that cannot be used.
+    ///
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), Invalid> {
         if !self.enabled {
             return Ok(());

@@ -1,10 +1,10 @@
-//! The runtime that carries exports.
+//! The runtime of exports.
 
 use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A runtime of its own: a busy node does not delay exports, and exports do not delay the node.
+/// A separate runtime, so that nodes and exports do not delay each other.
 #[derive(Debug)]
 pub(crate) struct Background(Option<Runtime>);
 
@@ -27,7 +27,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Waiting for it would block, which whoever drops this may not do.
+            // Waiting here could block a thread that must not block.
             runtime.shutdown_background();
         }
     }

@@ -1,4 +1,4 @@
-//! Counts what waits for the collector, what was dropped, and how exports ended.
+//! Counts queued and dropped items, and the outcomes of exports.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,10 +7,9 @@ use parking_lot::Mutex;
 
 use crate::metrics::{DropReason, ExportOutcome, Signal, metrics};
 
-/// How often it is logged that exports fail.
+/// The interval between two log lines about failed exports.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
-/// The account of one signal.
 #[derive(Debug)]
 pub(crate) struct ExportStats {
     signal: Signal,
@@ -21,7 +20,7 @@ pub(crate) struct ExportStats {
     said_rejected: Mutex<Option<Instant>>,
 }
 
-/// What was logged last, and what happened since.
+/// The last log line, and what happened since.
 #[derive(Debug, Default)]
 struct FailureLog {
     at: Option<Instant>,
@@ -42,7 +41,7 @@ impl ExportStats {
         }
     }
 
-    /// Whether one more may wait; counts it if so, and its loss if not.
+    /// Reserves a place in the queue. Without one, counts a loss and returns false.
     pub(super) fn admit(&self) -> bool {
         if self.is_closed.load(Ordering::Relaxed) {
             return false;
@@ -57,7 +56,7 @@ impl ExportStats {
             metrics()
                 .telemetry
                 .dropped(self.signal, DropReason::QueueFull, 1);
-            // Callers must not wait for a log line, so the next export says it.
+            // The next export logs the loss, because callers must not wait for a log line.
             if let Some(mut said) = self.said.try_lock() {
                 said.lost += 1;
             }
@@ -65,7 +64,7 @@ impl ExportStats {
         admitted
     }
 
-    /// An export of `count` ended; `outcome` tells how, and `why` it failed.
+    /// Records the end of an export of `count` items.
     pub(super) fn exported(&self, count: usize, outcome: ExportOutcome, why: &str) {
         let _ = self
             .waiting
@@ -121,7 +120,7 @@ impl ExportStats {
         }
     }
 
-    /// The collector took an export, but not all of it.
+    /// Records that the collector accepted an export only in part.
     pub(super) fn rejected(&self, count: u64, why: &str) {
         let own = &metrics().telemetry;
         own.dropped(self.signal, DropReason::Rejected, count);
@@ -139,7 +138,6 @@ impl ExportStats {
         );
     }
 
-    /// From now on nothing is admitted.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What the SDK gathers, on its way to the collector.
+//! Sends what the SDK gathers to the collector.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 
 use super::{ExportStats, Sender};
 
-/// Sends what the SDK hands over. How that ended is the [`ExportStats`]'s to say, and nothing that the SDK could do better.
+/// Sends the SDK's batches. [`ExportStats`] reports failures, because the SDK could not do more about them.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     sender: Arc<Sender>,
@@ -37,14 +37,14 @@ impl Exporter {
         }
     }
 
-    /// Sends a request that holds so many, by a task of telemetry's runtime: the exporting threads have none.
+    /// Sends a request with `count` items on telemetry's runtime, because the SDK's threads have none.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
         let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();
         let sent = self
             .runtime
             .spawn(async move { sender.export(&stats, request, count).await });
-        // It fails only where the runtime ends, and then nobody is left to be told.
+        // Fails only if the runtime has ended, when nobody is left to tell.
         let _ = sent.await;
         Ok(())
     }
@@ -65,7 +65,7 @@ impl LogExporter for Exporter {
 
 impl PushMetricExporter for Exporter {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        // What a failed push of metrics did not bring, the next one brings: they are cumulative.
+        // Metrics are cumulative, so the next push makes up for a failed one.
         self.send(ExportMetricsServiceRequest::from(metrics), 0)
             .await
     }

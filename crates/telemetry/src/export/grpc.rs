@@ -1,4 +1,4 @@
-//! OTLP over gRPC, with requests that are bytes already.
+//! OTLP over gRPC, with encoded requests.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use http::uri::PathAndQuery;
@@ -13,7 +13,7 @@ use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 use crate::metrics::Signal;
 
-/// A connection, made when it is first needed and again when it broke.
+/// A connection that is opened on demand, and again after a break.
 #[derive(Debug)]
 pub(super) struct Grpc {
     channel: Channel,
@@ -23,7 +23,7 @@ pub(super) struct Grpc {
 }
 
 impl Grpc {
-    /// Has to be called inside of the runtime that is to drive the connection.
+    /// Must be called inside the runtime that drives the connection.
     pub(super) fn new(otlp: &Telemetry, address: &str, signal: Signal) -> Result<Self, String> {
         let mut endpoint = Endpoint::from_shared(address.to_owned())
             .map_err(|error| error.to_string())?
@@ -65,12 +65,11 @@ impl Grpc {
     }
 }
 
-/// The headers that were configured.
 fn metadata(otlp: &Telemetry) -> MetadataMap {
     let mut metadata = MetadataMap::new();
     for (name, value) in &otlp.headers {
         let name = MetadataKey::from_bytes(name.as_bytes());
-        // Both were checked with the rest of the configuration.
+        // Name and value were checked with the configuration.
         if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
             metadata.insert(name, value);
         }
@@ -99,7 +98,7 @@ fn refused(status: Status) -> AttemptError {
     }
 }
 
-/// Messages that are bytes, in both directions.
+/// Encoded messages, in both directions.
 #[derive(Debug)]
 struct Raw;
 

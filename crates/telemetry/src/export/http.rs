@@ -1,4 +1,4 @@
-//! OTLP over HTTP, with requests that are bytes already.
+//! OTLP over HTTP, with encoded requests.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -14,10 +14,9 @@ use rustls::{ClientConfig, RootCertStore};
 use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
-/// What a collector's answer may be long; a good one has a few bytes.
+/// Maximum bytes of a collector's response. A correct one has a few.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
-/// Where and how requests are posted.
 #[derive(Debug)]
 pub(super) struct Http {
     client: reqwest::Client,
@@ -36,7 +35,7 @@ impl Http {
         let mut headers = HeaderMap::new();
         for (name, value) in &otlp.headers {
             let name = HeaderName::from_bytes(name.as_bytes());
-            // Both were checked with the rest of the configuration.
+            // Name and value were checked with the configuration.
             if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
                 headers.insert(name, value);
             }
@@ -93,7 +92,7 @@ fn broken(error: reqwest::Error) -> AttemptError {
     }
 }
 
-/// What all ways to one collector share.
+/// The HTTP client that all signals to one collector share.
 pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client, String> {
     let mut roots = RootCertStore::empty();
     if address.starts_with("https:") {
@@ -115,7 +114,7 @@ pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client,
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(otlp.timeout.get())
-        // A collector that sends exports elsewhere would get the headers' secrets sent there.
+        // Following a redirect would send the headers' secrets elsewhere.
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| error.to_string())

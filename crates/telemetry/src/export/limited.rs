@@ -1,4 +1,4 @@
-//! Bounds what waits for the collector, and counts what did not fit: the processors of the SDK drop silently.
+//! Bounds the log queue and counts dropped lines, which the SDK's processors drop silently.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,6 @@ use opentelemetry_sdk::logs::{BatchLogProcessor, LogProcessor, SdkLogRecord};
 
 use super::ExportStats;
 
-/// Log lines that wait.
 #[derive(Debug)]
 pub(crate) struct LimitedLogs {
     batches: BatchLogProcessor,

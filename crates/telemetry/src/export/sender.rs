@@ -1,5 +1,5 @@
-//! One request to the collector, with what OTLP says of trying again
-//! (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response Codes").
+//! Sends requests with the retries of OTLP (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response
+//! Codes").
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::grpc::Grpc;
 use super::http::Http;
 use crate::metrics::ExportOutcome;
 
-/// How often a request is sent at most.
+/// Maximum attempts for a request.
 const ATTEMPTS: u32 = 4;
-/// The pause before the second attempt; it doubles.
+/// The pause before the second attempt. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// What is added to a pause at most, so that the processes of a cluster do not come back as one.
+/// The maximum random addition to a pause, so that the processes of a cluster do not retry together.
 const SPREAD: Duration = Duration::from_millis(100);
 
-/// Sends requests, one at a time, each in bounded time.
+/// Sends one request at a time, each within a time limit.
 #[derive(Debug)]
 pub(crate) struct Sender {
     client: OtlpClient,
@@ -33,30 +33,27 @@ pub(super) enum OtlpClient {
     Http(Http),
 }
 
-/// An attempt that failed.
 #[derive(Debug)]
 pub(super) struct AttemptError {
     pub(super) why: String,
     pub(super) again: Retryable,
 }
 
-/// Whether another attempt may do better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retryable {
     Never,
     Soon,
-    /// The collector said when.
+    /// At the time that the collector named.
     After(Duration),
 }
 
-/// An export that failed.
 #[derive(Debug)]
 struct Failed {
     outcome: ExportOutcome,
     why: String,
 }
 
-/// The collector took a request, but not these.
+/// A partial rejection of an accepted request.
 #[derive(Debug)]
 struct Rejected {
     count: u64,
@@ -68,7 +65,7 @@ impl Sender {
         Self { client, timeout }
     }
 
-    /// Sends a request that holds so many, and has `tally` know how that ended.
+    /// Sends a request with `count` items, and records the outcome in `stats`.
     pub(super) async fn export(&self, stats: &ExportStats, request: Bytes, count: usize) {
         match self.send(request).await {
             Ok(rejected) => {
@@ -81,7 +78,7 @@ impl Sender {
         }
     }
 
-    /// Sends the request, again if need be. Retries included, it takes no longer than the timeout.
+    /// Sends the request with retries, all within the timeout.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
@@ -125,11 +122,10 @@ impl Sender {
     }
 }
 
-/// What the answer says of what was not taken. One that cannot be read says nothing. The answers of all signals are alike on
-/// the wire.
+/// The rejections that the response reports. Unreadable responses report none. All signals use the same encoding.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
-    // A collector that rejects less than nothing is not believed.
+    // A negative count is ignored.
     let count = u64::try_from(partial.rejected_spans).unwrap_or(0);
     (count > 0 || !partial.error_message.is_empty()).then_some(Rejected {
         count,

@@ -1,4 +1,4 @@
-//! Spans on their way to the collector, as bytes.
+//! Sends encoded spans to the collector.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,23 +14,22 @@ use super::{ExportStats, Sender};
 use crate::config::Traces;
 use crate::otlp::{self, Envelope};
 
-/// Bytes of a batch that is full whatever it holds: collectors take 4 MiB at once.
+/// A batch of this many bytes is full. Collectors accept 4 MiB per request.
 const FULL: usize = 2 * 1024 * 1024;
 
-/// Takes spans that ended, and sends them in batches by a task of telemetry's own runtime.
+/// Collects ended spans, and sends them in batches by a task of telemetry's runtime.
 #[derive(Debug)]
 pub(crate) struct Spans {
     queue: Arc<Queue>,
     ending: Mutex<Option<oneshot::Sender<Ended>>>,
 }
 
-/// Told when everything was sent.
+/// Receives a message when everything was sent.
 type Ended = mpsc::Sender<()>;
 
 #[derive(Debug)]
 struct Queue {
     waiting: Mutex<PendingSpans>,
-    /// A batch is full.
     full: Notify,
     stats: Arc<ExportStats>,
     /// Spans of a full batch.
@@ -43,7 +42,7 @@ struct PendingSpans {
     open: Batch,
 }
 
-/// Spans, one behind the other, as [`Envelope::request`] takes them.
+/// Concatenated spans, as [`Envelope::request`] expects them.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -51,7 +50,6 @@ struct Batch {
 }
 
 impl Spans {
-    /// Begins to send.
     pub(crate) fn start(
         traces: &Traces,
         envelope: Envelope,
@@ -79,12 +77,12 @@ impl Spans {
         }
     }
 
-    /// Whether one more may wait, for [`add`](Self::add); counts its loss if not.
+    /// Reserves a place for [`add`](Self::add). Without one, counts a loss and returns false.
     pub(crate) fn admit(&self) -> bool {
         self.queue.stats.admit()
     }
 
-    /// Takes a span that was admitted.
+    /// Adds a span that was admitted.
     pub(crate) fn add(&self, span: &[u8]) {
         let queue = &*self.queue;
         let mut waiting = queue.waiting.lock();
@@ -104,8 +102,7 @@ impl Spans {
         }
     }
 
-    /// Sends what waits and takes nothing any more. Blocks the thread, for `within` at most; what was not sent by
-    /// then is lost.
+    /// Sends the queued spans, and accepts no more. Blocks for at most `within`, after which the rest is lost.
     pub(crate) fn shut_down(&self, within: Duration) {
         self.queue.stats.close();
         let (ended, wait) = mpsc::channel();
@@ -117,7 +114,7 @@ impl Spans {
     }
 }
 
-/// Sends full batches at once, and others after a while.
+/// Sends full batches at once, and partial batches after `delay`.
 async fn run(
     queue: Arc<Queue>,
     envelope: Envelope,
@@ -153,7 +150,7 @@ async fn run(
 }
 
 impl Queue {
-    /// What waits counts as full.
+    /// Declares the open batch full.
     fn close_batch(&self) {
         let mut waiting = self.waiting.lock();
         if waiting.open.spans > 0 {

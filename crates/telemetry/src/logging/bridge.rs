@@ -7,7 +7,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What carries the lines: sending what these say would make them say more.
+/// Crates that carry exported lines. Exporting their own lines would cause more lines.
 const CARRIERS: [&str; 7] = [
     "h2",
     "hyper",
@@ -18,7 +18,6 @@ const CARRIERS: [&str; 7] = [
     "tower",
 ];
 
-/// Sends lines to the collector, except those of what sends them.
 pub(super) struct Bridge(OpenTelemetryTracingBridge<SdkLoggerProvider, SdkLogger>);
 
 impl Bridge {

@@ -1,4 +1,4 @@
-//! Puts the ids of the trace on log lines that are written inside a span.
+//! Adds the ids of the current span to log lines.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::Format;
 
-/// Writes lines like `lines` does, and the ids at their end.
+/// Formats lines like `lines`, with the ids at the end.
 #[derive(Debug)]
 pub(super) struct WithIds<F> {
     lines: F,
@@ -58,7 +58,7 @@ where
     }
 }
 
-/// The ids of the span that this code runs in, if its trace is kept.
+/// The ids of the current span, if its trace is recorded.
 fn current() -> Option<(TraceId, SpanId)> {
     Context::map_current(|context| {
         context.has_active_span().then(|| {

@@ -1,4 +1,4 @@
-//! Leaves out lines that repeat too often, and says how many there were.
+//! Suppresses lines that repeat too often, and logs their number.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,21 +17,20 @@ use tracing_subscriber::layer::Context;
 use crate::config::Logs;
 use crate::metrics::metrics;
 
-/// Where the lines that say how many come from; they are never left out.
+/// The target of lines that report suppressions. They always pass.
 const TARGET: &str = "shoal_telemetry::repeats";
-/// Messages that are told apart at most; beyond it a place in the code counts as one.
+/// Maximum distinct messages. Beyond it, all messages of a place in the code count as one.
 const MOST: usize = 1_024;
-/// Characters of the message that are repeated in the line which says how many.
+/// Characters of the message in a report.
 const SHOWN: usize = 160;
 
-/// The field by which a line names the kind of refusal that it tells of. Callers cause such lines, as many as they like: one of
-/// each kind passes in an interval, whatever else it says.
+/// The field that names the kind of a refusal. Callers can cause any number of such lines, so one of each kind passes in an
+/// interval, whatever its text.
 const REFUSAL: &str = "refusal";
 
-/// Same place in the code; same message, or same kind of refusal.
+/// The place in the code, and a hash of the message or kind of refusal.
 type Key = (Identifier, u64);
 
-/// Counts repeats.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     limit: u32,
@@ -42,7 +41,7 @@ pub(crate) struct Repeats {
 #[derive(Debug, Default)]
 struct Counted {
     windows: HashMap<Key, Window>,
-    /// Whether a thread waits to say how many.
+    /// Whether a thread waits to report.
     is_reporting: bool,
 }
 
@@ -53,7 +52,6 @@ struct Window {
     left_out: Option<LeftOut>,
 }
 
-/// Lines that were left out.
 #[derive(Debug)]
 struct LeftOut {
     count: u64,
@@ -98,7 +96,7 @@ impl Repeats {
             passed: 0,
             left_out: None,
         });
-        // What was left out is said before a new interval begins to count.
+        // Suppressions are reported before a new interval begins.
         if window.left_out.is_none() && now.duration_since(window.since) >= self.interval {
             window.since = now;
             window.passed = 0;
@@ -124,7 +122,8 @@ impl Repeats {
         false
     }
 
-    /// A thread says how many, also when no further line comes; it lives while there is something to say.
+    /// Starts a thread that reports suppressions, even if no further line comes. It ends when there is nothing left to
+    /// report.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()
@@ -136,12 +135,12 @@ impl Repeats {
                 }
             });
         if spawned.is_err() {
-            // The next line that is left out tries again.
+            // The next suppressed line tries again.
             self.counted.lock().is_reporting = false;
         }
     }
 
-    /// How long until something is to be said; `None` when nothing is.
+    /// The time until the next report, or `None` if there is none.
     fn until_due(&self) -> Option<Duration> {
         let mut counted = self.counted.lock();
         let next = (counted.windows.values())
@@ -152,7 +151,7 @@ impl Repeats {
         next.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Says how many were left out in intervals that are over.
+    /// Reports the suppressions of intervals that are over.
     fn report(&self, now: Instant) {
         let interval = self.interval;
         let mut due = Vec::new();
@@ -166,7 +165,7 @@ impl Repeats {
         say(due);
     }
 
-    /// Says how many were left out until now.
+    /// Reports all suppressions so far.
     pub(crate) fn report_all(&self) {
         let due = (self.counted.lock().windows.values_mut())
             .filter_map(|window| window.left_out.take())
@@ -184,7 +183,7 @@ fn say(due: Vec<LeftOut>) {
         refusal,
     } in due
     {
-        // As loud as what was left out, and loud enough to be noticed.
+        // At the level of the suppressed lines, but at least at a visible one.
         if level == Level::ERROR {
             tracing::error!(
                 target: TARGET,
@@ -207,7 +206,7 @@ fn say(due: Vec<LeftOut>) {
     }
 }
 
-/// Asks about every line, for all that write lines.
+/// A layer that filters lines for all other layers.
 #[derive(Debug)]
 pub(super) struct Gate(pub(super) Arc<Repeats>);
 
@@ -217,14 +216,13 @@ impl<S: Subscriber> Layer<S> for Gate {
     }
 }
 
-/// The field that has the message.
 const MESSAGE: &str = "message";
 
 fn is_refusal(event: &Event<'_>) -> bool {
     event.metadata().fields().field(REFUSAL).is_some()
 }
 
-/// Hands the text of a field to a writer, piece by piece.
+/// Passes the text of a field to a writer piece by piece.
 struct Text<W>(&'static str, W);
 
 impl<W: fmt::Write> Visit for Text<W> {
@@ -234,7 +232,7 @@ impl<W: fmt::Write> Visit for Text<W> {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == self.0 {
-            // A text that is cut off is enough.
+            // A truncated text is enough.
             let _ = write!(self.1, "{value:?}");
         }
     }

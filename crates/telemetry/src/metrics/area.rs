@@ -1,13 +1,13 @@
-//! A table of metrics becomes their definitions, and a struct with a method for each.
+//! Turns a table of metrics into definitions and a struct with a method for each.
 
 use std::time::Duration;
 
 use super::definition::Attribute;
 use super::labels::Pair;
 
-/// What a measurement says of one attribute.
+/// The value of one attribute.
 pub trait Label {
-    /// What a caller passes for it.
+    /// The argument type of the recording method.
     type Given<'a>;
 
     #[doc(hidden)]
@@ -17,12 +17,12 @@ pub trait Label {
     fn pair(given: Self::Given<'_>) -> Pair;
 }
 
-/// A value that is read when metrics are collected.
+/// A value that is read at collection.
 pub(super) trait Measured {
     fn float(self) -> Option<f64>;
 }
 
-/// Counts are far from where a float loses whole numbers.
+/// Counts are far below the limit of exact floats.
 #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
 impl Measured for u64 {
     fn float(self) -> Option<f64> {
@@ -42,24 +42,24 @@ impl Measured for Duration {
     }
 }
 
-/// What is not there is not reported.
+/// A missing value is not reported.
 impl<M: Measured> Measured for Option<M> {
     fn float(self) -> Option<f64> {
         self.and_then(M::float)
     }
 }
 
-/// Declares the metrics of one area, a row each: a method's name, the kind of the metric, what divides it, and its name, unit
+/// Declares the metrics of one area. A row has a method's name, the kind of the metric, its attributes, and its name, unit
 /// and description.
 ///
 /// | kind | its method |
 /// |---|---|
 /// | `Counter` | counts one |
-/// | `Sum` | counts so many, the last argument |
-/// | `Histogram(bounds)` | records a duration, the first argument |
-/// | `UpDownCounter(type)`, `Gauge(type)`, `Observed(type)` (a counter) | has the value read when metrics are collected |
+/// | `Sum` | counts its last argument |
+/// | `Histogram(bounds)` | records its first argument, a duration |
+/// | `UpDownCounter(type)`, `Gauge(type)`, `Observed(type)` (a counter) | registers a value that is read at collection |
 ///
-/// With `[in ATTRIBUTES]` there is no method: what is recorded takes more than one label for each attribute to say.
+/// With `[in ATTRIBUTES]` there is no method, because the attributes need more than one label each.
 macro_rules! area {
     ($(#[$meta:meta])* $area:ident {
         $($(#[$doc:meta])* $vis:vis $name:ident: $kind:ident $(($($of:tt)+))? [$($labels:tt)*]

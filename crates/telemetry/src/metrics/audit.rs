@@ -11,7 +11,7 @@ area! {
         /// An event is on its way.
         pub(crate) recorded: Counter [sink: AuditSink]
             = "shoal.audit.events", "{event}", "Events of the audit trail that were recorded.";
-        /// So many will not arrive.
+        /// Counts events that were lost.
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
             "Events of the audit trail that the file did not take. Those that the collector does not take are counted in \
@@ -20,7 +20,7 @@ area! {
 }
 
 labels! {
-    /// Where events go.
+    /// A destination of events.
     AuditSink: SINK {
         /// The file.
         File = "file",

@@ -1,11 +1,11 @@
-//! What the pools offer to clients.
+//! The offers of the pools.
 
 use super::area::area;
 use super::known::Pool;
 use super::labels::{KIND, labels};
 
 area! {
-    /// What the pools offer.
+    /// The offers of the pools.
     CatalogMetrics {
         /// How many entries there are, by pool and kind.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
@@ -18,7 +18,7 @@ area! {
 }
 
 labels! {
-    /// What a pool can offer.
+    /// A kind of entry.
     EntryKind: KIND {
         /// A tool.
         Tool = "tool",

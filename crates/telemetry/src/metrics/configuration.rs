@@ -1,4 +1,4 @@
-//! The configuration file, which is read again while the process works.
+//! The configuration file, which is reloaded while the process runs.
 
 use super::area::area;
 use super::labels::{OUTCOME, labels};
@@ -17,13 +17,13 @@ area! {
 }
 
 labels! {
-    /// What came of reading the configuration again.
+    /// The outcome of a reload.
     ReloadOutcome: OUTCOME {
-        /// Something is done otherwise from now on, or at the next start.
+        /// Settings changed, now or for the next start.
         Changed = "changed",
-        /// It says what it said before.
+        /// Nothing changed.
         Unchanged = "unchanged",
-        /// It cannot be used, and nothing is changed.
+        /// The file is invalid, and the old settings stay.
         Refused = "refused",
     }
 }

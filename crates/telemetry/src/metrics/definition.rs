@@ -1,35 +1,35 @@
-//! What a metric is, said once for the code, the reference page and the checks of dashboards.
+//! The definition of a metric, for the code, the reference page and the checks of dashboards.
 
 /// A metric.
 #[derive(Debug)]
 pub struct Definition {
-    /// Its OpenTelemetry name.
+    /// The OpenTelemetry name.
     pub name: &'static str,
-    /// Its unit, in UCUM: `s`, `By`, or what is counted in braces.
+    /// The unit in UCUM: `s`, `By`, or the counted thing in braces.
     pub unit: &'static str,
-    /// What it says, in one sentence.
+    /// The description, in one sentence.
     pub description: &'static str,
-    /// How it behaves.
+    /// The kind.
     pub kind: Kind,
-    /// What it is divided by.
+    /// The attributes.
     pub attributes: &'static [Attribute],
 }
 
-/// How a metric behaves.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// Only grows, until the process restarts.
     Counter,
-    /// Goes up and down; adding it up over nodes makes sense. Read when metrics are collected.
+    /// Goes up and down, and can be summed over nodes. Read at collection.
     UpDownCounter,
-    /// A value of this moment; adding it up makes no sense. Read when metrics are collected.
+    /// A current value that cannot be summed. Read at collection.
     Gauge,
     /// A distribution, with the upper bounds of its buckets.
     Histogram(&'static [f64]),
 }
 
 impl Kind {
-    /// Its name on the reference page.
+    /// The name on the reference page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,47 +41,47 @@ impl Kind {
     }
 }
 
-/// What a metric is divided by.
+/// An attribute of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its key.
+    /// The key.
     pub key: &'static str,
-    /// Which values there can be.
+    /// The possible values.
     pub values: Values,
 }
 
-/// What bounds the values of an attribute.
+/// The possible values of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// One of these, and `_OTHER` if `open`.
+    /// One of these, or `_OTHER` if `open`.
     OneOf {
         /// The values.
         values: &'static [&'static str],
-        /// Whether anything else is recorded as `_OTHER`.
+        /// Whether other values are recorded as `_OTHER`.
         open: bool,
     },
-    /// Names that the operator configured; anything else is `_OTHER`.
+    /// Names that the operator configured, or `_OTHER`.
     Configured(&'static str),
     /// Literals of the code.
     Code(&'static str),
 }
 
-/// The histogram buckets that the MCP conventions advise, in seconds.
+/// The buckets of the MCP conventions, in seconds.
 pub(crate) const MCP_SECONDS: &[f64] = &[
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
 
-/// Buckets for steps that take a network round trip or less, in seconds.
+/// Buckets for steps of at most a network round trip, in seconds.
 pub(crate) const SHORT_SECONDS: &[f64] = &[
     0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 ];
 
-/// Buckets for waits and for moving sessions, in seconds.
+/// Buckets for waits and moving sessions, in seconds.
 pub(crate) const WAIT_SECONDS: &[f64] = &[
     0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
 
-/// The buckets that the HTTP conventions advise, in seconds.
+/// The buckets of the HTTP conventions, in seconds.
 pub(crate) const HTTP_SECONDS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];

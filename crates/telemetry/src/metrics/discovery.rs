@@ -27,11 +27,11 @@ area! {
 }
 
 labels! {
-    /// What came of comparing the pools with what is published.
+    /// The outcome of comparing the pools with what is published.
     ReconcileOutcome: OUTCOME {
-        /// Something else was published.
+        /// A change was published.
         Published = "published",
-        /// It was published before.
+        /// The published pools were current.
         Unchanged = "unchanged",
         /// A Secret could not be read, or the pools could not be written.
         Failed = "failed",
@@ -39,19 +39,19 @@ labels! {
 }
 
 labels! {
-    /// Why an object is no pool: the reason of its Event.
+    /// Why an object is refused: the reason of its Event.
     DiscoveryRefusal: REASON {
-        /// Its URL leads where none may lead.
+        /// Its URL leads to a forbidden target.
         TargetNotAllowed = "TargetNotAllowed",
-        /// An annotation cannot be used.
+        /// An annotation is invalid.
         InvalidAnnotation = "InvalidAnnotation",
         /// The configuration, or an older object, has a pool of this name.
         NameTaken = "NameTaken",
-        /// Older objects have all the places or bytes.
+        /// Older objects use up the limit.
         LimitReached = "LimitReached",
-        /// The token cannot be had.
+        /// The token is not available.
         TokenUnavailable = "TokenUnavailable",
-        /// The configuration would refuse such a pool.
+        /// The pool's configuration is invalid.
         PoolInvalid = "PoolInvalid",
     }
 }

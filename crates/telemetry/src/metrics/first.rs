@@ -1,16 +1,16 @@
-//! The series of a counter that are there from the start, at 0.
+//! Creates the series of a counter at 0 when the process starts.
 //!
-//! Prometheus takes the first value that it sees of a series as given, not as an increase: the first take-over or lapse
-//! of a process would be missing from every `increase(…)` and alert nobody.
+//! Prometheus does not count the first value of a series as an increase, so the first take-over or lapse of a process
+//! would be missing from every `increase(…)` and raise no alert.
 
 use opentelemetry::KeyValue;
 
 use super::definition::{Definition, Values};
 
-/// A counter with more combinations starts without any: most of them would stay at 0 for ever.
+/// Counters with more combinations start empty, because most of these would remain at 0.
 const MOST: usize = 16;
 
-/// The attributes of each series: every combination, when all values are known beforehand and they are few.
+/// Every combination of attributes, if all values are known and they are few.
 pub(super) fn series(of: &Definition) -> Vec<Vec<KeyValue>> {
     let mut all = vec![Vec::new()];
     for attribute in of.attributes {

@@ -12,7 +12,7 @@ const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
 const SCHEME: &str = "url.scheme";
 
-/// As the connection comes to the process: TLS that ends in front of it does not count.
+/// The scheme at this process. TLS that ends in front of it does not count.
 const SCHEMES: &[&str] = &[HTTP, HTTPS];
 const HTTP: &str = "http";
 const HTTPS: &str = "https";
@@ -60,7 +60,7 @@ area! {
 }
 
 labels! {
-    /// Which way bytes go, seen from this process.
+    /// A direction, seen from this process.
     Direction: DIRECTION {
         /// Towards this process.
         In = "in",
@@ -72,7 +72,7 @@ labels! {
 labels! {
     /// What the bytes belong to.
     Body: KIND {
-        /// A body of known end.
+        /// A body with a known end.
         Plain = "plain",
         /// An event stream.
         Sse = "sse",
@@ -84,9 +84,9 @@ labels! {
 labels! {
     /// Why an answer was given up.
     GivenUp: REASON {
-        /// Nothing was taken of it for as long as a connection may stand still.
+        /// The client read nothing for the maximum time.
         Stalled = "stalled",
-        /// It stood still, and others needed the room.
+        /// The client had stopped reading, and others needed the memory.
         Crowded = "crowded",
     }
 }
@@ -96,7 +96,7 @@ labels! {
     RefusalReason: REASON {
         /// The host or origin may not call.
         Origin = "origin",
-        /// No token, or one that is not valid.
+        /// A missing or invalid token.
         Unauthenticated = "unauthenticated",
         /// A token that does not grant what the request needs.
         Forbidden = "forbidden",
@@ -108,40 +108,40 @@ labels! {
         BodyTooLarge = "body_too_large",
         /// A body that did not arrive.
         BodyBroken = "body_broken",
-        /// No JSON-RPC message, or one that breaks the rules of MCP.
+        /// An invalid JSON-RPC message, or one that violates MCP.
         Malformed = "malformed",
         /// A protocol revision that is not supported.
         Revision = "revision",
         /// The session is unknown or has ended.
         SessionGone = "session_gone",
-        /// The node has as many requests or streams as it takes.
+        /// The node is at its limit of requests or streams.
         Overloaded = "overloaded",
         /// The caller's quota is used up.
         Quota = "quota",
-        /// What the answer needs cannot be reached.
+        /// A required part is unreachable.
         Unavailable = "unavailable",
         /// Anything else.
         Other = "other",
     }
 }
 
-/// An HTTP request that is answered.
+/// An answered HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpRequest<'a> {
-    /// Its method.
+    /// The method.
     pub method: &'a str,
-    /// The pattern of its path; `_OTHER` is for paths that are not served.
+    /// The pattern of the path, or `_OTHER` for unknown paths.
     pub route: &'static str,
-    /// The status of the answer.
+    /// The status.
     pub status: u16,
-    /// Whether it came over TLS that ends in this process.
+    /// Whether TLS ended in this process.
     pub over_tls: bool,
     /// The version of HTTP.
     pub version: HttpVersion,
 }
 
 impl HttpMetrics {
-    /// The head of an answer was sent `duration` after the request's head came.
+    /// Records that the head of an answer was sent, `duration` after the request's head arrived.
     pub fn answered(&self, duration: Duration, request: HttpRequest<'_>) {
         self.requests.record(duration, || {
             let method = METHODS.iter().find(|known| **known == request.method);

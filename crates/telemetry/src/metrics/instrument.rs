@@ -1,4 +1,4 @@
-//! Instruments that are made from definitions, and cost one branch when metrics are off.
+//! Instruments that are built from definitions, and cost one branch when metrics are off.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::labels::Pair;
 use super::observed::{Observed, Source};
 use super::series::Series;
 
-/// Makes instruments; without a meter they are off.
+/// Builds instruments, which are off without a meter.
 #[derive(Debug)]
 pub(crate) struct Factory(Option<Meter>);
 
@@ -28,9 +28,7 @@ impl Factory {
     }
 }
 
-/// What records or observes a metric.
 pub(super) trait Instrument {
-    /// Without a meter it is off.
     fn of(definition: &'static Definition, meter: Option<&Meter>) -> Self;
 }
 
@@ -100,12 +98,11 @@ fn reading<'m, I>(
         .with_callback(move |to| source.read(|value, attributes| to.observe(value, attributes)))
 }
 
-/// Counts.
 #[derive(Debug)]
 pub(super) struct Counter(Option<Series<metrics::Counter<u64>>>);
 
 impl Counter {
-    /// `attributes` is called only when metrics are on.
+    /// `attributes` runs only when metrics are on.
     pub(super) fn add<A: AsRef<[Pair]>>(&self, count: u64, attributes: impl FnOnce() -> A) {
         if let Some(series) = &self.0 {
             series.with(attributes().as_ref(), |bound| bound.add(count));
@@ -113,12 +110,11 @@ impl Counter {
     }
 }
 
-/// Gathers a distribution.
 #[derive(Debug)]
 pub(super) struct Histogram(Option<Series<metrics::Histogram<f64>>>);
 
 impl Histogram {
-    /// `attributes` is called only when metrics are on.
+    /// `attributes` runs only when metrics are on.
     pub(super) fn record<A: AsRef<[Pair]>>(
         &self,
         duration: Duration,

@@ -27,21 +27,21 @@ area! {
 labels! {
     /// How a hold ended.
     HoldOutcome: OUTCOME {
-        /// With an answer: nothing of the call was stored.
+        /// With an answer, so that nothing was stored.
         Answered = "answered",
-        /// The call took longer, said something first or has a large result: it is written down.
+        /// The call took too long, produced an event or has a large result, and is journaled.
         Outlasted = "outlasted",
-        /// Nobody waits for the answer any more.
+        /// The client has left.
         Left = "left",
     }
 }
 
 labels! {
-    /// How writing a call down ended.
+    /// The outcome of journaling a call.
     BeginOutcome: OUTCOME {
         /// The call may be dispatched.
         Begun = "begun",
-        /// A former delivery wrote it down already.
+        /// An earlier delivery has journaled it.
         Repeated = "repeated",
         /// Another node owns the session.
         Stale = "stale",
@@ -55,15 +55,15 @@ labels! {
 }
 
 labels! {
-    /// How finding a running call again ended.
+    /// The outcome of reattaching to a running call.
     AttachOutcome: OUTCOME {
-        /// Its events go on.
+        /// Its events continue.
         Attached = "attached",
         /// Its worker is gone.
         WorkerGone = "worker_gone",
-        /// The worker is there and knows nothing of the call.
+        /// The worker does not know the call.
         Unknown = "unknown",
-        /// Nobody knows what became of the call, which is what its client is told.
+        /// The outcome is unknown, which its client is told.
         Lost = "lost",
         /// Anything else.
         Failed = "failed",

@@ -10,26 +10,25 @@ use super::area::Label;
 use super::definition::Attribute;
 use super::labels::{POOL, Pair, label};
 
-/// What is recorded in place of a value that nobody configured.
+/// Recorded instead of a value that was not configured.
 pub const OTHER: &str = "_OTHER";
 
-/// Whose names they are.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
     /// Tools of the catalog.
     Tool,
     /// Prompts of the catalog.
     Prompt,
-    /// Pools of the configuration, and those that workers brought.
+    /// Pools of the configuration, and those that workers bring.
     Pool,
     /// Quotas of the configuration.
     Quota,
 }
 
-/// The names that may become attribute values. Unknown until [`replace`](Self::replace)d, and then recorded as
-/// [`OTHER`].
+/// The names that may become attribute values. All others are recorded as [`OTHER`].
 ///
-/// A name that was known once stays in memory: operators choose few.
+/// A known name stays in memory for good, because operators choose few.
 #[derive(Debug, Default)]
 pub struct Known(());
 
@@ -38,7 +37,7 @@ type Names = HashSet<&'static str, RandomState>;
 static NAMES: LazyLock<[RwLock<Names>; 4]> = LazyLock::new(Default::default);
 
 impl Known {
-    /// From now on these names are known, and no others of that kind. Series that were recorded stay.
+    /// Replaces the known names of a kind. Recorded series stay.
     pub fn replace<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
         let mut known = names_of(kind).write();
         let names = names.into_iter().map(|name| kept(&known, name.as_ref()));
@@ -46,7 +45,7 @@ impl Known {
         *known = names;
     }
 
-    /// These names are known as well.
+    /// Adds known names.
     pub fn add<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
         let mut known = names_of(kind).write();
         for name in names {
@@ -55,13 +54,13 @@ impl Known {
         }
     }
 
-    /// Whether the name is one of these, and so may also be part of a span's name.
+    /// Whether the name is known, so that span names may contain it too.
     #[must_use]
     pub fn has(&self, kind: NameKind, name: &str) -> bool {
         names_of(kind).read().contains(name)
     }
 
-    /// The name as an attribute, if it is known; copies nothing.
+    /// The name as an attribute, without a copy.
     pub(super) fn label(kind: NameKind, key: &'static str, name: &str) -> Pair {
         let known = names_of(kind).read().get(name).copied();
         label(key, known.unwrap_or(OTHER))
@@ -72,13 +71,13 @@ fn names_of(kind: NameKind) -> &'static RwLock<Names> {
     &NAMES[kind as usize]
 }
 
-/// The name as it is known, or a copy for ever.
+/// The known name, or a leaked copy.
 fn kept(known: &Names, name: &str) -> &'static str {
     let copy = || &*Box::leak(Box::<str>::from(name));
     known.get(name).copied().unwrap_or_else(copy)
 }
 
-/// A pool, by its name.
+/// A pool's name.
 pub enum Pool {}
 
 impl Label for Pool {

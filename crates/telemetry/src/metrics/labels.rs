@@ -1,10 +1,10 @@
-//! Attribute values that are enums, and the keys that several metrics share.
+//! Attribute values that are enums, and keys that several metrics share.
 
 use std::hash::{Hash, Hasher};
 
 use opentelemetry::{Key, KeyValue};
 
-/// Declares an enum whose values are recorded as texts, and under which key.
+/// Declares an enum whose values are recorded as texts under a key.
 macro_rules! labels {
     ($(#[$meta:meta])* $name:ident: $key:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -14,10 +14,10 @@ macro_rules! labels {
         }
 
         impl $name {
-            /// Every value, as it is recorded.
+            /// Every value, as recorded.
             pub const VALUES: &'static [&'static str] = &[$($text),+];
 
-            /// The value as it is recorded.
+            /// Returns the recorded value.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -52,8 +52,8 @@ pub(super) const ROLE: &str = "shoal.role";
 pub(super) const STATE: &str = "shoal.state";
 pub(super) const TRANSPORT: &str = "network.transport";
 
-/// An attribute of a measurement. Its texts last as long as the process, so that it can be told from others by their
-/// addresses alone; two of the same text at two addresses count as different here, and are the same to OpenTelemetry.
+/// An attribute of a measurement. Its texts are static, so pairs are compared by address. Equal texts at two
+/// addresses differ here, but are the same series in OpenTelemetry.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
     key: &'static str,
@@ -105,7 +105,7 @@ impl From<Pair> for KeyValue {
     }
 }
 
-/// An attribute whose value is a literal of the code, or a name that is known for ever.
+/// An attribute whose value is a literal or a name that is known for good.
 pub(super) const fn label(key: &'static str, value: &'static str) -> Pair {
     Pair {
         key,
@@ -113,7 +113,7 @@ pub(super) const fn label(key: &'static str, value: &'static str) -> Pair {
     }
 }
 
-/// An attribute that is a number, one of few.
+/// An attribute that is one of few numbers.
 pub(super) const fn number(key: &'static str, value: i64) -> Pair {
     Pair {
         key,

@@ -62,17 +62,17 @@ area! {
 }
 
 impl McpMetrics {
-    /// A client's request or notification is over.
+    /// Records the end of a client's request or notification.
     pub fn served(&self, duration: Duration, operation: &Operation<'_>) {
         (self.server_operation).record(duration, || attributes(operation));
     }
 
-    /// A request to the MCP server behind a pool is over.
+    /// Records the end of a request to the MCP server of a pool.
     pub fn asked(&self, duration: Duration, operation: &Operation<'_>) {
         (self.client_operation).record(duration, || attributes(operation));
     }
 
-    /// A session is over; `failure` is a short name when it ended badly.
+    /// Records the end of a session. `failure` is a short name if it ended badly.
     pub fn session_ended(
         &self,
         duration: Duration,

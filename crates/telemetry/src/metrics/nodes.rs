@@ -42,47 +42,47 @@ area! {
 }
 
 labels! {
-    /// What a node does.
+    /// A role.
     Role: ROLE {
-        /// HTTP in, SSE out.
+        /// Serves clients over HTTP.
         Edge = "edge",
-        /// Sessions.
+        /// Holds sessions.
         Session = "session",
-        /// Tools.
+        /// Runs tools.
         Worker = "worker",
     }
 }
 
 labels! {
-    /// How this node sees another.
+    /// The state of a node, seen from this one.
     NodeState: STATE {
-        /// It announces itself and can be reached.
+        /// Announced and reachable.
         Reachable = "reachable",
-        /// It announces itself and cannot be reached.
+        /// Announced but unreachable.
         Unreachable = "unreachable",
-        /// It has just started and takes nothing yet.
+        /// Started, but accepts nothing yet.
         Starting = "starting",
-        /// It is stopping.
+        /// Stopping.
         Draining = "draining",
     }
 }
 
 labels! {
-    /// How a renewal ended.
+    /// The outcome of a renewal.
     LeaseOutcome: OUTCOME {
         /// The lease lasts longer.
         Renewed = "renewed",
-        /// It had ended before.
+        /// The lease had ended before.
         Lapsed = "lapsed",
-        /// It lived, and another node that could not reach this one has claimed from it.
+        /// The lease lived, but another node that could not reach this one has claimed from it.
         Contested = "contested",
-        /// The store could not be asked.
+        /// The store did not answer.
         Failed = "failed",
     }
 }
 
 impl NodeMetrics {
-    /// What this node does.
+    /// Observes the roles of this node.
     pub fn observe_roles(
         &self,
         read: impl Fn(&mut dyn FnMut(Role)) + Send + Sync + 'static,
@@ -90,7 +90,7 @@ impl NodeMetrics {
         self.roles(move |to| read(&mut |role| to(role, 1)))
     }
 
-    /// How long the lease lasts; `None` while there is none.
+    /// Observes how long the lease lasts, or `None` without a lease.
     pub fn observe_lease(
         &self,
         read: impl Fn() -> Option<Duration> + Send + Sync + 'static,

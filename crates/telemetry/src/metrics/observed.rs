@@ -1,4 +1,4 @@
-//! Values that are read when metrics are collected.
+//! Values that are read at collection.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use super::area::Measured;
 use super::labels::Pair;
 
-/// Reads values and hands each to the closure with its attributes.
+/// Reads values and passes each to the closure with its attributes.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
-/// Everybody who reports one metric. What several report for the same attributes is added up, so that two nodes in one
-/// process are told apart by nobody and lost by nobody.
+/// All readers of one metric. Values with the same attributes are summed, so that two nodes in one process appear as
+/// one.
 #[derive(Clone, Default)]
 pub(super) struct Source(Arc<Mutex<Readers>>);
 
@@ -32,7 +32,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // Nobody's callback runs under the lock: it may take long, or register something.
+        // Callbacks run without the lock, because they may be slow or register readers.
         let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -49,12 +49,11 @@ impl Source {
     }
 }
 
-/// A metric whose value is read when metrics are collected.
 #[derive(Debug)]
 pub(super) struct Observed(pub(super) Option<Source>);
 
 impl Observed {
-    /// `read` is called at each collection until the registration is dropped.
+    /// Calls `read` at each collection until the registration is dropped.
     pub(super) fn observe<M: Measured>(
         &self,
         read: impl Fn(&mut dyn FnMut(M, Vec<Pair>)) + Send + Sync + 'static,
@@ -77,7 +76,7 @@ impl Observed {
     }
 }
 
-/// Keeps a callback registered; dropping it takes the callback's values away.
+/// A registered callback. Dropping it removes the callback's values.
 #[must_use = "dropping it takes the values away: keep it beside what is observed, or call `forever`"]
 pub struct Registration(Option<(u64, Weak<Mutex<Readers>>)>);
 
@@ -100,7 +99,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // The closure is dropped after the lock: it may own another registration.
+        // Dropped after the lock, because the closure may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

@@ -26,7 +26,7 @@ area! {
 }
 
 labels! {
-    /// What is exported.
+    /// An exported signal.
     Signal: SIGNAL {
         /// Spans.
         Traces = "traces",
@@ -38,13 +38,13 @@ labels! {
 }
 
 labels! {
-    /// Why something did not reach the collector.
+    /// Why data did not reach the collector.
     DropReason: REASON {
-        /// Too many were waiting.
+        /// The queue was full.
         QueueFull = "queue_full",
         /// The export failed.
         ExportFailed = "export_failed",
-        /// The collector took the export and rejected a part of it.
+        /// The collector rejected a part of the export.
         Rejected = "rejected",
     }
 }
@@ -52,9 +52,9 @@ labels! {
 labels! {
     /// How an export ended.
     ExportOutcome: OUTCOME {
-        /// The collector took it.
+        /// The collector accepted it.
         Accepted = "accepted",
-        /// The collector did not take it, or could not be reached.
+        /// The collector refused it, or was unreachable.
         Failed = "failed",
         /// The collector did not answer in time.
         Timeout = "timeout",

@@ -23,23 +23,23 @@ area! {
 }
 
 labels! {
-    /// What the rules said.
+    /// The decision of the rules.
     PolicyOutcome: OUTCOME {
-        /// It may be used.
+        /// Allowed.
         Allowed = "allowed",
-        /// It may not.
+        /// Denied.
         Denied = "denied",
-        /// It may once a person agrees.
+        /// Allowed if a person agrees.
         Asked = "asked",
     }
 }
 
 labels! {
-    /// What came of asking a person.
+    /// The outcome of asking a person.
     ApprovalOutcome: OUTCOME {
         /// The person agreed.
         Accepted = "accepted",
-        /// The person did not.
+        /// The person declined.
         Declined = "declined",
         /// The person did not choose, or the call was cancelled.
         Cancelled = "cancelled",

@@ -1,4 +1,4 @@
-//! This process: how long it runs, what it is, and what it uses.
+//! This process: its uptime, version and memory.
 
 use std::time::{Duration, Instant};
 
@@ -38,14 +38,14 @@ impl ProcessMetrics {
     pub(crate) fn observe(&self, version: String) {
         let since = Instant::now();
         self.uptime(move || since.elapsed()).forever();
-        // Once in a process's life.
+        // Leaks once per process.
         let version: &'static str = version.leak();
         self.build(move |to| to(version, 1)).forever();
         self.memory(resident_bytes).forever();
     }
 }
 
-/// What Linux says the process holds in memory.
+/// The resident memory on Linux.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

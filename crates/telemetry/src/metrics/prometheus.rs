@@ -1,4 +1,4 @@
-//! The text that Prometheus scrapes, and the names in it.
+//! The text format for Prometheus, and the names in it.
 
 use std::fmt;
 
@@ -8,7 +8,6 @@ use prometheus::{Registry, TextEncoder};
 
 use super::definition::{Definition, Kind};
 
-/// What Prometheus scrapes.
 pub(crate) struct Exposition(Registry);
 
 impl fmt::Debug for Exposition {
@@ -18,10 +17,9 @@ impl fmt::Debug for Exposition {
 }
 
 impl Exposition {
-    /// The exposition, and the reader that fills it.
     pub(crate) fn new() -> Result<(Self, PrometheusExporter), OTelSdkError> {
         let registry = Registry::new();
-        // There is one scope, so its labels would say nothing; `target_info` carries the resource.
+        // There is only one scope, so scope labels add nothing. `target_info` has the resource.
         let reader = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .scope_info_enabled(false)
@@ -31,7 +29,7 @@ impl Exposition {
 
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Fails only on a family without metrics, and the exporter makes none.
+        // Fails only on a family without metrics, which the exporter does not create.
         let _ = TextEncoder::new().encode_utf8(&self.0.gather(), &mut text);
         text
     }
@@ -40,9 +38,9 @@ impl Exposition {
 /// The media type of [`prometheus_text`].
 pub const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All metrics in Prometheus' text format; empty when they are not kept for Prometheus.
+/// Returns all metrics in Prometheus' text format, or an empty text if Prometheus is off.
 ///
-/// It calls everything that was registered with an `observe_…`, and takes about as long as those do.
+/// Calls every registered `observe_…` callback, and takes about as long as these.
 #[must_use]
 pub fn prometheus_text() -> String {
     crate::state::exposition()
@@ -50,14 +48,14 @@ pub fn prometheus_text() -> String {
         .unwrap_or_default()
 }
 
-/// The names of all series that [`prometheus_text`] can show, with `_bucket`, `_sum` and `_count` of histograms.
+/// Returns the names of all series in [`prometheus_text`], with `_bucket`, `_sum` and `_count` of histograms.
 pub fn prometheus_names() -> impl Iterator<Item = String> {
     super::definitions()
         .flat_map(prometheus_names_of)
         .chain(std::iter::once("target_info".to_owned()))
 }
 
-/// The same of one metric.
+/// Returns the series names of one metric.
 #[must_use]
 pub fn prometheus_names_of(definition: &Definition) -> Vec<String> {
     let family = prometheus_family(definition);
@@ -69,7 +67,7 @@ pub fn prometheus_names_of(definition: &Definition) -> Vec<String> {
     }
 }
 
-/// The name of a metric's family.
+/// Returns the family name of a metric.
 #[must_use]
 pub fn prometheus_family(definition: &Definition) -> String {
     let mut name = definition.name.replace('.', "_");

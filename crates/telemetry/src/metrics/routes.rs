@@ -1,10 +1,10 @@
-//! The way to the owners of sessions, and how it outlives them.
+//! Routes to the owners of sessions.
 
 use super::area::area;
 use super::definition::WAIT_SECONDS;
 
 area! {
-    /// The way to the owners.
+    /// Routes to the owners.
     RouteMetrics {
         /// A request or stream goes on at an owner, after a wait.
         pub waited: Histogram(WAIT_SECONDS) []

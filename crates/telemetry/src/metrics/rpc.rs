@@ -28,7 +28,7 @@ area! {
 }
 
 labels! {
-    /// Whom a link joins.
+    /// What a link connects.
     LinkKind: KIND {
         /// An edge and a session owner.
         Gateway = "gateway",
@@ -38,7 +38,7 @@ labels! {
 }
 
 impl RpcMetrics {
-    /// A message of `bytes` went over a link.
+    /// Records a message of `bytes`.
     pub fn frame(&self, kind: LinkKind, direction: Direction, bytes: u64) {
         self.frames(kind, direction);
         self.bytes(kind, direction, bytes);

@@ -27,44 +27,44 @@ area! {
 }
 
 labels! {
-    /// What came out of asking who is calling.
+    /// The outcome of authentication.
     AuthOutcome: OUTCOME {
         /// The caller is known.
         Accepted = "accepted",
-        /// No credentials came.
+        /// Without credentials.
         Missing = "missing",
-        /// The credentials are not valid.
+        /// With invalid credentials.
         Invalid = "invalid",
-        /// They are valid, and not enough for the request.
+        /// With valid credentials that do not suffice for the request.
         Insufficient = "insufficient",
-        /// Nobody can tell now.
+        /// The authenticator is unavailable.
         Unavailable = "unavailable",
     }
 }
 
 labels! {
-    /// What an authorization server was asked for.
+    /// A request to an authorization server.
     AuthServerRequest: KIND {
         /// Its metadata.
         Metadata = "metadata",
         /// The keys that it signs with.
         Keys = "keys",
-        /// What it knows of a token.
+        /// Information about a token.
         Introspection = "introspection",
     }
 }
 
 labels! {
-    /// What became of that.
+    /// The outcome of the request.
     AuthServerOutcome: OUTCOME {
-        /// It answered.
+        /// The server answered.
         Answered = "answered",
-        /// It did not, or not with what was asked for.
+        /// The server did not answer, or not correctly.
         Failed = "failed",
     }
 }
 
-/// What was wrong with credentials.
+/// Why credentials were refused.
 pub enum AuthReason {}
 
 impl Label for AuthReason {
@@ -79,7 +79,7 @@ impl Label for AuthReason {
 }
 
 labels! {
-    /// What a quota said.
+    /// The decision of a quota.
     QuotaOutcome: OUTCOME {
         /// There is room.
         Allowed = "allowed",
@@ -89,15 +89,15 @@ labels! {
 }
 
 labels! {
-    /// What became of asking the store for more of a quota.
+    /// The outcome of asking the store for more of a quota.
     QuotaLeaseOutcome: OUTCOME {
-        /// There was some.
+        /// Some was left.
         Taken = "taken",
         /// It is used up.
         Empty = "empty",
-        /// The store is away: the edge counts its own share.
+        /// The store is away, and the edge counts its own share.
         Local = "local",
-        /// What was not used went back.
+        /// The unused part was returned.
         Returned = "returned",
     }
 }
@@ -116,7 +116,7 @@ impl Label for AuthMethod {
     }
 }
 
-/// A quota, by its name.
+/// A quota's name.
 pub enum Quota {}
 
 impl Label for Quota {

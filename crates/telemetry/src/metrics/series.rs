@@ -1,7 +1,7 @@
-//! The series of an instrument, found again by the addresses of their attributes.
+//! Finds the series of an instrument by the addresses of its attributes.
 //!
-//! The SDK finds a series by hashing the texts of all attributes, for every measurement: with nine measurements a call
-//! that was a tenth of what a small call costs. What is found here is bound to its series, and costs a third of it.
+//! The SDK hashes all attribute texts for every measurement. With nine measurements per call, that was a tenth of a
+//! small call's cost. A bound series costs a third of that.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,11 @@ use parking_lot::RwLock;
 
 use super::labels::Pair;
 
-/// Series of one instrument that are kept at hand; what comes after them is bound for each measurement.
+/// Maximum bound series of an instrument. Beyond it, each measurement binds its own.
 const MOST: usize = 4096;
 
-/// An instrument whose measurements can be bound to attributes.
 pub(super) trait Bind {
-    /// It, with attributes.
+    /// The instrument, bound to attributes.
     type Bound;
 
     fn bind(&self, attributes: &[KeyValue]) -> Self::Bound;
@@ -39,7 +38,6 @@ impl Bind for Histogram<f64> {
     }
 }
 
-/// An instrument with the series that it has measured.
 #[derive(Debug)]
 pub(super) struct Series<I: Bind> {
     instrument: I,
@@ -54,7 +52,6 @@ impl<I: Bind> Series<I> {
         }
     }
 
-    /// Measures with these attributes.
     pub(super) fn with(&self, attributes: &[Pair], measure: impl FnOnce(&I::Bound)) {
         if let Some(bound) = self.bound.read().get(attributes) {
             return measure(bound);

@@ -1,4 +1,4 @@
-//! Legacy sessions: how many there are, who holds them, and how they move.
+//! Legacy sessions: their number, their owners, and their moves.
 
 use super::area::area;
 use super::definition::WAIT_SECONDS;
@@ -34,11 +34,11 @@ area! {
 }
 
 labels! {
-    /// What a session is doing.
+    /// The state of a session.
     SessionState: STATE {
-        /// It is in memory; its actor runs while requests come.
+        /// In memory. Its actor runs while requests come.
         Active = "active",
-        /// Its record waits in the store for the next message.
+        /// Stored until the next message.
         Passive = "passive",
     }
 }
@@ -48,27 +48,27 @@ labels! {
     EndReason: REASON {
         /// The client deleted it.
         Deleted = "deleted",
-        /// Nobody used it for too long.
+        /// The session was not used for too long.
         Expired = "expired",
         /// An operator ended it.
         Operator = "operator",
-        /// Another node is its owner now.
+        /// Another node owns it now.
         Lost = "lost",
     }
 }
 
 labels! {
-    /// Why ownership of a session was asked for.
+    /// Why a node claimed a session.
     ClaimReason: REASON {
         /// A new session.
         Created = "created",
-        /// A message for a session that was put away.
+        /// A message for a passivated session.
         Woken = "woken",
-        /// Nobody holds it: its owner's lease has run out, or it gave it away.
+        /// The owner's lease has ended, or the owner gave the session away.
         TakenOver = "taken_over",
-        /// Its owner's lease lives, but this node has seen that the owner is gone.
+        /// The owner's lease lives, but this node has evidence that the owner is gone.
         Evidence = "evidence",
-        /// This node drains, and wakes one of its own only to give it away.
+        /// This node drains, and wakes the session only to give it away.
         HandedOver = "handed_over",
     }
 }
@@ -78,11 +78,11 @@ labels! {
     ClaimOutcome: OUTCOME {
         /// This node is the owner.
         Won = "won",
-        /// Another node is.
+        /// Another node is the owner.
         Held = "held",
         /// The session has ended.
         Gone = "gone",
-        /// The store could not be asked.
+        /// The store did not answer.
         Failed = "failed",
     }
 }
@@ -90,7 +90,7 @@ labels! {
 labels! {
     /// How a take-over ended.
     TakeOver: OUTCOME {
-        /// The session goes on here.
+        /// The session continues here.
         Done = "done",
         /// Another node was first.
         Lost = "lost",
@@ -102,9 +102,9 @@ labels! {
 labels! {
     /// How a hand-over ended.
     HandOverOutcome: OUTCOME {
-        /// It is in the store for whoever asks for it first.
+        /// In the store, for the first node that claims it.
         Released = "released",
-        /// It failed; the lease's end frees the session.
+        /// It failed. The end of the lease frees the session.
         Failed = "failed",
     }
 }

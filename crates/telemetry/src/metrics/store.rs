@@ -27,13 +27,13 @@ labels! {
     StoreOutcome: OUTCOME {
         /// It took effect.
         Done = "done",
-        /// Another node owns what it would have written.
+        /// Another node owns the data.
         Stale = "stale",
-        /// The store has lost what it was about.
+        /// The store has lost the data.
         Forgotten = "forgotten",
-        /// There is no such thing.
+        /// The data does not exist.
         NotFound = "not_found",
-        /// Somebody else holds it.
+        /// Another party holds it.
         Held = "held",
         /// A limit is reached.
         Full = "full",

@@ -39,11 +39,11 @@ area! {
 }
 
 labels! {
-    /// What a stream carries.
+    /// The content of a stream.
     StreamKind: KIND {
-        /// What belongs to one call.
+        /// The messages of one call.
         Call = "call",
-        /// What belongs to a session, read by GET.
+        /// The messages of a session, read by GET.
         Session = "session",
         /// A modern subscription.
         Subscription = "subscription",
@@ -55,11 +55,11 @@ labels! {
 labels! {
     /// How a resume ended.
     ResumeOutcome: OUTCOME {
-        /// Nothing was missed: the stream goes on where it was.
+        /// Without missed events.
         Continued = "continued",
-        /// What was missed came from the log.
+        /// Missed events came from the log.
         Replayed = "replayed",
-        /// The log no longer has what was missed.
+        /// The log has lost the missed events.
         HistoryGone = "history_gone",
         /// The stream is over, and its end was read.
         Ended = "ended",
@@ -85,7 +85,7 @@ labels! {
 }
 
 impl StreamMetrics {
-    /// An append of `events` is over; they are counted only when they were written.
+    /// Records the end of an append. `events` count only if they were written.
     pub fn appended(&self, duration: Duration, events: u64, outcome: AppendOutcome) {
         self.append(duration, outcome);
         if outcome == AppendOutcome::Written {

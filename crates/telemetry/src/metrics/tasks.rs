@@ -21,9 +21,9 @@ area! {
 labels! {
     /// Whether a call became a task.
     TaskOutcome: OUTCOME {
-        /// It did.
+        /// The call became a task.
         Created = "created",
-        /// It goes on as a plain call: a limit was reached, or a part could not be reached.
+        /// The call continues as a plain call, because of a limit or an unreachable part.
         Refused = "refused",
     }
 }
@@ -35,7 +35,7 @@ labels! {
         Completed = "completed",
         /// With an error.
         Failed = "failed",
-        /// Its client cancelled it.
+        /// The client cancelled it.
         Cancelled = "cancelled",
     }
 }

@@ -1,4 +1,4 @@
-//! The catalogue as a whole.
+//! Tests of the whole catalogue.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! TLS: the certificates that this process shows, and to whom.
+//! TLS: the certificates that this process presents.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ area! {
 }
 
 labels! {
-    /// Whom a certificate is shown to.
+    /// The port of a certificate.
     TlsPort: KIND {
         /// Other processes of the cluster.
         Cluster = "cluster",
-        /// Those who call.
+        /// MCP clients.
         Clients = "clients",
-        /// Those who use the admin port.
+        /// Users of the admin port.
         Operators = "operators",
     }
 }
@@ -41,26 +41,26 @@ labels! {
     HandshakeOutcome: OUTCOME {
         /// With TLS.
         Agreed = "agreed",
-        /// Not agreed: versions, ciphers, or certificates.
+        /// Without agreement on versions, ciphers, or certificates.
         Failed = "failed",
-        /// Its time was over.
+        /// The handshake timed out.
         TooSlow = "too_slow",
         /// The client spoke plain HTTP.
         Plaintext = "plaintext",
     }
 }
 
-/// When a certificate is valid, in seconds since the epoch.
+/// The validity of a certificate, in seconds since the epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct CertificateValidity {
-    /// From when on.
+    /// The start.
     pub not_before: u64,
-    /// Until when.
+    /// The end.
     pub not_after: u64,
 }
 
 impl TlsMetrics {
-    /// When the certificate in use is valid.
+    /// Observes the validity of the certificate in use.
     pub fn observe_certificate(
         &self,
         port: TlsPort,

@@ -1,4 +1,4 @@
-//! The workers of this process, as they see their calls themselves.
+//! The workers of this process, by their own count.
 
 use super::area::area;
 use super::definition::MCP_SECONDS;

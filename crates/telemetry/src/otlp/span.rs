@@ -9,14 +9,13 @@ use super::value::attributes;
 use super::wire::{bytes, fixed32, number, string, time};
 use crate::trace::SpanData;
 
-/// In a span's and a link's flags, bit 8: it is known whether the context is remote; bit 9: it is.
+/// In the flags of spans and links, bit 8 says that bit 9 is set correctly, and bit 9 that the
+/// context is remote.
 const IS_REMOTE_KNOWN: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 
-/// Bytes that most spans fit in.
 const USUAL: usize = 512;
 
-/// The bytes of a `Span`.
 pub(crate) fn encode(context: &TraceContext, span: &SpanData, ended: SystemTime) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
     write(&mut bytes, context, span, ended);
@@ -37,7 +36,7 @@ fn write(to: &mut Vec<u8>, context: &TraceContext, span: &SpanData, ended: Syste
     time(to, 8, ended);
     attributes(to, 9, &span.attributes);
     number(to, 10, span.dropped_attributes.into());
-    // Empty ones take no memory.
+    // An empty vector does not allocate.
     let mut nested = Vec::new();
     for event in &span.events {
         nested.clear();
@@ -70,7 +69,7 @@ fn write_link(to: &mut Vec<u8>, link: &TraceContext) {
     bytes(to, 1, &trace_id.to_be_bytes());
     bytes(to, 2, &span_id.to_be_bytes());
     string(to, 3, link.tracestate().unwrap_or_default());
-    // Links lead to other traces and other attempts, mostly in other processes.
+    // Links usually lead to other processes.
     fixed32(to, 6, flags(link, true));
 }
 

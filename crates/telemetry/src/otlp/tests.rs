@@ -1,4 +1,4 @@
-//! What is written is what OTLP's own messages read.
+//! OTLP's generated messages must read what is written here.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -19,7 +19,6 @@ pub(super) fn attribute(to: &mut Vec<u8>, tag: u32, key: &str, value: &Value) {
     write(to, value);
 }
 
-/// Bytes of an `AnyValue`.
 fn len(value: &Value) -> usize {
     match value {
         Value::String(text) => nested_len(1, text.as_str().len()),
@@ -31,7 +30,7 @@ fn len(value: &Value) -> usize {
     }
 }
 
-/// Unlike elsewhere, what is 0 or empty is written: it was chosen.
+/// Zero and empty values are written here, because the `oneof` must be set.
 fn write(to: &mut Vec<u8>, value: &Value) {
     match value {
         Value::String(text) => bytes(to, 1, text.as_str().as_bytes()),
@@ -59,7 +58,7 @@ fn array_len(array: &Array) -> usize {
     elements.map(|value| nested_len(1, len(&value))).sum()
 }
 
-/// Shoal's own attributes have no arrays, so it does not matter that they are copied.
+/// Copies are acceptable, because Shoal's own attributes have no arrays.
 fn elements(array: &Array) -> Vec<Value> {
     match array {
         Array::Bool(values) => values.iter().copied().map(Value::Bool).collect(),

@@ -1,16 +1,16 @@
-//! Fields of protobuf. As proto3 has it, what is 0 or empty is left out.
+//! Fields of protobuf. As in proto3, zero and empty values are left out.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-/// The head of a field which holds so many bytes.
+/// Writes the head of a field of this length.
 pub(super) fn open(to: &mut Vec<u8>, tag: u32, length: usize) {
     encode_key(tag, WireType::LengthDelimited, to);
     encode_varint(length as u64, to);
 }
 
-/// Bytes of a field which holds so many.
+/// The encoded bytes of a field of this length.
 pub(super) fn nested_len(tag: u32, length: usize) -> usize {
     key_len(tag) + encoded_len_varint(length as u64) + length
 }

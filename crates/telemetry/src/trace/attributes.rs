@@ -1,7 +1,7 @@
 //! The keys of span attributes, each with the type of its value.
 //!
-//! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP; what is Shoal's own stands under `shoal.`.
-//! Arguments and results of tools are never recorded.
+//! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP. Shoal's own names begin with `shoal.`. Spans
+//! contain no arguments or results of tools.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -17,12 +17,11 @@ use shoal_protocol::is_unseen;
 #[derive(Debug)]
 pub struct Key<T: ?Sized> {
     name: &'static str,
-    /// The name as a JSON object has it after another member.
+    /// The name as a further member of a JSON object.
     member: &'static str,
     value: PhantomData<fn(&T)>,
 }
 
-/// The key of this name.
 macro_rules! key {
     ($name:literal) => {
         $crate::trace::Key::new($name, concat!(",\"", $name, "\":"))
@@ -48,22 +47,21 @@ impl<T: ?Sized> Key<T> {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// A comma, the name and a colon, as JSON.
     pub(crate) const fn member(self) -> &'static str {
         self.member
     }
 }
 
-/// Bytes of one text at most: what waits for the collector is bounded in size as well, and clients write some of it.
+/// Maximum bytes of a text. It bounds the memory of queued spans, because clients write some of the texts.
 pub const LONGEST_TEXT: usize = 1_024;
 
-/// The text, without what is beyond the limit.
+/// Truncates a text.
 pub(super) fn cut(text: &str) -> &str {
     let mut end = text.len().min(LONGEST_TEXT);
     while !text.is_char_boundary(end) {
@@ -72,7 +70,7 @@ pub(super) fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// The name, without what is beyond the limit.
+/// Truncates a name.
 pub(super) fn cut_name(mut name: Cow<'static, str>) -> Cow<'static, str> {
     if name.len() > LONGEST_TEXT {
         name = Cow::Owned(cut(&name).to_owned());
@@ -80,9 +78,9 @@ pub(super) fn cut_name(mut name: Cow<'static, str>) -> Cow<'static, str> {
     name
 }
 
-/// What an attribute can hold. Texts are cut off at [`LONGEST_TEXT`].
+/// A type of attribute values. Texts are truncated at [`LONGEST_TEXT`].
 pub trait Recorded {
-    /// What a caller passes for it.
+    /// The argument type.
     type Given<'a>: Copy;
 
     #[doc(hidden)]
@@ -136,7 +134,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Seconds with their fraction, without the work of finding the shortest number.
+    /// Seconds with a fraction. Faster than finding the shortest number.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";
@@ -170,7 +168,7 @@ impl Recorded for IpAddr {
 
     fn write(given: Self, json: &mut Vec<u8>) {
         match given {
-            // Each request has one, and formats are slow.
+            // Every request has an address, and formatting is slow.
             Self::V4(address) => {
                 for (before, octet) in [b'"', b'.', b'.', b'.'].iter().zip(address.octets()) {
                     json.push(*before);
@@ -178,14 +176,14 @@ impl Recorded for IpAddr {
                 }
                 json.push(b'"');
             }
-            // Memory takes all of it.
+            // Writing to memory cannot fail.
             Self::V6(address) => drop(write!(json, "\"{address}\"")),
         }
     }
 }
 
-/// Writes a text as JSON, in which every character that shows nothing is an escape: some end a line, or turn its direction, for
-/// whoever reads it. Most texts need no escapes, and are copied.
+/// Writes a text as JSON and escapes every invisible character, because some of them end a line or turn its direction. Most
+/// texts need no escapes and are copied.
 pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
     json.push(b'"');
     if is_plain(text.as_bytes()) {
@@ -211,8 +209,8 @@ fn write_letter(letter: char, json: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text stands in JSON as it is. No byte is asked on its own, but for a few: so the compiler compares as many at
-/// once as it can. The last ones are looked at with some before them, which is quicker than one by one.
+/// Whether a text needs no escapes. The loops have no early exit, so that the compiler can vectorise them. The last chunk
+/// overlaps the one before, which is faster than single bytes.
 fn is_plain(text: &[u8]) -> bool {
     match (text.len(), text.last_chunk()) {
         (..4, _) => !text.iter().any(|&byte| has_escape(byte)),
@@ -230,13 +228,13 @@ fn is_plain(text: &[u8]) -> bool {
     }
 }
 
-/// Whether one of the first or the last so many bytes has an escape.
+/// Whether one of the first or the last `N` bytes needs an escape.
 fn ends_have_escape<const N: usize>(text: &[u8]) -> bool {
     let any = |end: &[u8; N]| (end.iter()).fold(false, |any, &byte| any | has_escape(byte));
     text.first_chunk().is_some_and(any) | text.last_chunk().is_some_and(any)
 }
 
-/// Notes where a byte has an escape. On its own it would be made of slower instructions.
+/// Marks the bytes that need an escape. Inlined, because otherwise it compiles to slower instructions.
 #[inline(always)]
 fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     for (found, &byte) in found.iter_mut().zip(chunk) {
@@ -244,14 +242,13 @@ fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     }
 }
 
-/// Whether it may need an escape: it is no ASCII character that shows itself, or JSON has one for it.
+/// Whether a byte may need an escape: it is not visible ASCII, or JSON escapes it.
 fn has_escape(byte: u8) -> bool {
     !(0x20..0x7f).contains(&byte) | (byte == b'"') | (byte == b'\\')
 }
 
-/// Writes a text, a number or a boolean as JSON.
 fn write_json<T: Serialize + ?Sized>(value: &T, json: &mut Vec<u8>) {
-    // None of them fails, and memory takes all of it.
+    // Writing to memory cannot fail.
     let _ = serde_json::to_writer(json, value);
 }
 

@@ -9,7 +9,7 @@ use shoal_protocol::TraceContext;
 use super::Tracer;
 use super::span::{Attributes, Span};
 
-/// A name, made only when the span is kept: a text, or a closure that makes one.
+/// A name that is built only when the span is recorded: a text, or a closure that returns one.
 pub trait Name {
     #[doc(hidden)]
     fn make(self) -> Cow<'static, str>;
@@ -27,17 +27,17 @@ impl<F: FnOnce() -> String> Name for F {
     }
 }
 
-/// Serves a request of a peer that waits for the answer.
+/// Builds a span for serving a request of a peer.
 pub fn server<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
     SpanBuilder::new(SpanKind::Server, name)
 }
 
-/// Asks a peer, and waits for its answer.
+/// Builds a span for a request to a peer.
 pub fn client<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
     SpanBuilder::new(SpanKind::Client, name)
 }
 
-/// A step inside this process.
+/// Builds a span for a step inside this process.
 pub fn internal<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
     SpanBuilder::new(SpanKind::Internal, name)
 }
@@ -66,26 +66,26 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         }
     }
 
-    /// The span that caused this one; without it a new trace begins, and whether it is kept is decided here.
+    /// Sets the parent. Without one, a new trace begins, and its sampling is decided here.
     pub fn parent(mut self, parent: Option<&'a TraceContext>) -> Self {
         self.parent = parent;
         self
     }
 
-    /// The tool, whose own share ([`Traces::tools`](crate::config::Traces::tools)) decides when no parent has
-    /// decided already.
+    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) applies if no parent has
+    /// decided.
     pub fn sampling_target(mut self, tool: &'a str) -> Self {
         self.tool = Some(tool);
         self
     }
 
-    /// Points to a span that is no parent; [`Span::add_link`] adds more.
+    /// Links to a span that is not the parent. [`Span::add_link`] adds more.
     pub fn link(mut self, to: Option<&'a TraceContext>) -> Self {
         self.link = to;
         self
     }
 
-    /// The step began earlier than now: for a wait that is known only once it is over.
+    /// Sets an earlier start, for a wait that is known only at its end.
     pub fn began_at(mut self, time: Instant) -> Self {
         self.began = Some(time);
         self
@@ -96,11 +96,11 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self.start_with(|_| ())
     }
 
-    /// Starts the span with attributes, which are made only when it is kept.
+    /// Starts the span with attributes, which are built only when it is recorded.
     pub fn start_with(self, attributes: impl FnOnce(&mut Attributes)) -> Span {
         match crate::state::tracer() {
             Some(tracer) => Tracer::start(tracer, self, attributes),
-            // A process without traces passes on what it got.
+            // A process without traces passes its parent's context on.
             None => Span::unrecorded(self.parent.cloned()),
         }
     }

@@ -1,11 +1,11 @@
-//! Whether a trace is kept: decided once, at its first span in Shoal.
+//! Decides whether a trace is recorded, once, at its first span in Shoal.
 
 use shoal_ports::matches_pattern;
 use shoal_protocol::TraceContext;
 
 use crate::config::{ParentSampling, Traces};
 
-/// The configured shares, ready to compare.
+/// The configured ratios, ready to compare.
 #[derive(Debug)]
 pub(crate) struct Decision {
     follows_clients: bool,
@@ -24,12 +24,12 @@ impl Decision {
         }
     }
 
-    /// What the parent decided, when its decision holds.
+    /// The parent's decision, if it applies.
     pub(crate) fn inherited(&self, parent: &TraceContext) -> Option<bool> {
         (self.follows_clients || !parent.is_foreign()).then(|| parent.is_sampled())
     }
 
-    /// The decision for a trace that has none yet.
+    /// The decision for a new trace.
     pub(crate) fn decide(&self, trace_id: u128, tool: Option<&str>) -> bool {
         let bound = tool
             .and_then(|tool| {
@@ -40,8 +40,8 @@ impl Decision {
     }
 }
 
-/// Where a trace stands among all: 63 bits of its id, like OpenTelemetry's `TraceIdRatioBased`, so that every process
-/// with the same ratio keeps the same traces.
+/// Maps a trace id to 63 bits, like OpenTelemetry's `TraceIdRatioBased`, so that every process with the same ratio
+/// records the same traces.
 fn place(trace_id: u128) -> u64 {
     (trace_id as u64) >> 1
 }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(count(Some("debug_all")), 1_000);
         assert_eq!(count(Some("never")), 0);
         assert_eq!(count(Some("other")), 500);
-        // A smaller share is a part of a larger one.
+        // A smaller ratio records a subset.
         assert!(
             (ids.clone())
                 .filter(|id| decision.decide(*id, None))

@@ -1,13 +1,13 @@
-//! The names of spans: kept here, so that the reference page can list them and nobody writes one twice.
+//! The names of spans, in one place for the reference page.
 
-/// A span that Shoal makes.
+/// A span that Shoal records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanName {
-    /// Its name; `{…}` in it stands for what a function of this module fills in.
+    /// The name, with `{…}` for the parts that a function of this module fills in.
     pub name: &'static str,
-    /// Its kind.
+    /// The kind.
     pub kind: &'static str,
-    /// Where it is made.
+    /// Where it is recorded.
     pub made: &'static str,
     /// What its time covers.
     pub covers: &'static str,
@@ -20,7 +20,7 @@ macro_rules! names {
             pub const $constant: &str = $name;
         )+
 
-        /// Every span, in the order in which a call meets them.
+        /// Every span, in the order of a call.
         pub const ALL: &[SpanName] = &[$(SpanName {
             name: $name,
             kind: $kind,
@@ -60,8 +60,8 @@ names! {
         "a request to the MCP server behind a pool. Build the name with `mcp_name`.";
 }
 
-/// `{method} {target}`, or the method alone: the name that the MCP conventions give a span. `target` is the name of a
-/// tool or prompt of the catalog, and nothing that a client can invent.
+/// Returns `{method} {target}`, or only the method: the name by the MCP conventions. `target` must be a tool or
+/// prompt of the catalog, because clients must not invent names.
 #[must_use]
 pub fn mcp_name(method: &str, target: Option<&str>) -> String {
     match target {
@@ -70,13 +70,13 @@ pub fn mcp_name(method: &str, target: Option<&str>) -> String {
     }
 }
 
-/// The name of a span around an operation of a storage port.
+/// Returns the name of a span around an operation of a storage port.
 #[must_use]
 pub fn store_name(operation: &str) -> String {
     format!("redis {operation}")
 }
 
-/// The name of a span around an HTTP request that carries no MCP message; `route` is a pattern, not the path.
+/// Returns the name of a span around an HTTP request without an MCP message. `route` is a pattern, not the path.
 #[must_use]
 pub fn http_name(method: &str, route: &str) -> String {
     format!("{method} {route}")

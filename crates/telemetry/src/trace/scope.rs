@@ -1,4 +1,4 @@
-//! Lets log lines carry the ids of the span in which they are written.
+//! Adds the ids of the current span to log lines.
 
 use std::future::Future;
 
@@ -13,7 +13,6 @@ use shoal_protocol::TraceContext;
 use super::Span;
 
 impl Span {
-    /// The ids for log lines, when there are any.
     fn log_ids(&self) -> Option<&TraceContext> {
         self.context().filter(|_| self.is_recording())
     }
@@ -38,7 +37,7 @@ fn span_context(context: &TraceContext) -> SpanContext {
     )
 }
 
-/// What [`span_context`] made, with its decision.
+/// The inverse of [`span_context`].
 fn trace_context(context: &SpanContext) -> TraceContext {
     let trace_id = u128::from_be_bytes(context.trace_id().to_bytes());
     let span_id = u64::from_be_bytes(context.span_id().to_bytes());
@@ -46,14 +45,14 @@ fn trace_context(context: &SpanContext) -> TraceContext {
         .with_tracestate(&context.trace_state().header())
 }
 
-/// The context of the span in whose scope this is called ([`InSpan`]); `None` outside of all, and in
-/// traces that are not kept.
+/// Returns the context of the span in whose scope this is called ([`InSpan`]), or `None` outside of all spans and in
+/// unsampled traces.
 ///
-/// For what is behind a seam that carries no trace, and is called in the caller's task. Everywhere else a span's parent
-/// is given.
+/// For code behind an interface without a trace argument, called in the caller's task. Elsewhere, pass the parent
+/// explicitly.
 #[must_use]
 pub fn current() -> Option<TraceContext> {
-    // Traces that are off leave nothing to find.
+    // Without traces there is no context to find.
     crate::state::tracer()?;
     Context::map_current(|context| {
         let span = context.span();
@@ -62,16 +61,17 @@ pub fn current() -> Option<TraceContext> {
     })
 }
 
-/// [`in_span`](Self::in_span) for every future.
+/// Adds [`in_span`](Self::in_span) to every future.
 pub trait InSpan: Future + Sized {
-    /// The log lines of this future carry the span's ids. Costs one comparison for each poll when the span is not kept.
+    /// Makes the log lines of this future carry the span's ids. Costs one comparison per poll when the span is not
+    /// recorded.
     ///
-    /// The span is only read: it goes on when the future is done, and a future may outlive it.
+    /// The span is only read. It continues after the future, and the future may outlive it.
     fn in_span(self, span: &Span) -> Either<Self, WithContext<Self>> {
         self.in_trace(span.log_ids())
     }
 
-    /// Like [`in_span`](Self::in_span), when only the span's context is at hand.
+    /// Like [`in_span`](Self::in_span), with only the span's context.
     fn in_trace(self, context: Option<&TraceContext>) -> Either<Self, WithContext<Self>> {
         match log_context(context.filter(|context| context.is_sampled())) {
             Some(context) => Either::Right(self.with_context(context)),

@@ -1,4 +1,4 @@
-//! A span while it runs.
+//! A running span.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -9,13 +9,13 @@ use shoal_protocol::TraceContext;
 
 use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 
-/// Attributes of one span at most, and events; beyond it they are counted only.
+/// Maximum attributes and events of a span. Further ones are only counted.
 pub(super) const MOST: usize = 128;
 
-/// A step of a call. It ends when it is dropped, so one that is moved into a task ends with the task, also when that
-/// is cancelled.
+/// A step of a call. It ends when it is dropped, so a span that is moved into a task ends with the task, even if
+/// that is cancelled.
 ///
-/// In a trace that is not kept, every method returns at once.
+/// In an unsampled trace, every method returns at once.
 #[derive(Debug, Default)]
 #[must_use = "a span ends when it is dropped: bind it to a name, and not to `_`"]
 pub struct Span {
@@ -23,7 +23,7 @@ pub struct Span {
     running: Option<Box<SpanData>>,
 }
 
-/// What a span in a kept trace gathers.
+/// The data of a recorded span.
 #[derive(Debug)]
 pub(crate) struct SpanData {
     pub(crate) parent: Option<u64>,
@@ -41,7 +41,7 @@ pub(crate) struct SpanData {
 }
 
 impl Span {
-    /// A span of no trace, for places that need one. The same as `Span::default()`.
+    /// Creates a span outside of all traces, like `Span::default()`.
     pub const fn none() -> Self {
         Self {
             context: None,
@@ -63,19 +63,19 @@ impl Span {
         }
     }
 
-    /// What children and other processes need to know. `None` when traces are off and no parent was given.
+    /// Returns the context for children and other processes, or `None` when traces are off and there is no parent.
     #[must_use]
     pub fn context(&self) -> Option<&TraceContext> {
         self.context.as_ref()
     }
 
-    /// Whether what is set here is kept. Ask before computing something costly.
+    /// Whether the span is recorded. Ask before computing costly values.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Sets an attribute, replacing its former value.
+    /// Sets or replaces an attribute.
     pub fn set<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) {
         if let Some(running) = &mut self.running {
             running.set(key.name(), T::to_value(value));
@@ -89,20 +89,20 @@ impl Span {
         }
     }
 
-    /// Gives the span a better name, once the tool is known. `name` is called only when the span is kept.
+    /// Renames the span, for example once the tool is known. `name` runs only when the span is recorded.
     pub fn rename<N: Into<Cow<'static, str>>>(&mut self, name: impl FnOnce() -> N) {
         if let Some(running) = &mut self.running {
             running.name = cut_name(name().into());
         }
     }
 
-    /// The step failed: sets `error.type` and the status. `kind` is one of few: a JSON-RPC code, `tool_error`, or a
-    /// short name.
+    /// Marks the step as failed: sets `error.type` and the status. `kind` must be one of few: a JSON-RPC code,
+    /// `tool_error`, or a short name.
     pub fn record_error(&mut self, kind: &str) {
         self.record_error_with(kind, "");
     }
 
-    /// Like [`record_error`](Self::record_error), with a message for people; nothing secret.
+    /// Like [`record_error`](Self::record_error), with a message for people. It must not be secret.
     pub fn record_error_with(&mut self, kind: &str, message: &str) {
         if let Some(running) = &mut self.running {
             running.set(ERROR_TYPE.name(), str::to_value(kind));
@@ -110,7 +110,7 @@ impl Span {
         }
     }
 
-    /// Something happened at this moment. `attributes` is called only when the span is kept.
+    /// Adds an event at this moment. `attributes` runs only when the span is recorded.
     pub fn add_event(&mut self, name: &'static str, attributes: impl FnOnce(&mut Attributes)) {
         let Some(running) = &mut self.running else {
             return;
@@ -126,14 +126,14 @@ impl Span {
             .push(Event::new(name, SystemTime::now(), gathered.gathered, 0));
     }
 
-    /// Points to a span that is no parent: a former attempt, or what another trace did for this one.
+    /// Links to a span that is not the parent, such as a former attempt or related work in another trace.
     pub fn add_link(&mut self, to: &TraceContext) {
         if let Some(running) = &mut self.running {
             running.link(to);
         }
     }
 
-    /// Ends the span now, which dropping it does as well.
+    /// Ends the span now, like dropping it.
     pub fn end(self) {
         drop(self);
     }
@@ -169,13 +169,12 @@ impl Drop for Span {
     }
 }
 
-/// Gathers attributes for a span that starts, or for an event.
+/// Collects attributes for a new span or an event.
 #[derive(Debug, Default)]
 pub struct Attributes {
     pub(super) gathered: Vec<KeyValue>,
 }
 
-/// Attributes of most spans.
 const USUAL: usize = 8;
 
 impl Attributes {
@@ -185,7 +184,7 @@ impl Attributes {
         }
     }
 
-    /// Adds one; a key is given once.
+    /// Adds an attribute. Use each key once.
     pub fn set<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) -> &mut Self {
         if self.gathered.len() < MOST {
             (self.gathered).push(KeyValue::new(key.name(), T::to_value(value)));
@@ -193,7 +192,7 @@ impl Attributes {
         self
     }
 
-    /// Adds one, if there is a value.
+    /// Adds an attribute, if there is a value.
     pub fn set_some<T: Recorded + ?Sized>(
         &mut self,
         key: Key<T>,

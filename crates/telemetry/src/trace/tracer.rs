@@ -1,4 +1,4 @@
-//! Begins spans and hands the finished ones to the queue for the collector.
+//! Starts spans and queues the finished ones for the collector.
 
 use std::time::{Instant, SystemTime};
 
@@ -13,14 +13,12 @@ use super::span::{Attributes, Span, SpanData};
 use crate::export::Spans;
 use crate::otlp;
 
-/// Everything that a process needs to make spans.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     decision: Decision,
     spans: Spans,
 }
 
-/// The time of day of a moment.
 fn began(moment: Option<Instant>) -> SystemTime {
     let now = SystemTime::now();
     moment.map_or(now, |moment| now - moment.elapsed())
@@ -85,8 +83,7 @@ impl Tracer {
         Span::recorded(context, running)
     }
 
-    /// What a span that is not kept passes on: its parent's place, so that a later span which is kept has a parent
-    /// that somebody knows.
+    /// The context of an unsampled span: its parent's position, so that a later recorded span has a known parent.
     fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),
@@ -95,7 +92,7 @@ impl Tracer {
     }
 
     pub(super) fn end(&self, context: &TraceContext, running: &SpanData) {
-        // A clock that is set back must not make a span end before it began.
+        // If the clock is set back, the span must not end before its start.
         let ended = SystemTime::now().max(running.started);
         if self.spans.admit() {
             self.spans.add(&otlp::encode(context, running, ended));

@@ -1,4 +1,4 @@
-//! A collector that is dead or silent delays nobody and fails nobody.
+//! A dead or silent collector must not delay or fail callers.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ use crate::process::{LONG, alone, json, telemetry};
 const QUEUE: usize = 64;
 pub(crate) const SPANS: usize = 1_000;
 
-/// Starts with few places to wait, and all signals.
+/// Starts with small queues and all signals.
 pub(crate) fn start(endpoint: String, protocol: Protocol, timeout: Duration) -> Guard {
     let mut telemetry: Telemetry = telemetry(endpoint, protocol);
     telemetry.timeout = timeout.into();
@@ -25,7 +25,7 @@ pub(crate) fn start(endpoint: String, protocol: Protocol, timeout: Duration) -> 
     shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts without its collector")
 }
 
-/// Ends in time, or the test fails: without a bound it would take as long as the collector likes.
+/// Fails if the shutdown does not end in time.
 pub(crate) fn shut_down(guard: Guard, within: Duration) {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {
@@ -35,7 +35,7 @@ pub(crate) fn shut_down(guard: Guard, within: Duration) {
     ended.recv_timeout(LONG).expect("the shutdown ends");
 }
 
-/// A counter's value in the exposition; 0 when there is none.
+/// The sum of a counter's series in the exposition.
 pub(crate) fn counted(with: &[&str]) -> usize {
     let text = prometheus_text();
     let values = (text.lines())
@@ -56,13 +56,13 @@ pub(crate) fn make_spans() {
     }
 }
 
-/// Every span is accounted for: it was taken, or its loss was counted.
+/// Every span was accepted, or its loss was counted.
 pub(crate) fn check_account(accepted: usize) {
     let lost = counted(&[DROPPED, TRACES]);
     assert_eq!(accepted + lost, SPANS, "{}", prometheus_text());
 }
 
-/// Listens, and hands every connection to `serve`.
+/// Listens, and passes every connection to `serve`.
 pub(crate) fn listen(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");
@@ -110,7 +110,7 @@ fn dead_over_http() {
     });
 }
 
-/// An export may take five minutes here, and the shutdown a moment.
+/// An export may take five minutes here, but the shutdown only a moment.
 fn silent(protocol: Protocol) {
     let endpoint = listen(|stream| {
         std::thread::park();

@@ -1,4 +1,4 @@
-//! A collector of the OpenTelemetry protocol: gRPC or HTTP, keeping what it gets.
+//! An OTLP collector over gRPC or HTTP that stores what it receives.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -41,16 +41,15 @@ use tonic::service::Routes;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
-/// What a collector got.
 #[derive(Debug, Default)]
 pub(crate) struct Got {
     pub(crate) traces: Vec<ExportTraceServiceRequest>,
     pub(crate) metrics: Vec<ExportMetricsServiceRequest>,
     pub(crate) logs: Vec<ExportLogsServiceRequest>,
     pub(crate) authorization: Vec<String>,
-    /// Whether an export was.
+    /// Whether an export was compressed.
     pub(crate) is_compressed: bool,
-    /// Spans of each export that are rejected.
+    /// Spans of each export to reject.
     pub(crate) rejects: i64,
 }
 
@@ -65,7 +64,6 @@ impl Got {
     }
 }
 
-/// A collector, and its runtime.
 pub(crate) struct Collector {
     pub(crate) endpoint: String,
     got: Arc<Mutex<Got>>,
@@ -77,9 +75,8 @@ impl Collector {
         Self::serve(protocol, Server::builder(), "http")
     }
 
-    /// Over TLS, with this identity.
     pub(crate) fn secure(protocol: Protocol, identity: Identity) -> Self {
-        // The build may hold another provider as well, through somebody else's features; then none is the default.
+        // With several providers in the build there is no default.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tls = ServerTlsConfig::new().identity(identity);
         let server = Server::builder().tls_config(tls);
@@ -123,7 +120,6 @@ impl Collector {
         self.got.lock()
     }
 
-    /// Every span, in the order of their names.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let mut spans: Vec<Span> = (self.got().traces.iter())
             .flat_map(|it| &it.resource_spans)
@@ -168,7 +164,6 @@ impl Collector {
     }
 }
 
-/// The attributes as texts.
 pub(crate) fn texts(attributes: &[KeyValue]) -> HashMap<String, String> {
     (attributes.iter())
         .map(|it| (it.key.clone(), text(it.value.as_ref())))

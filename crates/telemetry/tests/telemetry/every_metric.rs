@@ -1,4 +1,4 @@
-//! Every metric that can be recorded or observed from outside.
+//! Records and observes every public metric.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use shoal_telemetry::metrics::{
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);
 
-/// Records every metric that can be recorded from outside.
 pub(crate) fn record_all() {
     let all = metrics();
     all.known.replace(NameKind::Tool, ["add"]);
@@ -100,7 +99,6 @@ pub(crate) fn record_all() {
     all.rpc.frame(LinkKind::Worker, Direction::Out, 100);
 }
 
-/// Observes every metric that can be observed from outside, until the process ends.
 pub(crate) fn observe_all() {
     let all = metrics();
     for registration in [

@@ -1,4 +1,4 @@
-//! Collectors that answer, and not with what they should.
+//! Collectors with wrong answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::bad_collectors::{
 use crate::collector::Collector;
 use crate::process::{LONG, alone};
 
-/// Reads a request's head and body, so that the answer is not cut off by a reset.
+/// Reads a request completely, so that a reset cannot cut the answer off.
 fn read_request(stream: &mut TcpStream) -> bool {
     let mut read = Vec::new();
     let mut part = [0; 4_096];
@@ -34,7 +34,6 @@ fn read_request(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Answers every request with the same bytes.
 fn lying(protocol: Protocol, answer: &str, accepts: bool) {
     let answer = answer.to_owned();
     let endpoint =
@@ -74,7 +73,7 @@ fn that_is_broken() {
     });
 }
 
-/// The headers' secrets are for the collector that was configured.
+/// The headers' secrets are only for the configured collector.
 #[test]
 fn that_sends_elsewhere() {
     alone("liars::that_sends_elsewhere", || {
@@ -124,13 +123,13 @@ fn that_never_ends_its_answer() {
         });
         let guard = start(endpoint, Protocol::Http, Duration::from_secs(300));
         make_spans();
-        // The answer is cut off by its length: its time would not do.
+        // The answer is cut off by its length, before its time.
         shut_down(guard, LONG);
         check_account(0);
     });
 }
 
-/// A collector that rejects one span of each export, or says nonsense about that.
+/// A collector that rejects one span of each export, or reports a nonsensical count.
 fn rejecting(collector: &Collector, protocol: Protocol, rejects: i64) {
     collector.got().rejects = rejects;
     let guard = start(collector.endpoint.clone(), protocol, LONG);

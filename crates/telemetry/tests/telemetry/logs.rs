@@ -1,4 +1,4 @@
-//! Log lines: the ids of traces, the limit of repeats, and the collector.
+//! Log lines: trace ids, the limit of repeats, and the collector.
 
 use std::process::Output;
 use std::time::Duration;
@@ -139,7 +139,7 @@ fn that_repeat_are_left_out_and_counted() {
     let Some(output) = output else { return };
     let lines = lines(&output);
     assert_eq!(find(&lines, "again and again").len(), 5);
-    // Other messages of one place are lines of their own.
+    // Different messages of one place count separately.
     let others = (0..50).map(|it| find(&lines, &format!("number {it}")).len());
     assert_eq!(others.sum::<usize>(), 100);
     let said = find(&lines, "lines that repeat were left out");
@@ -168,12 +168,11 @@ fn that_repeat_are_reported_when_the_interval_ends() {
                     tracing::error!("round {round}");
                 }
             }
-            // The thread that says it ends when there is nothing more to say.
+            // The reporting thread ends when there is nothing left to report.
             while threads() > before {
                 std::thread::sleep(Duration::from_millis(10));
             }
             tracing::error!("round 0");
-            // Nothing is left to say at the end.
             guard.shutdown(LONG);
         },
     );
@@ -205,11 +204,11 @@ fn of_many_kinds_are_limited_by_their_place() {
     let lines = lines(&output);
     let said = find(&lines, "lines that repeat were left out");
     assert_eq!(said.len(), 1);
-    // 1024 messages are told apart; of all others 2 pass.
+    // 1024 messages are distinguished; of all others 2 pass.
     assert_eq!(said[0]["suppressed"], 3_000 - 1_024 - 2);
 }
 
-/// Callers cause such lines, and each says something else.
+/// Callers cause such lines, each with a different text.
 #[test]
 fn of_refused_requests_are_one_of_each_kind() {
     let output = alone("logs::of_refused_requests_are_one_of_each_kind", || {

@@ -17,7 +17,7 @@ use crate::collector::{Collector, text, texts};
 use crate::every_metric::{MOMENT, observe_all, record_all};
 use crate::process::{LONG, alone, json, telemetry};
 
-/// Makes telemetry lose a span and a line, with a collector that is not there.
+/// Makes telemetry lose a span and a line, without a collector.
 fn lose_something() {
     for _ in 0..3 {
         trace::internal("lost").start().end();
@@ -80,7 +80,7 @@ fn are_complete_and_well_formed_for_prometheus() {
     );
 }
 
-/// Every series has the labels of its definition, with values that the definition allows.
+/// Every series has the labels and values of its definition.
 fn check_series(text: &str) {
     let mut known = HashMap::new();
     for definition in definitions() {
@@ -118,7 +118,6 @@ fn check_series(text: &str) {
     assert!(checked > 50, "{checked}");
 }
 
-/// What Prometheus' own tool says to it.
 fn promtool(text: &str) {
     let started = Command::new("promtool")
         .args(["check", "metrics"])

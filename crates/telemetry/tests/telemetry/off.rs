@@ -1,4 +1,4 @@
-//! What is off costs nothing and breaks nothing.
+//! Disabled telemetry costs and breaks nothing.
 
 use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{Protocol, Telemetry};
@@ -19,7 +19,7 @@ fn use_all() {
     span.add_event("event", |_| panic!("nobody needs attributes"));
     span.record_error("error");
     assert!(!span.is_recording());
-    // A process without traces passes on what it got.
+    // A process without traces passes its parent's context on.
     assert_eq!(span.context(), parent.as_ref());
     assert_eq!(trace::internal("root").start().context(), None);
     let current = async { trace::current() }.in_span(&span);
@@ -62,7 +62,7 @@ fn is_set_up_once() {
     });
 }
 
-/// Where nothing may block, a failed start must not.
+/// Dropping a runtime in async code would panic.
 #[test]
 fn fails_where_somebody_logs_already() {
     alone("off::fails_where_somebody_logs_already", || {
@@ -87,7 +87,7 @@ fn starts_with_a_good_configuration_only() {
             error.to_string().contains("telemetry.metrics.otlp"),
             "{error}"
         );
-        // The process may try again.
+        // A failed start can be repeated.
         telemetry.metrics.otlp = false;
         shoal_telemetry::init(&telemetry, &json())
             .expect("it starts")

@@ -1,4 +1,4 @@
-//! Gives a test a process of its own: a process has one telemetry.
+//! Runs a test in its own process, because a process has one telemetry.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,14 +9,13 @@ use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 
-/// Runs `body` in a process of its own, which is this test called once more; `name` is the test's own.
+/// Runs `body` in a new process that calls this test again. `name` is the test's own name.
 ///
-/// Returns what the process wrote, or `None` inside it.
+/// Returns the output of the process, or `None` inside it.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     alone_with(name, &[], body)
 }
 
-/// Like [`alone`], with variables of the environment.
 pub(crate) fn alone_with(
     name: &str,
     variables: &[(&str, &Path)],
@@ -46,7 +45,7 @@ pub(crate) fn alone_with(
     Some(output)
 }
 
-/// A collector's clients get all spans, at once.
+/// Telemetry that sends every span at once.
 pub(crate) fn telemetry(endpoint: String, protocol: Protocol) -> Telemetry {
     let mut telemetry = Telemetry {
         service_instance_id: "node-1".to_owned(),
@@ -67,10 +66,10 @@ pub(crate) fn json() -> Logging {
     }
 }
 
-/// Far beyond what a shutdown takes that ends by itself.
+/// Much longer than a shutdown that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Threads of this process (Linux; elsewhere none are seen).
+/// The threads of this process on Linux; 0 elsewhere.
 pub(crate) fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }

@@ -1,4 +1,4 @@
-//! Which traces are kept.
+//! Which traces are recorded.
 
 use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{ParentSampling, Protocol, Telemetry, ToolRatio};
@@ -23,7 +23,7 @@ fn parent(flags: &str) -> TraceContext {
     TraceContext::parse(&format!("{TRACE}-{flags}"), None).expect("a good parent")
 }
 
-/// A span, its child and the child of that, which are kept or not kept together.
+/// A span, its child and grandchild, which are recorded together or not at all.
 fn family(parent: Option<&TraceContext>, tool: &str, names: [&'static str; 2]) -> String {
     let span = trace::server(names[0])
         .parent(parent)
@@ -46,7 +46,7 @@ fn follow_the_client() {
             },
             || {
                 family(Some(&parent("01")), "any", ["yes-1", "yes-2"]);
-                // What the client decided holds, whatever the tool.
+                // The client's decision applies to every tool.
                 let passed_on = family(Some(&parent("00")), "kept", ["no-1", "no-2"]);
                 assert_eq!(passed_on, format!("{TRACE}-00"));
                 family(None, "kept_1", ["tool-1", "tool-2"]);
@@ -71,7 +71,7 @@ fn ignore_the_client() {
                 family(Some(&parent("01")), "any", ["no-1", "no-2"]);
                 let passed_on = family(Some(&parent("00")), "kept", ["yes-1", "yes-2"]);
                 assert!(passed_on.starts_with(&TRACE[..35]) && passed_on.ends_with("-01"));
-                // Shoal's own decision holds at every hop, also where the tool is not known.
+                // Shoal's own decision applies at every hop, even if the tool is not known there.
                 let own = TraceContext::parse_trusted(&format!("{TRACE}-01"), None);
                 family(own.as_ref(), "", ["hop-1", "hop-2"]);
             },
@@ -98,7 +98,6 @@ fn a_share_of_all() {
     });
 }
 
-/// Every trace of these tools is kept.
 fn all(tool: &str) -> ToolRatio {
     ToolRatio {
         tool: tool.to_owned(),

@@ -1,4 +1,4 @@
-//! What a span carries arrives as it was set.
+//! A span arrives as it was set.
 
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
@@ -24,7 +24,7 @@ fn arrive_over_grpc() {
 fn arrive_over_http() {
     alone("spans::arrive_over_http", || {
         let collector = Collector::start(Protocol::Http);
-        // A slash at the end must not matter.
+        // A trailing slash must not matter.
         let telemetry = telemetry(format!("{}/", collector.endpoint), Protocol::Http);
         check(&collector, telemetry);
     });

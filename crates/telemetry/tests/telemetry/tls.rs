@@ -13,10 +13,10 @@ use tonic::transport::Identity;
 use crate::collector::Collector;
 use crate::process::{LONG, alone_with, json, telemetry};
 
-/// What rustls takes for the system's authorities.
+/// The variable that rustls reads the system's authorities from.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
 
-/// A certificate and its key, in a directory of their own which goes with them.
+/// A certificate and its key in a directory that is removed with them.
 struct Certificate(PathBuf);
 
 impl Certificate {
@@ -41,7 +41,6 @@ impl Drop for Certificate {
     }
 }
 
-/// Runs `body` where only the certificate's owner is trusted.
 fn trusting(name: &str, body: impl FnOnce()) {
     let certificate = Certificate::new(&name.replace("::", "-"));
     alone_with(name, &[(AUTHORITIES, &certificate.path())], body);
@@ -88,7 +87,7 @@ fn works_over_http() {
     });
 }
 
-/// Telemetry says much about a service: it goes to nobody whom the system does not trust.
+/// Telemetry reveals much about a service, so it must go only to trusted collectors.
 fn stranger(protocol: Protocol) {
     let own = Certificate::new(&format!("stranger-{protocol:?}"));
     let collector = Collector::secure(protocol, identity(&own.path()));

@@ -1,8 +1,7 @@
-//! What is recorded by name; anything else is `_OTHER`.
+//! The values that are recorded by name. All others are `_OTHER`.
 
 use crate::metrics::OTHER;
 
-/// Methods that are recorded by name.
 pub(super) const METHODS: &[&str] = &[
     "completion/complete",
     "elicitation/create",
@@ -35,7 +34,6 @@ pub(super) const METHODS: &[&str] = &[
     "tools/list",
 ];
 
-/// Protocol revisions that are recorded by name.
 pub(super) const REVISIONS: &[&str] = &[
     "2024-11-05",
     "2025-03-26",
@@ -44,7 +42,7 @@ pub(super) const REVISIONS: &[&str] = &[
     "2026-07-28",
 ];
 
-/// JSON-RPC codes that are recorded by number: those of the standard, of MCP and of Shoal.
+/// JSON-RPC codes that are recorded: those of the standard, of MCP and of Shoal.
 const CODES: &[(i64, &str)] = &[
     (-32_700, "-32700"),
     (-32_600, "-32600"),

@@ -1,4 +1,4 @@
-//! What there is to say about an operation.
+//! The attributes of an operation.
 
 use shoal_ports::CallOutcome;
 
@@ -6,7 +6,7 @@ use super::bounds::code_text;
 use crate::metrics::labels::{PROTOCOL_VERSION, TRANSPORT, labels};
 
 labels! {
-    /// What carries the messages.
+    /// The transport of the messages.
     Transport: TRANSPORT {
         /// HTTP/1.1 and HTTP/2.
         Tcp = "tcp",
@@ -30,16 +30,16 @@ labels! {
 /// How an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The answer is a JSON-RPC error of this code.
+    /// With a JSON-RPC error of this code.
     Code(i64),
-    /// The answer is a tool's result with `isError`.
+    /// With a tool's result that has `isError`.
     Tool,
-    /// There was no answer; a short name says why, such as `cancelled` or `connection_lost`.
+    /// Without an answer, for a short reason such as `cancelled` or `connection_lost`.
     Other(&'static str),
 }
 
 impl Failure {
-    /// How the call failed that ended so; `None` when it did not. A result is searched.
+    /// The failure of a call, or `None` if it succeeded. Searches the result.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Option<Self> {
         match outcome {
@@ -49,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// The value of `error.type`, for spans as well: a code that is not known is `_OTHER`.
+    /// Returns the value of `error.type`, for spans as well. Unknown codes are `_OTHER`.
     #[must_use]
     pub fn error_type(self) -> &'static str {
         match self {
@@ -60,27 +60,27 @@ impl Failure {
     }
 }
 
-/// A request or notification that is over.
+/// A request or notification that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation<'a> {
-    /// Its method.
+    /// The method.
     pub method: &'a str,
     /// The tool of `tools/call`.
     pub tool: Option<&'a str>,
     /// The prompt of `prompts/get`.
     pub prompt: Option<&'a str>,
-    /// How it failed, if it did.
+    /// The failure, if any.
     pub failure: Option<Failure>,
     /// The protocol revision.
     pub revision: Option<&'a str>,
-    /// What carried it.
+    /// The transport.
     pub transport: Transport,
-    /// The version of HTTP, if it was HTTP.
+    /// The version of HTTP, if any.
     pub http: Option<HttpVersion>,
 }
 
 impl<'a> Operation<'a> {
-    /// A successful operation over HTTP/1.1, to change from there.
+    /// Creates a successful operation over HTTP/1.1.
     #[must_use]
     pub const fn new(method: &'a str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What can happen to a call and to a worker.
+//! The states and outcomes of calls and workers.
 
 use shoal_ports::{CallFailure, CallOutcome};
 
@@ -6,15 +6,15 @@ use crate::metrics::Failure;
 use crate::metrics::labels::{OUTCOME, REASON, STATE, labels};
 
 labels! {
-    /// What a worker can do.
+    /// The state of a worker.
     WorkerState: STATE {
-        /// It takes calls.
+        /// Accepts calls.
         Ready = "ready",
-        /// It is there, and its backend is not ready yet.
+        /// The backend is not ready yet.
         Starting = "starting",
-        /// It finishes its calls and takes no more.
+        /// Finishes its calls and accepts no more.
         Draining = "draining",
-        /// It is known, and its link is down.
+        /// The link is down.
         Unreachable = "unreachable",
     }
 }
@@ -26,7 +26,7 @@ labels! {
         Closed = "closed",
         /// None, for a while.
         Open = "open",
-        /// One, to see whether the worker is well again.
+        /// One, as a test.
         HalfOpen = "half_open",
     }
 }
@@ -36,7 +36,7 @@ labels! {
     QueueOutcome: OUTCOME {
         /// The call went to a worker.
         Dispatched = "dispatched",
-        /// It was turned away.
+        /// The call was refused.
         Shed = "shed",
         /// The client gave up.
         Cancelled = "cancelled",
@@ -46,7 +46,7 @@ labels! {
 }
 
 labels! {
-    /// How a call ended, as it is counted.
+    /// The counted outcome of a call.
     CountedOutcome: OUTCOME {
         /// With a result.
         Completed = "completed",
@@ -58,7 +58,7 @@ labels! {
         Cancelled = "cancelled",
         /// The deadline passed.
         Deadline = "deadline",
-        /// Its worker is lost, and nobody knows whether it took effect.
+        /// The worker is lost, and the outcome is unknown.
         Lost = "lost",
         /// It waits for the client's answer.
         Parked = "parked",
@@ -66,11 +66,11 @@ labels! {
 }
 
 labels! {
-    /// Why a call was turned away.
+    /// Why a call was refused.
     ShedReason: REASON {
         /// The queue is full.
         QueueFull = "queue_full",
-        /// It waited as long as a call may wait.
+        /// The call reached its maximum wait.
         QueueTimeout = "queue_timeout",
         /// The pool has no worker.
         NoWorker = "no_worker",
@@ -82,29 +82,29 @@ labels! {
 }
 
 labels! {
-    /// Why a call was sent once more.
+    /// Why a call was sent again.
     RetryReason: REASON {
-        /// The worker was lost before it took the call.
+        /// The worker was lost before it accepted the call.
         NotStarted = "not_started",
         /// The worker was lost, and the call is safe to repeat.
         WorkerLost = "worker_lost",
-        /// The worker had no room.
+        /// The worker had no capacity.
         Busy = "busy",
         /// The worker was stopping.
         Draining = "draining",
-        /// The backend failed before it did anything.
+        /// The backend failed before it had an effect.
         BackendFailed = "backend_failed",
     }
 }
 
 impl CountedOutcome {
-    /// How the call is counted that ended so. A result is searched.
+    /// Returns the counted outcome. Searches the result.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Self {
         Self::with(outcome, Failure::of(outcome))
     }
 
-    /// Like [`of`](Self::of), where it is known already how the call failed.
+    /// Like [`of`](Self::of), with a known failure.
     #[must_use]
     pub fn with(outcome: &CallOutcome, failure: Option<Failure>) -> Self {
         match Self::complete(outcome, failure) {
@@ -113,7 +113,7 @@ impl CountedOutcome {
         }
     }
 
-    /// Like [`of`](Self::of), where it is known already that a result does not ask for input.
+    /// Like [`of`](Self::of), for a result that is known not to ask for input.
     #[must_use]
     pub fn of_complete(outcome: &CallOutcome) -> Self {
         Self::complete(outcome, Failure::of(outcome))
