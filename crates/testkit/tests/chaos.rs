@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 /// One cluster at a time, because clusters that share the CPU could lose leases.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// The faults under which some calls are tasks as well. `chaos --tasks` covers every kind.
+/// `chaos --tasks` covers tasks under every kind of fault.
 const KILLS: [Fault; 3] = [Fault::Edge, Fault::Session, Fault::Worker];
 
 async fn survives(fault: Fault) {

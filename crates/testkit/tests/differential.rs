@@ -37,14 +37,10 @@ use shoal_testkit::cluster::{Builder, Cluster};
 
 use crate::conversation::Conversation;
 
-/// The default number of requests, and their seed.
 const REQUESTS: usize = 2_400;
 const SEED: u64 = 20_260_728;
-/// Requests per conversation.
 const LENGTH: usize = 25;
-/// Concurrent conversations.
 const AT_ONCE: usize = 6;
-/// Differences shown in full.
 const SHOWN: usize = 12;
 
 fn number(variable: &str) -> Option<u64> {
@@ -62,7 +58,7 @@ fn like(builder: Builder) -> Builder {
     builder
         .setting("limits.body_bytes", "65536")
         .setting("limits.bodies_in_flight_bytes", "16777216")
-        // Generous times, because a busy machine must not show as a difference.
+        // A busy machine must not show as a difference.
         .lease(Duration::from_secs(60))
         .setting("redis.connect_timeout", "20s")
         .setting("redis.response_timeout", "20s")

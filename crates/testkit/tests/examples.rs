@@ -20,7 +20,6 @@ use shoal_testkit::programs;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-/// Free ports.
 const SOCKETS: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
 struct Client {
@@ -31,7 +30,6 @@ struct Client {
 
 #[derive(Clone, Default)]
 struct User {
-    /// The user's answer to questions, or `None` to decline.
     answer: Option<Value>,
     progress: Arc<Mutex<Vec<f64>>>,
 }
@@ -65,7 +63,6 @@ impl ClientHandler for User {
 }
 
 impl Client {
-    /// Starts `example stdio` with more arguments, and connects a client.
     async fn of(example: &str, more: &[&str], user: User) -> Self {
         let mut child = Command::new(programs::example(example).unwrap())
             .arg("stdio")
@@ -91,7 +88,6 @@ impl Client {
         names
     }
 
-    /// Returns the text of a tool's result, or of its error.
     async fn call(&self, tool: &'static str, arguments: Value) -> Result<String, String> {
         let arguments = arguments.as_object().unwrap().clone();
         let call = CallToolRequestParams::new(tool).with_arguments(arguments);
@@ -106,7 +102,6 @@ impl Client {
     }
 }
 
-/// Returns a program's exit status and output.
 async fn output(launch: &mut Command) -> (ExitStatus, String) {
     let output = timeout(SOON, launch.output()).await.unwrap().unwrap();
     let text = [output.stdout, output.stderr].concat();

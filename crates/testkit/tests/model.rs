@@ -36,7 +36,6 @@ use model::setup::Trouble::{
 };
 use model::setup::{Also, Setup, Tool, Way};
 
-/// A call that ends within the hold.
 fn short_call() -> Setup {
     Setup::hold(
         "a short call",
@@ -45,7 +44,6 @@ fn short_call() -> Setup {
     )
 }
 
-/// Three nodes may own the session, in turn or at the same time.
 fn three_owners() -> Setup {
     Setup {
         nodes: 3,
@@ -57,12 +55,10 @@ fn three_owners() -> Setup {
     }
 }
 
-/// A node that pauses repeatedly, while its frames are delayed.
 fn paused_owners() -> Setup {
     Setup::hold("paused owners", 4, &[BreakEdge, Age])
 }
 
-/// Workers that crash, forget, and are wrongly given up.
 fn lost_workers() -> Setup {
     Setup::hold(
         "lost workers",
@@ -71,7 +67,6 @@ fn lost_workers() -> Setup {
     )
 }
 
-/// Workers that refuse or are unreachable.
 fn refusing_workers() -> Setup {
     Setup::hold(
         "refusing workers",
@@ -80,17 +75,14 @@ fn refusing_workers() -> Setup {
     )
 }
 
-/// Owners that refuse because of a limit.
 fn limits() -> Setup {
     Setup::hold("limits", 3, &[BreakEdge, CrashNode, Age, Limit, Full])
 }
 
-/// Owners that refuse connections although they live.
 fn evidence() -> Setup {
     Setup::hold("evidence", 4, &[RefuseConnections, BreakEdge, CrashNode])
 }
 
-/// An edge that has lost the owner asks the worker.
 fn asked_worker() -> Setup {
     Setup {
         edge_asks: true,
@@ -111,7 +103,6 @@ fn store_away() -> Setup {
     )
 }
 
-/// A call that produces an event first becomes a stream.
 fn stream() -> Setup {
     Setup {
         tool: Tool::Speaks,
@@ -148,7 +139,6 @@ fn single_stream() -> Setup {
     }
 }
 
-/// A round of questions.
 fn question() -> Setup {
     Setup {
         tool: Tool::Asks,
@@ -160,7 +150,6 @@ fn question() -> Setup {
     }
 }
 
-/// A write to the session state.
 fn writing() -> Setup {
     Setup {
         tool: Tool::Writes,
@@ -172,7 +161,6 @@ fn writing() -> Setup {
     }
 }
 
-/// A call that only ends when it is cancelled.
 fn cancelled() -> Setup {
     Setup {
         tool: Tool::Endless,
@@ -185,7 +173,6 @@ fn cancelled() -> Setup {
     }
 }
 
-/// A client that ends its session during a call.
 fn deleted() -> Setup {
     Setup {
         also: Also::Delete,
@@ -210,7 +197,7 @@ macro_rules! explorations {
 
         mod ends {
             $(
-                /// Needed for the property "answered in the end", see `model/properties.rs`.
+                /// Required by "answered in the end", see `model/properties.rs`.
                 #[test]
                 fn $name() {
                     let setup = super::Setup { mishaps: 2, ..super::$name() };
@@ -251,10 +238,8 @@ explorations! {
     deleted,
 }
 
-/// The planted faults, each with its setup and the properties that it breaks.
 macro_rules! planted {
     ($($name:ident: $fault:ident in $setup:expr => $($property:ident),+;)*) => {
-        /// The planted faults with the properties that they break.
         const PLANTED: &[(Fault, &[&str])] = &[$((Fault::$fault, &[$(must::$property),+])),*];
 
         mod planted {
@@ -320,7 +305,7 @@ planted! {
     claims_for_deliveries_only: ClaimForDeliveriesOnly in super::stream() => ANSWERED;
 }
 
-/// The session moves to a node that cannot reach the call's worker. Another request of the session makes that node claim.
+/// The session moves to a node that cannot reach the call's worker.
 fn moved() -> Setup {
     Setup {
         tool: Tool::Endless,
@@ -329,7 +314,6 @@ fn moved() -> Setup {
     }
 }
 
-/// The table of rules, with their planted faults and the properties that these break.
 fn table() -> String {
     let mut rows: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
     for (fault, broken) in PLANTED {

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that build a reqwest client. All but `outbound` only connect where the operator said, by an argument or an
-/// endpoint, or to the Kubernetes API.
+/// All but `outbound` connect only where the operator said, or to the Kubernetes API.
 const MAKERS: [&str; 5] = [
     "node/src/certificates_command/secrets.rs",
     "node/src/status_command.rs",
@@ -28,7 +27,6 @@ fn clients_are_made_in_one_place() {
     let mut files = Vec::new();
     for member in fs::read_dir(crates).unwrap() {
         let member = member.unwrap().path();
-        // Testkit has the tests' own clients.
         if !member.ends_with("testkit") {
             collect(&member.join("src"), &mut files);
         }

@@ -9,10 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 use shoal_testkit::directory::Directory;
 
-/// The crate on which authors depend.
 const DOOR: &str = "shoal-mcp";
 
-/// The metadata that a registry requires or shows.
 const METADATA: [&str; 4] = ["description", "license", "repository", "rust_version"];
 
 fn packages() -> Vec<Value> {
@@ -39,7 +37,7 @@ fn named<'a>(packages: &'a [Value], name: &str) -> &'a Value {
     packages.find(|package| package["name"] == name).unwrap()
 }
 
-/// The dependencies of a package in this repository. Cargo omits dev-dependencies without a version from the package.
+/// Cargo omits dev-dependencies without a version from the package.
 fn own(package: &Value) -> impl Iterator<Item = &Value> {
     let dependencies = package["dependencies"].as_array().unwrap();
     let is_left_out = |it: &Value| it["kind"] == "dev" && it["req"] == "*";
@@ -47,7 +45,6 @@ fn own(package: &Value) -> impl Iterator<Item = &Value> {
     own.filter(move |it| !is_left_out(it))
 }
 
-/// `shoal-mcp` and its dependencies in this repository.
 fn published(packages: &[Value]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![DOOR.to_owned()];
@@ -146,13 +143,11 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether the path is that of a test.
 fn is_test(file: &Path) -> bool {
     let mut parts = file.iter();
     parts.any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// The files that a non-test source includes by `include_str!` and the like, and the contracts of a `build.rs`.
 fn used_files(text: &str) -> Vec<String> {
     let product = text.split("#[cfg(test)]").next().unwrap();
     let includes = product.split("include_str!(\"").skip(1);
@@ -166,7 +161,6 @@ fn used_files(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The path without `..`, ignoring links.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

@@ -15,7 +15,7 @@ async fn nobody_notices_that_every_process_is_replaced() {
         ("shutdown.balancer_delay", "700ms"),
         ("streams.retry", "200ms"),
         ("streams.retry_spread", "500ms"),
-        // Generous times, because a busy machine is not the subject of this test.
+        // A busy machine is not the subject of this test.
         ("redis.response_timeout", "20s"),
         ("cluster.silence", "20s"),
         ("node.lease", "30s"),

@@ -24,13 +24,10 @@ const SOON: Duration = Duration::from_secs(20);
 
 struct TestEdge {
     edge: Edge,
-    /// Breaks a half answer.
     breaks: Arc<Notify>,
-    /// Receives a message when an answer is dropped.
     gone: mpsc::UnboundedReceiver<()>,
 }
 
-/// Reports that an answer was dropped, and receives the order to break it.
 struct Told(mpsc::UnboundedSender<()>, Arc<Notify>);
 
 impl Drop for Told {
@@ -40,8 +37,7 @@ impl Drop for Told {
 }
 
 impl TestEdge {
-    /// Answers `/` with name and body, breaks before the answer to `/break` and in the middle of
-    /// `/half`, and streams `/stream` endlessly.
+    /// Breaks before the answer to `/break` and in the middle of `/half`.
     async fn start(name: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let edge = Edge {

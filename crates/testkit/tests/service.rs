@@ -11,7 +11,6 @@ use tokio::time::{sleep, timeout};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Answers each byte with its letter.
 async fn endpoint(letter: u8) -> Edge {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -6,7 +6,6 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use sse_stream::{Sse, SseStream};
 
-/// The timeout of every wait.
 pub(crate) const SOON: Duration = Duration::from_secs(40);
 
 pub(crate) struct Client {
@@ -20,7 +19,6 @@ pub(crate) struct Events {
     pub(crate) last_id: String,
 }
 
-/// A complete answer: its status, and its body if that is JSON.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -55,12 +53,10 @@ impl Client {
         client
     }
 
-    /// The URL of the endpoint.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The same session at another URL.
     pub(crate) fn at(&self, url: &str) -> Self {
         Self {
             http: self.http.clone(),
@@ -69,7 +65,6 @@ impl Client {
         }
     }
 
-    /// The same session, with these headers in each request.
     pub(crate) fn bringing(&self, headers: &[(&'static str, &'static str)]) -> Self {
         let headers = headers.iter().map(|&(name, value)| {
             let value = reqwest::header::HeaderValue::from_static(value);
@@ -83,7 +78,6 @@ impl Client {
         }
     }
 
-    /// The same client with another session id.
     pub(crate) fn with_session(&self, session: &str) -> Self {
         Self {
             http: self.http.clone(),
@@ -106,7 +100,6 @@ impl Client {
         within(post.send()).await.unwrap()
     }
 
-    /// Posts a message and reads the complete answer.
     pub(crate) async fn post(&self, message: &Value) -> Answer {
         let answer = self.send(message).await;
         let retry_after = answer.headers().get("retry-after");
@@ -132,7 +125,6 @@ impl Client {
         self.request("tools/call", &json!(id), &params)
     }
 
-    /// Calls a tool with more `_meta`, and returns the events of its answer.
     pub(crate) async fn stream_with(
         &self,
         id: u64,
@@ -149,7 +141,6 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Calls a tool and hangs up after this time.
     pub(crate) async fn hang_up(&self, id: u64, tool: &str, arguments: &Value, after: Duration) {
         let call = self.call_of(id, tool, arguments);
         let post = self.http.post(&self.url).json(&call).headers(headers());
@@ -158,19 +149,17 @@ impl Client {
         let _ = tokio::time::timeout(after, answering).await;
     }
 
-    /// Calls a tool that answers with JSON, or is refused.
     pub(crate) async fn call(&self, id: u64, tool: &str, arguments: &Value) -> Answer {
         self.post(&self.call_of(id, tool, arguments)).await
     }
 
-    /// Calls a tool that answers with a stream.
     pub(crate) async fn stream(&self, id: u64, tool: &str, arguments: &Value) -> Events {
         let answer = self.send(&self.call_of(id, tool, arguments)).await;
         assert_eq!(answer.status(), 200, "{:?}", answer.text().await);
         Events::of(answer)
     }
 
-    /// Calls a tool that answers with a stream. Retries after refusals.
+    /// Retries after refusals.
     pub(crate) async fn stream_patiently(&self, id: u64, tool: &str, arguments: &Value) -> Events {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -185,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool and returns all messages of the answer, JSON or stream. Resumes a broken stream.
+    /// Returns all messages of an answer. Resumes a broken stream.
     pub(crate) async fn answered(&self, id: u64, tool: &str, arguments: &Value) -> Vec<Value> {
         let answer = self.send(&self.call_of(id, tool, arguments)).await;
         let kind = answer.headers().get("content-type");
@@ -220,7 +209,7 @@ impl Client {
         all
     }
 
-    /// Sends a request that is answered with a stream. Retries after refusals.
+    /// Retries after refusals.
     pub(crate) async fn stream_of(&self, request: &Value) -> Events {
         within(async {
             loop {
@@ -244,7 +233,6 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Opens the standalone stream.
     pub(crate) async fn listen(&self) -> Events {
         let get = self.http.get(&self.url).headers(headers());
         let answer = within(get.header("mcp-session-id", &self.session).send()).await;
@@ -259,7 +247,6 @@ impl Client {
         assert!(answer.unwrap().status().is_success());
     }
 
-    /// Returns the status of a resume.
     pub(crate) async fn resume_status(&self, last_id: &str) -> u16 {
         let get = self.http.get(&self.url).headers(headers());
         let get = get.header("mcp-session-id", &self.session);
@@ -267,13 +254,13 @@ impl Client {
         answer.unwrap().status().as_u16()
     }
 
-    /// Calls `echo` until it is answered. Retries after refusals.
+    /// Retries after refusals.
     pub(crate) async fn echo_patiently(&self, id: u64) {
         let text = self.text(id, "echo", &json!({ "nonce": "n" })).await;
         assert_eq!(text, "n");
     }
 
-    /// Returns the text of a tool's answer. Retries after refusals.
+    /// Retries after refusals.
     pub(crate) async fn text(&self, id: u64, tool: &str, arguments: &Value) -> String {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -298,7 +285,7 @@ impl Events {
         }
     }
 
-    /// The next message, or `None` at the end, broken or not. Events without data only update the id.
+    /// Returns `None` at the end, broken or not. Events without data only update the id.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let event = within(self.stream.next()).await??;
@@ -311,7 +298,6 @@ impl Events {
         }
     }
 
-    /// Waits for the first event id.
     pub(crate) async fn primed(&mut self) {
         while self.last_id.is_empty() {
             let event = within(self.stream.next()).await.flatten().unwrap();
@@ -328,8 +314,7 @@ impl Events {
     }
 }
 
-/// Opens a session of HTTP+SSE at an edge. Returns the stream and the path for messages, which works at any
-/// edge.
+/// Opens a session of HTTP+SSE. The returned path for messages works at any edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();
@@ -339,7 +324,6 @@ pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     (events, endpoint.data.unwrap())
 }
 
-/// Posts a message of HTTP+SSE through an edge.
 pub(crate) async fn post_beside(mcp_url: &str, messages: &str, message: &Value) {
     let post = reqwest::Client::new().post(beside(mcp_url, messages));
     let answer = within(post.json(message).send()).await.unwrap();
@@ -375,7 +359,6 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     done.expect("in time")
 }
 
-/// A call of 2026-07-28, which has no session. Resolves to the complete answer.
 pub(crate) fn modern_call(
     url: &str,
     tool: &str,

@@ -11,7 +11,6 @@ use crate::{small, start};
 
 const ORDERLY: Duration = Duration::from_secs(30);
 
-/// Restarts a member with a clock that is this many seconds ahead.
 async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.terminate(ORDERLY).await.unwrap();
     for (name, value) in clock.variables(seconds) {
@@ -20,8 +19,7 @@ async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.start_again().await.unwrap();
 }
 
-/// Calls a tool that must not be repeated, without a session. Retries while an edge that the worker has not joined yet
-/// refuses with "not executed".
+/// Retries while an edge that the worker has not joined yet refuses.
 async fn modern(cluster: &Cluster, nonce: &str) -> String {
     let deadline = tokio::time::Instant::now() + ORDERLY;
     loop {
@@ -56,7 +54,7 @@ async fn modern_once(cluster: &Cluster, nonce: &str) -> String {
 #[tokio::test]
 async fn no_clock_decides_what_becomes_of_a_call() {
     let clock = WrongClock::find().unwrap();
-    // Every member ends in order, so the lease can be long. The store timeouts derive from the lease.
+    // The store timeouts derive from the lease.
     let cluster = start(small().edges(1).lease(Duration::from_secs(15))).await;
     let client = Client::open(cluster.url()).await;
     let (mut id, mut calls) = (1, 0);
@@ -66,7 +64,7 @@ async fn no_clock_decides_what_becomes_of_a_call() {
                 shift(member, clock, seconds).await;
             }
             let role = members[0].name();
-            // Waits until the members have found one another again.
+            // Waits until the members have reconnected.
             client.echo_patiently(id).await;
             let nonce = format!("once-{id}");
             let arguments = json!({ "nonce": nonce, "count": 2, "ms": 1 });

@@ -55,7 +55,6 @@ impl<'a> Console<'a> {
         body
     }
 
-    /// Polls until the answer is right.
     async fn until(&self, path: &str, right: impl Fn(&Value) -> bool) -> Value {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -186,7 +185,7 @@ async fn calls_on_other_nodes_are_seen_and_cancelled() {
 
 #[tokio::test]
 async fn a_node_that_does_not_answer_holds_up_nobody() {
-    // A long lease, so that the node does not count as dead during the test.
+    // The paused node must not count as dead.
     let cluster = three_edges(Duration::from_secs(120)).await;
     let console = Console::of(cluster.edges()[0]);
     let clients = sessions_on_both_nodes(&cluster, &console).await;
@@ -274,7 +273,6 @@ async fn calls_of_a_tool_are_counted_at_all_edges() {
         (&json!([]), &Value::Null)
     );
 
-    // A session node knows the tools, but has no edge through which to call them.
     let other = Console::of(cluster.sessions()[0]);
     let listed = other.get("tools").await;
     assert_eq!(echo(&listed)["outcomes"]["ok"], 3, "{listed}");
@@ -313,7 +311,6 @@ async fn what_a_lost_node_did_is_known_where_nobody_looked_before() {
     Console::of(second).until("overview", lost).await;
 }
 
-/// Calls `long` in the modern era, and returns the complete answer.
 async fn modern_call(http: reqwest::Client, url: String) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

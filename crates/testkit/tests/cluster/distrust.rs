@@ -18,7 +18,6 @@ const DISTRUSTED: &str = "shoal_tls_distrusted";
 const EXPIRY: &str = "shoal_tls_certificate_expiry_seconds";
 const OF_2041: f64 = 2_240_611_200.0;
 
-/// Overwrites the files of one process with those of another, as a renewal does.
 fn put(these: &Issued, over: &Issued) {
     for (this, over) in [
         (&these.authority, &over.authority),
@@ -29,14 +28,12 @@ fn put(these: &Issued, over: &Issued) {
     }
 }
 
-/// The status and body of `/readyz`.
 async fn readiness(admin: &str) -> (u16, Value) {
     let answer = reqwest::get(format!("http://{admin}/readyz")).await;
     let answer = answer.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// Waits until the process is not ready because of TLS, and returns the reason.
 async fn is_cut_off(admin: &str) -> String {
     within(async {
         loop {
@@ -60,7 +57,6 @@ async fn all_are_ready(cluster: &Cluster) {
     }
 }
 
-/// Starts a process with every role, at the cluster's Redis.
 fn whole(cluster: &Cluster, directory: &Directory, files: &Issued) -> (Process, String) {
     let [admin, clients, others] =
         [(); 3].map(|()| format!("127.0.0.1:{}", free_port::reserve().unwrap()));
@@ -97,7 +93,6 @@ async fn a_process_of_another_authority_is_not_ready_until_it_has_a_certificate_
     let seen = seen.unwrap().text().await.unwrap();
     let seen = seen.lines().find(|line| line.starts_with(DISTRUSTED));
     assert!(seen.is_some_and(|line| !line.ends_with(" 0")), "{seen:?}");
-    // A process with a wrong certificate does not affect the others.
     all_are_ready(&cluster).await;
     Client::open(cluster.url()).await.echo_patiently(1).await;
 

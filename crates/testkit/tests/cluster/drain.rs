@@ -17,7 +17,7 @@ const ORDERLY: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn draining_session_nodes_hand_over_without_waiting_for_a_lease() {
-    // A lease that does not expire during the test.
+    // The lease must not expire during the test.
     let cluster = start(small().lease(Duration::from_secs(600))).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 60, "ms": 100 });
@@ -147,7 +147,6 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
 async fn a_draining_edge_takes_calls_while_it_waits_for_a_stream() {
     let cluster = start(small().setting("shutdown.calls", "60s")).await;
     let edges = cluster.edges();
-    // The draining edge has no response to send itself.
     let by = edges[1].mcp_url().unwrap();
     let (mut events, messages) = old_client(edges[0], by).await;
     post_beside(by, &messages, &steps_once("beside", 50)).await;
@@ -163,7 +162,7 @@ async fn a_draining_edge_takes_calls_while_it_waits_for_a_stream() {
     let (ended, rest, answers) = tokio::join!(edges[0].terminate(ORDERLY), events.rest(), called);
     assert!(ended.unwrap().success());
     assert_eq!(text_of(rest.last().unwrap()), "beside");
-    // The last answer may have been cut off by the end of the process.
+    // The end of the process may cut off the last answer.
     let refused = answers.iter().find(|answer| answer.contains("50301"));
     assert_eq!(refused, None, "{} answers", answers.len());
     assert!(answers.iter().any(|answer| answer.contains("late")));
@@ -189,7 +188,6 @@ async fn a_call_that_outlasts_the_drain_of_its_only_stream_is_answered_first() {
     cluster.end().await;
 }
 
-/// Opens a session of 2024-11-05 at an edge. Its messages go through another edge.
 async fn old_client(edge: &Member, by: &str) -> (Events, String) {
     let (mut events, messages) = single_stream(edge.mcp_url().unwrap()).await;
     let params = json!({
@@ -205,7 +203,6 @@ async fn old_client(edge: &Member, by: &str) -> (Events, String) {
     (events, messages)
 }
 
-/// A call that reports ten steps per second.
 fn steps_once(nonce: &str, count: u32) -> Value {
     let params = json!({
         "name": "steps_once",
@@ -239,13 +236,11 @@ async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
     let (edge, node) = (cluster.edges()[0], cluster.sessions()[0].admin());
     let asked = ask_for_long(edge, node, "steps_once").await;
     edge.kill().await.unwrap();
-    // A part of the answer may have arrived.
     let _ = asked.await.unwrap();
     node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
     cluster.end().await;
 }
 
-/// Calls a tool for ten minutes, and returns once the node shows that a worker runs the call.
 async fn ask_for_long(
     edge: &Member,
     node: &Admin,

@@ -14,7 +14,6 @@ use crate::client::{Client, progress_of, text_of};
 use crate::session::{outlives_its_owner, owner};
 use crate::{LEASE, small, start};
 
-/// Longer than every wait of these tests.
 const LONGER: Duration = Duration::from_secs(120);
 
 fn patient() -> Builder {
@@ -44,7 +43,7 @@ async fn a_killed_owner_is_replaced_over_tls_too() {
 
 #[tokio::test]
 async fn an_owner_that_is_started_again_where_it_was_is_another() {
-    // With one session node there is no other to take the sessions.
+    // No other node can take the sessions.
     let cluster = start(patient().sessions(1)).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 30, "ms": 100 });
@@ -61,7 +60,6 @@ async fn an_owner_that_is_started_again_where_it_was_is_another() {
 #[tokio::test]
 async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let lease = LEASE * 2;
-    // Nodes notice silence long before the lease ends.
     let cluster = start(small().lease(lease).setting("cluster.silence", "500ms")).await;
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
@@ -78,7 +76,6 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     }
 }
 
-/// Repeatedly resets all connections to a member.
 async fn reset_again_and_again(cluster: &Cluster, owner: &Member, times: u32) {
     for _ in 0..times {
         for other in cluster.members() {

@@ -12,11 +12,10 @@ use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
 use crate::{small, start};
 
-/// Longer than a failover on a slow machine. If a replica lags by more than a lease, the owner seems dead, and another node
-/// claims sessions that have lost their journal.
+/// Longer than a failover. If a replica lags by more than a lease, another node claims sessions that have lost their
+/// journal.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
-/// Saves all keys, for `forget`.
 async fn remember(redis: &Redis) {
     let script = "for _, key in ipairs(redis.call('KEYS', 'shoal:*')) do \
         redis.call('HSET', 'before', key, redis.call('DUMP', key)) \
@@ -39,7 +38,6 @@ async fn steps(client: &Client, id: u64, nonce: &str, count: u64, ms: u64) -> Ev
     client.stream_patiently(id, "steps_once", &arguments).await
 }
 
-/// Asserts that all messages belong to this call, and that the last is its answer.
 fn assert_own(messages: &[Value], id: u64, nonce: &str, count: u64) {
     let tokens = messages
         .iter()
@@ -67,8 +65,7 @@ fn executed(cluster: &Cluster) -> BTreeMap<String, usize> {
     deeds
 }
 
-/// Runs calls around a loss of Redis' newest writes. The writes between `before` and `lose` may be lost. Each call must get
-/// its own events and its own answer.
+/// Writes between `before` and `lose` may be lost. Each call must still get its own events and answer.
 async fn nothing_mixes(
     cluster: &Cluster,
     before: impl Future<Output = ()>,
@@ -78,7 +75,6 @@ async fn nothing_mixes(
     let mut known = steps(&client, 1, "known", 50, 100).await;
     let mut heard = BTreeMap::from([(1, vec![known.next().await.unwrap()])]);
     before.await;
-    // Streams and journal entries that will be lost. One of the calls ends before the loss.
     let mut ended = steps(&client, 2, "ended", 2, 10).await;
     assert_own(&ended.rest().await, 2, "ended", 2);
     let mut forgotten = Vec::new();
@@ -92,7 +88,7 @@ async fn nothing_mixes(
     heard.entry(1).or_default().push(more);
     lose.await;
 
-    // The store, which has lost those streams, opens as many new ones.
+    // The store opens as many streams again as it has lost.
     let mut anew = Vec::new();
     for id in 6..10 {
         let nonce = format!("anew-{id}");
@@ -120,10 +116,9 @@ async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
     let cluster = start(small()).await;
     let redis = cluster.redis().unwrap();
     let (client, ended) = nothing_mixes(&cluster, remember(redis), forget(redis)).await;
-    // The resume with a lost id is refused. It must not return another stream's events.
+    // A lost id must not lead to another stream's events.
     assert_eq!(client.resume_status(&ended.last_id).await, 400);
 
-    // The session continues at this owner and at the next.
     owner(&cluster).await.kill().await.unwrap();
     client.echo_patiently(10).await;
     let mut last = within(steps(&client, 11, "last", 3, 10)).await;

@@ -9,17 +9,14 @@ use serde_json::{Value, json};
 use crate::client::{Client, text_of};
 use crate::{small, start};
 
-/// Concurrent requests per client.
 const LANES: u64 = 16;
-/// How often each request is sent and given up.
 const ROUNDS: u64 = 25;
 /// How long all resources may take to be released on a slow machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// A lease that does not expire during a test.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The tool of a round and its arguments: journaled and other calls, short and long.
+/// Journaled and other calls, short and long.
 fn call(round: u64) -> (&'static str, Value) {
     let nonce = format!("r{round}");
     match round % 3 {
@@ -29,7 +26,6 @@ fn call(round: u64) -> (&'static str, Value) {
     }
 }
 
-/// From 0.5 to 20 ms, different for neighbouring lanes.
 fn patience(lane: u64, round: u64) -> Duration {
     Duration::from_micros(500 + (lane * 7_919 + round * 10_473) % 19_500)
 }
@@ -42,7 +38,6 @@ async fn clients_that_give_up_leave_nothing_in_any_process() {
     let mut clients = Vec::new();
     for edge in &edges {
         let client = Arc::new(Client::open(edge.mcp_url().unwrap()).await);
-        // The client works before requests are given up.
         client.echo_patiently(1).await;
         for lane in 0..LANES {
             let client = client.clone();
@@ -65,7 +60,6 @@ async fn clients_that_give_up_leave_nothing_in_any_process() {
         nothing.unwrap_or_else(|error| panic!("{}: {error}", member.name()));
     }
     for client in &clients {
-        // With the id of a request that was given up, and with a new one.
         client.echo_patiently(1_000).await;
         client.echo_patiently(2).await;
         client.close().await;
@@ -73,8 +67,7 @@ async fn clients_that_give_up_leave_nothing_in_any_process() {
     cluster.end().await;
 }
 
-/// A node is silent for so long that its edges drop their links, but shorter than its lease. It must still answer the
-/// requests of its session, because it stays the owner.
+/// The node is silent for less than its lease, so it stays the owner and must answer.
 #[tokio::test]
 async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes() {
     let builder = small().edges(1).sessions(1).lease(LONG);
@@ -125,7 +118,6 @@ async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes(
     cluster.end().await;
 }
 
-/// A client ends its session during calls of ten minutes, with one or several calls, reading or not. The calls must end.
 #[tokio::test]
 async fn calls_of_a_session_that_its_client_ends_are_told_to_stop() {
     let cluster = start(small().lease(LONG)).await;

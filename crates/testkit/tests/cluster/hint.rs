@@ -9,7 +9,6 @@ use crate::{LEASE, small, start};
 
 const LOOKUPS: &str = "shoal_store_operation_duration_seconds_count";
 
-/// How often members asked the store for a session's owner.
 async fn lookups(cluster: &Cluster) -> u64 {
     let mut count = 0.0;
     let [edges, sessions] = [cluster.edges(), cluster.sessions()];
@@ -105,7 +104,7 @@ async fn sessions_of_a_release_without_hints_go_on() {
     let client = Client::open(cluster.edges()[0].mcp_url().unwrap()).await;
     let owned_by = owner(&cluster).await;
     owned_by.terminate(LEASE * 10).await.unwrap();
-    // Renames the session in the store to an id without a hint, as older releases created them.
+    // Older releases created ids without a hint.
     let redis = cluster.redis().unwrap();
     let (plain, _) = client.session().split_once('-').unwrap();
     let key = |id: &str| format!("shoal:{{{id}}}:s");

@@ -14,9 +14,7 @@ use crate::session::owner;
 use crate::{small, start};
 
 const CALLS: u64 = 100;
-/// Longer than every call of these tests.
 const LONG: &str = "30s";
-/// How long all resources may take to be released.
 const SOON: Duration = Duration::from_secs(60);
 
 fn work(nonce: &str, ms: u64) -> Value {
@@ -27,7 +25,6 @@ async fn held_for(hold: &str) -> Cluster {
     start(small().setting("streams.hold", hold)).await
 }
 
-/// The nonces of all executions, one per line.
 fn ledger(cluster: &Cluster) -> String {
     std::fs::read_to_string(cluster.ledger()).unwrap_or_default()
 }
@@ -41,7 +38,6 @@ async fn has_begun(cluster: &Cluster, nonce: &str) {
     .await;
 }
 
-/// Starts a call, and returns once its tool runs.
 async fn begin(
     cluster: &Cluster,
     client: &Arc<Client>,

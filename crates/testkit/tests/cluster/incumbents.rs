@@ -11,7 +11,6 @@ use tokio::time::sleep;
 use crate::client::{modern_call, within};
 use crate::{small, start};
 
-/// The answers of the first pool's tool and of the other's.
 const FIRST: &str = "of-the-first";
 const OTHER: &str = "of-the-other";
 
@@ -26,7 +25,6 @@ async fn conflicts(edge: &Member) -> Vec<Value> {
     conflicts.cloned().unwrap_or_default()
 }
 
-/// Whether the store has the agreement on the tool's name.
 async fn agreed(cluster: &Cluster) -> bool {
     let redis = cluster.redis().unwrap().address();
     let mut redis = TcpStream::connect(redis).await.unwrap();
@@ -42,7 +40,7 @@ async fn who_comes_later_gets_no_call_at_any_edge_whenever_that_was_started() {
     let cluster = start(small().workers(2)).await;
     let edges = cluster.edges();
     let newcomer = cluster.workers()[1];
-    // Its name sorts before all others.
+    // The name sorts before all others.
     newcomer.set("pools.aaa.backend", "demo");
     newcomer.kill().await.unwrap();
     newcomer.start_again().await.unwrap();
@@ -58,7 +56,7 @@ async fn who_comes_later_gets_no_call_at_any_edge_whenever_that_was_started() {
     edges[0].start_again().await.unwrap();
     within(async {
         while conflicts(edges[0]).await.is_empty() {
-            // The edge may be down, know no pools yet, or answer from the first pool.
+            // The edge may be down or know no pools yet.
             let answer = call(edges[0]).await.unwrap_or_default();
             assert!(!answer.contains(OTHER), "{answer}");
             sleep(Duration::from_millis(5)).await;

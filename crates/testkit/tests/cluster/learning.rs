@@ -12,17 +12,13 @@ use tokio::time::{Instant, sleep};
 use crate::client::{Client, text_of, within};
 use crate::start;
 
-/// How long the test makes calls while the worker is cut off.
 const LOOK_FOR: Duration = Duration::from_secs(3);
 /// How long after its start a node refuses lists that lack a pool.
 const KEEPS_BACK: Duration = Duration::from_secs(15);
-/// A tool of the pool that only the second worker has.
 const LATE: &str = "test_simple_text";
 
-/// A cluster with one pool on both workers, and another on the second worker only.
 async fn cluster_of(sessions: usize) -> Cluster {
     let builder = Cluster::builder().edges(1).sessions(sessions).workers(2);
-    // Generous times, so that a slow machine does not end a starting process.
     let builder = builder
         .lease(Duration::from_secs(12))
         .setting("cluster.learning", "5s")
@@ -61,7 +57,6 @@ async fn remembered(cluster: &Cluster) -> bool {
     String::from_utf8_lossy(&answer[..length]).contains("late")
 }
 
-/// Calls an edge in the modern era, which needs no session node.
 async fn modern(cluster: &Cluster, method: &str, name: &str) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -123,7 +118,6 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
     };
     let list = async {
         let list = modern(&cluster, "tools/list", "").await;
-        // On a busy machine the time may already be over.
         if began.elapsed() < KEEPS_BACK {
             assert_eq!(list["error"]["code"], 50_301, "half a list: {list}");
         }
@@ -161,7 +155,7 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             if answer.body["result"].is_object() {
                 return answer;
             }
-            // The first call may have been sent to the dead node and to its worker.
+            // The dead node may have sent the first call to its worker.
             let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
             let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;
             assert!(not_yet || answer.status == 503, "{answer:?}");

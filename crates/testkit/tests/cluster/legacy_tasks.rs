@@ -9,7 +9,7 @@ use shoal_testkit::cluster::{Cluster, Member};
 use crate::client::{Client, Events, text_of, within};
 use crate::{small, start};
 
-/// Sends a request, and repeats it after refusals.
+/// Retries after refusals.
 async fn ask(client: &Client, method: &str, params: Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": 9, "method": method, "params": params });
     within(async {
@@ -24,7 +24,6 @@ async fn ask(client: &Client, method: &str, params: Value) -> Value {
     .await
 }
 
-/// The node that owns the session and its task.
 async fn owner(cluster: &Cluster) -> &Member {
     for node in cluster.sessions() {
         let status = node.admin().status().await.unwrap();
@@ -61,7 +60,7 @@ async fn a_task_is_read_at_another_edge_after_its_session_node_is_lost() {
     assert_eq!(ended["error"]["code"], -32602, "{ended}");
 }
 
-/// Starts a task whose tool asks. Returns the parameters of `tasks/result`.
+/// Returns the parameters of `tasks/result`.
 async fn begin_asking(client: &Client, nonce: &str) -> Value {
     let arguments = json!({ "nonce": nonce });
     let params = json!({ "name": "ask", "arguments": arguments, "task": {} });
@@ -75,7 +74,6 @@ async fn wait(client: &Client, task: &Value) -> Events {
     client.stream_of(&request).await
 }
 
-/// Answers a question, until the server accepts.
 async fn answer(client: &Client, question: &Value, text: &str) {
     let result = json!({ "action": "accept", "content": { "text": text } });
     let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
@@ -98,7 +96,6 @@ async fn a_question_is_answered_at_another_edge_after_its_session_node_is_lost()
     assert_eq!(question["method"], "elicitation/create", "{question}");
     owner(&cluster).await.kill().await.unwrap();
 
-    // The answer reaches the next owner.
     answer(&other, &question, "yes").await;
     let done = first.next().await.unwrap();
     assert_eq!(text_of(&done), "asked yes", "{done}");

@@ -10,7 +10,6 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// Sessions that only listen.
 const SESSIONS: usize = 20;
 
 async fn call_modern(cluster: &Cluster, tool: &str) {
@@ -42,7 +41,7 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Events appended to any stream. Each append is one `RPUSH`.
+/// Each append is one `RPUSH`.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {
@@ -75,8 +74,8 @@ async fn a_changed_list_is_told_to_all_who_listen_and_written_for_none() {
     }
     assert_eq!(appended(redis).await, before, "nothing was appended");
 
-    // A client that may have missed the change is told again, from the log. A client that has fetched
-    // the list is not.
+    // A client that may have missed the change is told again, from the log, unless it has fetched the
+    // list.
     let (unsure, knows) = (&clients[0], &clients[1]);
     let listing = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {} });
     assert_eq!(knows.post(&listing).await.status, 200);

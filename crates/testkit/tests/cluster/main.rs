@@ -47,7 +47,6 @@ use shoal_testkit::cluster::{Builder, Cluster, Tools};
 /// Long enough for a slow machine to renew in time.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// Two edges, two session nodes and a worker with the tools of chaos runs.
 fn small() -> Builder {
     Cluster::builder()
         .edges(2)
@@ -57,7 +56,7 @@ fn small() -> Builder {
         .tools(Tools::Chaos)
 }
 
-/// The same, but calls that must not run twice are journaled before they start.
+/// Calls that must not run twice are journaled before they start.
 fn journaling() -> Builder {
     small().setting("streams.hold", "0s")
 }

@@ -7,7 +7,7 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Answer, Client};
 use crate::{journaling, start};
 
-/// Refused calls of each kind. Many more than the scripts that a node's upkeep runs meanwhile.
+/// Many more than the scripts of a node's upkeep.
 const CALLS: u64 = 300;
 
 async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
@@ -20,12 +20,11 @@ async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
     commands.iter().filter_map(count).sum()
 }
 
-/// Events appended to any stream. Only appends use these commands.
+/// Only appends use these commands.
 pub(crate) async fn appended(redis: &Redis) -> u64 {
     ran(redis, &["rpush", "rpushx"]).await
 }
 
-/// Scripts, including the upkeep of nodes and sessions.
 async fn scripts(redis: &Redis) -> u64 {
     ran(redis, &["eval", "evalsha", "fcall"]).await
 }
@@ -43,7 +42,6 @@ async fn invalid_arguments_and_unknown_tools_cost_redis_nothing() {
     let cluster = start(journaling().tools(Tools::Demo)).await;
     let redis = cluster.redis().unwrap();
     let client = Client::open(cluster.url()).await;
-    // The tool must not be repeated, so a call that runs is journaled.
     let before = appended(redis).await;
     let counted = client.call(1, "echo_once", &json!({"text": "x"})).await;
     assert!(counted.body["result"].is_object(), "{counted:?}");

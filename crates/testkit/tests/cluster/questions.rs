@@ -17,7 +17,6 @@ const QUESTIONS: usize = 1_000;
 
 const AT_ONCE: usize = 16;
 
-/// One worker must hold as many asking calls as there are questions.
 const ROOM: &str = "[pools.demo]\nconcurrency = 2000\nasking = 2000\nasking_per_principal = 2000\n\
                     backend = \"demo\"\n";
 
@@ -92,7 +91,6 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts an answer. Panics on a booking for another question or a wrong error.
     fn count(&mut self, question: &Question, answered: &Value) {
         if answered["error"]["code"] == 50002 {
             self.unknown += 1;
@@ -105,7 +103,6 @@ impl Tally {
     }
 }
 
-/// Sends these answers in random order, each at a random edge.
 async fn answer_all(
     http: &reqwest::Client,
     edges: &[String],
@@ -155,7 +152,7 @@ async fn a_thousand_questions_are_answered_at_any_edge_while_nodes_are_lost() {
         tally.unknown, 0,
         "no session node has a part in these calls"
     );
-    // Bookings that ran on the killed worker have an unknown outcome.
+    // Bookings on the killed worker have an unknown outcome.
     cluster.workers()[0].kill().await.unwrap();
     answer_all(&http, &edges, &mut dice, after, &mut tally).await;
     println!(
@@ -223,8 +220,7 @@ async fn a_request_state_counts_for_one_request_once_and_for_a_time() {
         println!("{case:30} {:>7} {}", error["code"], error["message"]);
         assert!(error["code"].is_i64(), "{case}: {answered}");
     }
-    // A client that missed the result repeats its answer. It gets the result, and the tool does not run again, even with a
-    // different answer.
+    // A repeated answer gets the result of the first, even if it differs.
     for (case, url, guests) in [
         ("answered again, same edge", other, 2),
         ("answered again, other edge", url, 2),

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// Two concurrent calls of a tool that continues after its client hangs up.
+/// The tool continues after its client hangs up.
 const TWO: &str = "[{ name = 'two', per = 'principal', tools = ['record'], concurrent = 2 }]";
 const CALLS: usize = 6;
 /// How long a client waits before it hangs up. Refusals are faster.
@@ -61,7 +61,6 @@ fn begun(cluster: &Cluster) -> usize {
     ledger.lines().count()
 }
 
-/// Sends calls and hangs up, until enough have begun. At most two may run at any time.
 async fn never_more_than_two(
     cluster: &Cluster,
     request: impl Fn(usize) -> reqwest::RequestBuilder,

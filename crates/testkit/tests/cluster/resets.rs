@@ -14,13 +14,11 @@ use crate::client::{Client, progress_of, text_of};
 use crate::evidence::taken_over;
 use crate::{small, start};
 
-/// A lease and a timeout for workers that do not expire during the test.
 const LONG: Duration = Duration::from_secs(120);
 const CLIENTS: u64 = 4;
 const CALLS: u64 = 9;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Whether a node reaches both workers for both pools.
 async fn reaches_all(node: &Member) -> bool {
     let status = node.admin().status().await.unwrap();
     let pools = status["pools"].as_array().unwrap().iter();
@@ -28,7 +26,7 @@ async fn reaches_all(node: &Member) -> bool {
     workers.filter(|worker| worker["reachable"] == true).count() == 4
 }
 
-/// Resets every link of every worker, whenever all are up again. Returns the number of resets.
+/// Returns the number of resets.
 async fn reset(cluster: &Cluster, done: &AtomicBool) -> usize {
     let nodes = [cluster.edges(), cluster.sessions()].concat();
     let mut resets = 0;
@@ -54,8 +52,7 @@ async fn reset(cluster: &Cluster, done: &AtomicBool) -> usize {
     resets
 }
 
-/// Calls tools that must not run twice. Some report, some ask, some are silent, and each must return its result.
-/// Returns the nonces.
+/// Some tools report, some ask, some are silent. Returns the nonces.
 async fn call(cluster: &Cluster, lane: u64) -> Vec<String> {
     let client = Client::open(cluster.url()).await;
     let mut nonces = Vec::new();
@@ -109,7 +106,6 @@ async fn no_call_is_lost_or_run_twice_while_the_links_of_workers_are_reset() {
         called.concat()
     };
     let (called, resets) = tokio::join!(calls, reset(&cluster, &done));
-    // A few seconds' worth on an idle machine.
     assert!(resets > 4, "{resets}");
     assert!(
         cluster.disturbed() > 8 * resets as u64,

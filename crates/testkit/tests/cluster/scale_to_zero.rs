@@ -25,7 +25,6 @@ async fn cluster() -> Cluster {
     start(builder).await
 }
 
-/// Whether the store has the pool's catalog, which a node needs if it starts without a worker.
 async fn is_remembered(cluster: &Cluster) -> bool {
     let redis = cluster.redis().unwrap().address();
     let mut redis = TcpStream::connect(redis).await.unwrap();
@@ -43,7 +42,7 @@ async fn again(member: &Member) {
     ready.unwrap();
 }
 
-/// The calls at all nodes that wait for a worker, as a scaler sums them.
+/// Calls that wait for a worker, summed as by a scaler.
 async fn awaiting(cluster: &Cluster) -> f64 {
     let mut sum = 0.0;
     for node in [cluster.edges(), cluster.sessions()].concat() {
@@ -53,7 +52,6 @@ async fn awaiting(cluster: &Cluster) -> f64 {
     sum
 }
 
-/// Acts as the scaler: starts a worker once this many calls wait.
 async fn scale(cluster: &Cluster, calls: f64) {
     within(async {
         while awaiting(cluster).await < calls {
@@ -64,7 +62,6 @@ async fn scale(cluster: &Cluster, calls: f64) {
     cluster.workers()[0].start_again().await.unwrap();
 }
 
-/// The response in a JSON or stream answer.
 fn message(answer: &str) -> Value {
     let mut data = answer
         .lines()
@@ -89,7 +86,7 @@ async fn a_pool_at_zero_is_listed_and_its_first_calls_bring_a_worker() {
     ];
     let ended = worker.terminate(Duration::from_secs(20)).await.unwrap();
     assert!(ended.success());
-    // After this kill, the remaining processes have not heard from a worker.
+    // No remaining process has heard from a worker.
     session.kill().await.unwrap();
     edge.set("pools.demo.scale_to_zero.wait", "300ms");
     again(edge).await;

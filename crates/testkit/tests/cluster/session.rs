@@ -22,8 +22,6 @@ async fn a_call_whose_owner_is_killed_ends_on_the_same_connection() {
     outlives_its_owner(&start(small()).await).await;
 }
 
-/// Kills the owner during a call, and checks that all events arrive once, the tool runs once, and the session
-/// continues.
 pub(crate) async fn outlives_its_owner(cluster: &Cluster) {
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 40, "ms": 100 });

@@ -12,7 +12,6 @@ use crate::{LEASE, small, start};
 
 /// Two thirds of this lease exceed a failover on a busy machine.
 const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
-/// Longer than a drain.
 const ORDERLY: Duration = Duration::from_secs(30);
 
 async fn remember(client: &Client, id: u64, value: &str) {
@@ -45,7 +44,6 @@ async fn what_is_remembered_at_one_edge_is_recalled_at_another_after_its_owner_w
     assert_eq!(recall(&first, 5).await, "v");
     remember(&first, 6, "after").await;
     assert_eq!(recall(&second, 7).await, "after");
-    // Other sessions do not see the value.
     let stranger = Client::open(second.url()).await;
     assert_eq!(recall(&stranger, 1).await, "nothing is remembered by k");
 }
@@ -57,7 +55,6 @@ async fn what_one_worker_remembers_another_recalls() {
     let [first, second] = cluster.workers()[..] else {
         panic!("two workers")
     };
-    // Only one worker is up at a time.
     second.kill().await.unwrap();
     remember(&client, 1, "v").await;
     second.start_again().await.unwrap();
@@ -65,12 +62,10 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// A cluster on a master and a replica, and a client whose session remembers "old". The replica does not receive later
-/// writes.
+/// The session remembers "old", and the replica receives no later writes.
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);
-    // Keeps sessions awake.
     let cluster = start(builder.setting("session.passivate_after", "10m")).await;
     let client = Client::open(cluster.url()).await;
     remember(&client, 1, "old").await;

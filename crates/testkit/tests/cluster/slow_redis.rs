@@ -13,7 +13,7 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Client, Events, within};
 use crate::{journaling, small, start};
 
-/// The errors that a call may get: a limit, not executed, or an unknown outcome.
+/// A limit, not executed, or an unknown outcome.
 const HONEST: [i64; 3] = [50300, 50301, 50002];
 const SESSIONS: u64 = 3;
 const CALLS: u64 = 6;
@@ -24,7 +24,6 @@ struct Tally {
     refusals: usize,
 }
 
-/// Makes concurrent calls in each session. Each must end once, with its result or an allowed error.
 async fn call_all(clients: &[Client], round: u64, size: usize) -> Tally {
     let calls = clients.iter().enumerate().flat_map(|(place, client)| {
         (0..CALLS).map(move |call| async move {
@@ -45,7 +44,6 @@ async fn call_all(clients: &[Client], round: u64, size: usize) -> Tally {
     tally
 }
 
-/// Whether the call has its result, exactly once.
 fn answer_of(messages: Vec<Value>, id: u64, nonce: &str) -> bool {
     let answers: Vec<_> = messages
         .iter()
@@ -71,7 +69,6 @@ async fn open_all(cluster: &Cluster) -> Vec<Client> {
     join_all((0..SESSIONS).map(|_| Client::open(cluster.url()))).await
 }
 
-/// Asserts that no work is in flight, every key expires, and the keys of a session end with it.
 async fn nothing_is_left(cluster: &Cluster, clients: &[Client]) {
     for member in cluster.members() {
         let admin = member.admin();
@@ -119,7 +116,6 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
         results: all,
         refusals: 0,
     };
-    // Members pause before they reconnect.
     within(async {
         let mut round = 3;
         while call_all(&clients, round, 1).await != healed {
@@ -142,7 +138,7 @@ async fn a_redis_that_fills_up_under_calls_refuses_new_ones_and_ends_those_that_
     }
     let used = "return tostring(redis.call('INFO', 'memory'):match('used_memory:(%d+)'))";
     let used: u64 = eval(redis, used).await.parse().unwrap();
-    // Room for a few answers. The streams of ended calls are kept for a while.
+    // The streams of ended calls are kept for a while.
     redis.limit_memory(used + (256 << 10)).await.unwrap();
     let mut refused = 0;
     for round in 1..20 {

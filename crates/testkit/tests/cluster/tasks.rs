@@ -19,7 +19,6 @@ fn hurried() -> Builder {
 async fn request(url: &str, method: &str, name: &str, params: Value) -> Value {
     let answer = send(url, method, name, params).await;
     let text = answer.text().await.unwrap();
-    // A long call is answered on a stream.
     let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
     let last = data.next_back().unwrap_or(&text);
     serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -46,7 +45,7 @@ async fn send(url: &str, method: &str, name: &str, mut params: Value) -> reqwest
         .unwrap()
 }
 
-/// Starts a call that must not run twice and becomes a task. Returns the task's id.
+/// Returns the task's id.
 async fn begin(url: &str, nonce: &str, ms: u64) -> String {
     begin_tool(url, "record", json!({ "nonce": nonce, "ms": ms })).await
 }
@@ -62,7 +61,6 @@ async fn get(url: &str, task: &str) -> Value {
     request(url, "tasks/get", task, json!({ "taskId": task })).await
 }
 
-/// Polls the task until it has ended. Retries after refusals.
 async fn ended(url: &str, task: &str) -> Value {
     within(async {
         loop {
@@ -76,7 +74,6 @@ async fn ended(url: &str, task: &str) -> Value {
     .await
 }
 
-/// A stream of task notifications, after its acknowledgement.
 struct Told {
     answer: reqwest::Response,
     read: String,
@@ -134,7 +131,6 @@ async fn a_listener_at_any_edge_is_told_of_a_task_whose_session_node_is_lost() {
     assert_eq!(ledger(&cluster), "told\n", "executed once");
 }
 
-/// Waits until the remaining node has taken over the task and ended its call, without being polled.
 async fn ended_unasked(cluster: &Cluster, lost: &str) {
     within(async {
         loop {
@@ -225,7 +221,6 @@ async fn a_task_that_is_safe_to_repeat_runs_again_when_its_worker_is_lost() {
     assert_eq!(done["result"]["content"][0]["text"], "again", "{done}");
 }
 
-/// Edge and workers cannot exchange messages for a while.
 #[tokio::test]
 async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_worker() {
     let builder = small().fault_proxies().setting("tasks.after", "1s");
@@ -245,7 +240,7 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
         cluster.between(edge, worker, Fault::BlackHole);
     }
     let mut answering = Box::pin(request(url, "tools/call", "ask", params));
-    // Long enough to become a task. If it does, its session finds the question open.
+    // Long enough to become a task, whose session finds the question open.
     let early = tokio::time::timeout(Duration::from_secs(3), &mut answering).await;
     let mut statuses = Vec::new();
     if let Ok(early) = &early {
@@ -265,7 +260,7 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     );
     cluster.heal();
     let answer = within(answering).await["result"].clone();
-    // The call is overdue and ends. It may still become a task, but must not ask again.
+    // The call may still become a task, but must not ask again.
     let done = match answer["taskId"].as_str() {
         Some(task) => ended(url, task).await["result"].clone(),
         None => answer,
@@ -274,8 +269,8 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
 
-/// A watcher may be at another node than the task's owner. That node polls only every ten seconds, so faster
-/// news must come through Redis.
+/// A watcher at another node than the owner's polls only every ten seconds. Faster news must come through
+/// Redis.
 #[tokio::test]
 async fn that_a_task_has_changed_is_told_by_way_of_redis() {
     let cluster = start(hurried()).await;

@@ -12,9 +12,9 @@ use crate::client::{Client, progress_of, text_of, within};
 use crate::session::outlives_its_owner;
 use crate::{small, start};
 
-/// The first bytes of a peer without TLS: the HTTP/2 preface and a settings frame.
+/// The HTTP/2 preface and a settings frame.
 const PLAINTEXT: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
-/// The first byte of a TLS alert. HTTP/2 would begin with a frame length.
+/// HTTP/2 would begin with a frame length.
 const ALERT: u8 = 0x15;
 const OF_2041: f64 = 2_240_611_200.0;
 
@@ -67,7 +67,6 @@ async fn renewed_certificates_are_taken_while_a_call_goes_on() {
     client.echo_patiently(2).await;
 }
 
-/// The first byte that a client without TLS receives from a member's cluster port.
 async fn answer_to_plaintext(member: &Member) -> Option<u8> {
     let address = member.dialled_at().unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -85,7 +84,6 @@ async fn broken_links(cluster: &Cluster) -> f64 {
     broken
 }
 
-/// Sums all series of a metric of a member.
 async fn metric(member: &Member, name: &str) -> f64 {
     let url = format!("http://{}/metrics", member.admin().address());
     let page = reqwest::get(url).await.unwrap().text().await.unwrap();

@@ -15,7 +15,6 @@ const TRACE: [u8; 16] = *b"\x0a\xf7\x65\x19\x16\xcd\x43\xdd\x84\x48\xeb\x21\x1c\
 const CLIENT_SPAN: [u8; 8] = *b"\x00\xf0\x67\xaa\x0b\xa9\x02\xb7";
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
-/// Span kinds.
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 
@@ -40,7 +39,6 @@ fn names(spans: &[Span]) -> Vec<&str> {
     spans.iter().map(Span::name).collect()
 }
 
-/// The spans of all processes but this node.
 fn survivors(spans: &[Span], killed: &str) -> Vec<Span> {
     let mut spans = spans.to_vec();
     spans.retain(|span| span.resource["service.instance.id"] != killed);
@@ -82,8 +80,8 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
         "session resume call",
         "session take over",
     ];
-    // Spans that the killed node had not sent are lost, and spans that it had sent may be their children. All
-    // others must be connected.
+    // Spans that the killed node had not sent are lost, with their children's parents. All others must be
+    // connected.
     let spans = collector
         .wait_for(&TRACE, |spans| {
             let survivors = survivors(spans, killed);
@@ -114,10 +112,9 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
     }
     assert_ne!(server.attribute("client.port"), "");
 
-    // The new owner resumed the call at its worker, below the span that the client knows.
+    // The new owner resumed the call below the span that the client knows.
     let resumed = one(&spans, "session resume call");
     assert_eq!(resumed.span.parent_span_id, server.span.span_id);
-    // The take-over is one span with links to the calls that it found.
     let taken_over = one(&spans, "session take over");
     assert_eq!(taken_over.attribute("mcp.session.id"), client.session());
     assert_eq!(taken_over.attribute("shoal.calls"), "1");
@@ -157,7 +154,6 @@ async fn every_hop_of_a_call_is_in_its_trace() {
                 && unconnected(spans, &CLIENT_SPAN).is_empty()
         })
         .await;
-    // From the client to the tool, each hop is the parent of the next.
     let mut span = spans
         .iter()
         .find(|span| span.name() == "tools/call record" && span.span.kind == CLIENT)
@@ -200,7 +196,6 @@ async fn what_a_tool_asks_its_client_is_in_the_trace() {
     assert_eq!(client.post(&answer).await.status, 202);
     events.rest().await;
 
-    // The session that asks its client has one span, whatever else handles the question.
     let asks = |span: &&Span| {
         let owner = span.attribute("shoal.role") == "session" && span.span.kind == 3;
         owner && span.name() == "elicitation/create"

@@ -65,7 +65,6 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     let answer = call(edge, "echo").await;
     assert!(answer["error"].is_object(), "{answer}");
 
-    // The pool and its rules change together.
     put(&rules, ALL_BUT_ECHO);
     put(
         &config,
@@ -83,7 +82,6 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     let answer = call(edge, "add").await;
     assert_ne!(answer["error"]["code"], 50_301, "{answer}");
 
-    // The last rule is removed without a restart.
     put(&rules, "rules = []\n");
     put(
         &config,
@@ -96,7 +94,6 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     })
     .await;
 
-    // The pool is removed together with the rule that hid one of its tools.
     put(&rules, ALL_BUT_ECHO);
     put(
         &config,

@@ -11,7 +11,6 @@ use tokio::process::{Child, Command};
 
 use crate::client::{Client, SOON, text_of};
 
-/// A Streamable HTTP server with sessions. Dropping it kills the process.
 pub(crate) struct Upstream {
     pub(crate) url: String,
     child: Child,
@@ -33,7 +32,7 @@ impl Upstream {
         Self { url, child }
     }
 
-    /// Kills the server, and starts it again at the same address without its sessions.
+    /// The restarted server has lost its sessions.
     async fn restart(&mut self) {
         self.child.kill().await.unwrap();
         let port = self.url.trim_end_matches("/mcp").rsplit(':').next();
@@ -48,7 +47,6 @@ impl Upstream {
     }
 }
 
-/// A cluster with two members of each role in front of a server.
 async fn before(upstream: &Upstream) -> Cluster {
     let pool = format!(
         "[pools.remote]\nbackend = {{ http = {{ url = \"{}\", forward = [\"x-team\"], restart_delay = \"50ms\", max_restart_delay = \"500ms\" }} }}\nqueue_age = \"40s\"\n",

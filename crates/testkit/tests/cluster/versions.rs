@@ -19,7 +19,6 @@ async fn members_of_two_protocol_versions_work_together() {
         assert_eq!(text_of(events.rest().await.last().unwrap()), "once");
     };
     call(1).await;
-    // The members restart one by one with the newest version.
     let mut id = 3;
     for member in cluster.members() {
         member.terminate(Duration::from_secs(30)).await.unwrap();

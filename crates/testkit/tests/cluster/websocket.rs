@@ -14,7 +14,6 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use crate::client::{SOON, progress_of, text_of, within};
 use crate::{small, start};
 
-/// A client that reconnects whenever its connection ends.
 struct Client {
     socket: WebSocketStream<TcpStream>,
     session: String,
@@ -66,7 +65,6 @@ impl Client {
         client
     }
 
-    /// Drops the connection and reconnects at an edge, after the last event.
     async fn at(self, edge: &Member) -> Self {
         let Self { session, last, .. } = self;
         let protocols = format!("mcp.resume, mcp.session.{session}, mcp.after.{last}");
@@ -113,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Reads up to the answer of a request, and reconnects at an edge as often as it is sent away.
+    /// Reconnects as often as the edge sends the client away.
     async fn until_answered(mut self, id: u64, edge: &Member, messages: &mut Vec<Value>) -> Self {
         loop {
             match self.heard().await {
@@ -134,7 +132,6 @@ fn edges(cluster: &Cluster) -> [&Member; 2] {
     cluster.edges()[..].try_into().unwrap()
 }
 
-/// Asserts that every event came once and in order, and that the tool ran once.
 fn check(cluster: &Cluster, messages: &[Value], steps: u64) {
     assert_eq!(progress_of(messages), (1..=steps).collect::<Vec<_>>());
     assert_eq!(text_of(messages.last().unwrap()), "once");
@@ -257,7 +254,6 @@ async fn a_question_is_answered_at_another_edge() {
     client
         .send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply }))
         .await;
-    // The question must not come again.
     let answer = client.message().await;
     assert_eq!(text_of(&answer), "once fine");
 }

@@ -17,7 +17,6 @@ async fn a_call_whose_worker_is_killed_ends_with_one_honest_error() {
     let arguments = json!({ "nonce": "long", "ms": 60_000 });
     let mut events = client.stream(1, "long", &arguments).await;
     events.primed().await;
-    // The ledger shows that the call runs.
     within(async {
         let ledger = cluster.ledger();
         while std::fs::read_to_string(&ledger)

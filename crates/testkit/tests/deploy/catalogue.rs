@@ -7,12 +7,10 @@ use shoal_telemetry::metrics::{Attribute, Definition, Values, definitions, prome
 use crate::expression::{Matcher, asked};
 use crate::files::{dashboards, deploy, queries, rules};
 
-/// Labels that Prometheus adds, and the label of buckets.
 const ANYWHERE: [&str; 3] = ["instance", "job", "le"];
 
 type Known = BTreeMap<String, &'static [Attribute]>;
 
-/// Every known series with its labels: the catalogue's, Prometheus' own, and recorded ones.
 fn known() -> Known {
     let of_catalogue = definitions().flat_map(|definition| {
         let names = prometheus_names_of(definition).into_iter();
@@ -26,7 +24,6 @@ fn known() -> Known {
         .collect()
 }
 
-/// The error in a label or in the values that it is compared with, if any.
 fn wrong_label(attributes: &[Attribute], label: &str, values: &[String]) -> Option<String> {
     if ANYWHERE.contains(&label) {
         return None;
@@ -45,7 +42,6 @@ fn wrong_label(attributes: &[Attribute], label: &str, values: &[String]) -> Opti
     unknown.map(|value| format!("{label} is never {value}"))
 }
 
-/// The unknown metrics, labels and values of an expression.
 fn wrong(at: &str, expr: &str, known: &Known) -> Vec<String> {
     let asked = asked(expr);
     assert!(!asked.metrics.is_empty(), "{at} asks for nothing: {expr}");
@@ -86,7 +82,6 @@ fn dashboards_ask_for_what_is_in_the_catalogue() {
     assert!(wrong.is_empty(), "not as in docs/metrics.md: {wrong:#?}");
 }
 
-/// A metric without a panel would be of little use.
 #[test]
 fn every_metric_is_on_a_dashboard() {
     let queries = queries();

@@ -22,7 +22,6 @@ fn pipelines_are_made_of_what_is_defined() {
             }
         }
         let processors = names_in(&pipeline["processors"]);
-        // The memory limiter comes first, and batching follows all selection.
         assert_eq!(processors.first(), Some(&"memory_limiter"), "{signal}");
         assert_eq!(processors.last(), Some(&"batch"), "{signal}");
     }

@@ -1,6 +1,5 @@
 //! A parser for the part of PromQL that the files of `deploy/` use.
 
-/// The fallback of a panel without data.
 const OR_ZERO: &str = " or on() vector(0)";
 
 pub(crate) fn without_zero(expr: &str) -> &str {
@@ -11,13 +10,11 @@ pub(crate) type Matcher = (String, Vec<String>);
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// Metrics, each with its labels and required values. A pattern yields all its alternatives.
+    /// A pattern yields all its alternatives.
     pub(crate) metrics: Vec<(String, Vec<Matcher>)>,
-    /// Grouping labels.
     pub(crate) groups: Vec<String>,
 }
 
-/// Scans an expression from left to right.
 pub(crate) fn asked(expr: &str) -> Asked {
     let mut asked = Asked::default();
     let mut before = "";
@@ -54,7 +51,6 @@ pub(crate) fn asked(expr: &str) -> Asked {
     asked
 }
 
-/// Takes the text up to and including a character, and returns it without that character.
 fn until<'a>(rest: &mut &'a str, end: char) -> &'a str {
     let (taken, after) = rest.split_once(end).unwrap();
     *rest = after;
@@ -75,8 +71,7 @@ fn is_followed_by_labels(word: &str) -> bool {
     ["by", "without", "on", "ignoring"].contains(&word)
 }
 
-/// Whether the word is a metric, not a number, duration, operator, function, or aggregation (whose labels
-/// may come first).
+/// Not a number, duration, operator, function, or aggregation (whose labels may come first).
 fn is_metric(word: &str, before: &str, rest: &str) -> bool {
     let is_operator = ["and", "or", "unless", "offset"].contains(&word);
     let next = rest.trim_start();

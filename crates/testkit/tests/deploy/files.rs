@@ -35,7 +35,6 @@ impl Rule {
 }
 
 pub(crate) struct Query {
-    /// The dashboard and the panel.
     pub(crate) at: String,
     pub(crate) expr: String,
 }

@@ -48,7 +48,7 @@ const QUIET: &[(&str, &str)] = &[
     ),
 ];
 
-/// Series that the clients and the loss of a node must have changed.
+/// Series that must have changed.
 const MOVED: &[&str] = &[
     "sum(mcp_server_operation_duration_seconds_count{gen_ai_tool_name=\"ask\"}) > 0",
     "sum(mcp_server_operation_duration_seconds_count{error_type!=\"\"}) > 0",
@@ -104,7 +104,6 @@ async fn every_panel_of_a_living_cluster_shows_something() {
         check_page(member).await;
     }
 
-    // Killing this node makes another take over its calls.
     let carrier = prometheus.instance(busy).await.unwrap();
     let carries = |member: &&&Member| member.admin().address() == carrier;
     let sessions = cluster.sessions();
@@ -118,7 +117,6 @@ async fn every_panel_of_a_living_cluster_shows_something() {
     cluster.end().await;
 }
 
-/// Waits until every panel shows data, and more than the fallback 0 unless the panel is in `QUIET`.
 async fn all_show(prometheus: &Prometheus, queries: &[Query]) {
     let mut missing: Vec<(&Query, String)> = Vec::new();
     for query in queries {
@@ -148,7 +146,6 @@ async fn all_show(prometheus: &Prometheus, queries: &[Query]) {
     }
 }
 
-/// The existing series of an expression's metrics, for messages.
 async fn there(prometheus: &Prometheus, expr: &str) -> String {
     let mut there = String::new();
     for (name, _) in asked(expr).metrics {
@@ -180,7 +177,6 @@ async fn check_page(member: &Member) {
     promtool(&["check", "metrics"], &page).unwrap();
 }
 
-/// Waits until every rule was evaluated in time and without errors.
 async fn rules_are_evaluated(prometheus: &Prometheus) {
     let deadline = Instant::now() + PATIENCE;
     loop {

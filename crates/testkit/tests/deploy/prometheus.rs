@@ -17,10 +17,8 @@ use crate::files::{deploy, yaml};
 
 const MISSING: &str = "needs prometheus with promtool: apt-get install prometheus";
 
-/// The interval of scrapes and rule evaluations.
 const EVERY: &str = "1s";
 
-/// A Prometheus server. Dropping it kills the process.
 pub(crate) struct Prometheus {
     base: String,
     http: reqwest::Client,
@@ -28,8 +26,6 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts a server with `deploy/prometheus.yml`, in which only addresses and intervals are
-    /// replaced.
     pub(crate) async fn start(cluster: &Cluster, directory: &Directory) -> anyhow::Result<Self> {
         let config = directory.file("prometheus.yml");
         std::fs::write(&config, configuration(cluster)?.to_string())?;
@@ -62,7 +58,6 @@ impl Prometheus {
         }
     }
 
-    /// Returns the `data` of an API response.
     pub(crate) async fn get(&self, path: &str, query: &[(&str, &str)]) -> anyhow::Result<Value> {
         let mut url = reqwest::Url::parse(&format!("{}/api/v1/{path}", self.base))?;
         url.query_pairs_mut().extend_pairs(query);
@@ -73,14 +68,13 @@ impl Prometheus {
         Ok(answer["data"].take())
     }
 
-    /// The instance of the first sample of an instant query.
     pub(crate) async fn instance(&self, expr: &str) -> anyhow::Result<String> {
         let data = self.get("query", &[("query", expr)]).await?;
         let instance = data["result"][0]["metric"]["instance"].as_str();
         Ok(instance.context("no sample")?.to_owned())
     }
 
-    /// The finite values of an instant query. A quantile without samples is NaN.
+    /// A quantile without samples is NaN.
     pub(crate) async fn numbers(&self, expr: &str) -> anyhow::Result<Vec<f64>> {
         let data = self.get("query", &[("query", expr)]).await?;
         let samples = data["result"].as_array().into_iter().flatten();
@@ -89,7 +83,7 @@ impl Prometheus {
     }
 }
 
-/// `deploy/prometheus.yml`, adapted to a cluster. The result is JSON, which is valid YAML.
+/// JSON is valid YAML.
 fn configuration(cluster: &Cluster) -> anyhow::Result<Value> {
     let mut config: Value = yaml("prometheus.yml");
     config["global"]["scrape_interval"] = EVERY.into();
@@ -112,7 +106,6 @@ pub(crate) fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Runs `promtool`, which must succeed.
 pub(crate) fn promtool(arguments: &[&str], input: &str) -> anyhow::Result<()> {
     let mut child = Command::new("promtool")
         .args(arguments)

@@ -10,8 +10,6 @@ use tokio::time::{Instant, sleep};
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts clients that call every tool, answer questions, listen, leave and resume streams, open and end sessions,
-/// and make wrong calls.
 pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
     let mut clients = JoinSet::new();
     for number in 0..2 {
@@ -50,7 +48,6 @@ async fn call(client: Client) {
     }
 }
 
-/// Opens sessions with one wrong call each, and sends a request for an unknown session.
 async fn come_and_go(url: String) {
     let http = reqwest::Client::new();
     let post = |session: &str, body: Value| {
@@ -69,7 +66,7 @@ async fn come_and_go(url: String) {
             "capabilities": {},
             "clientInfo": { "name": "passing", "version": "1" }
         } });
-        // Requests that are refused while a node is missing are simply repeated.
+        // A request that is refused while a node is missing is repeated later.
         if let Ok(opened) = post("", opening).send().await
             && let Some(session) = opened.headers().get("mcp-session-id")
             && let Ok(session) = session.to_str()

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(30);
-/// Headers that clients act on. Some of the others contain times.
+/// Headers that clients act on. Some others contain times.
 const COMPARED: [&str; 9] = [
     "content-type",
     "allow",
@@ -21,7 +21,7 @@ const COMPARED: [&str; 9] = [
     "vary",
     "connection",
 ];
-/// Headers that must be present in both, with different values.
+/// Headers that must be present, with any value.
 const PRESENT: [&str; 2] = ["mcp-session-id", "retry-after"];
 
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Sends a request on its own connection.
     pub(crate) async fn to(address: SocketAddr, request: &[u8]) -> Self {
         let asked = async {
             let mut socket = TcpStream::connect(address).await.unwrap();
@@ -43,7 +42,6 @@ impl Answer {
             loop {
                 let read = socket.read_buf(&mut text).await.unwrap_or(0);
                 let answer = Self::parse(&String::from_utf8_lossy(&text));
-                // An open stream has no end.
                 let opened = is_get && answer.is_stream();
                 if read == 0 || opened {
                     return answer;
@@ -93,7 +91,6 @@ impl Answer {
         self.header("content-type") == Some("text/event-stream")
     }
 
-    /// The messages of a JSON body or a stream.
     pub(crate) fn messages(&self) -> Vec<String> {
         let lines = self.body.lines();
         let texts = lines.filter_map(|line| match self.is_stream() {
@@ -120,8 +117,8 @@ impl Answer {
             .next_back()
     }
 
-    /// The part that must be equal in both answers, with placeholders for `session` and event ids. Answers to a batch are
-    /// sorted, because its messages run concurrently.
+    /// The part that must be equal, with placeholders for ids. Answers to a batch are sorted, because its messages run
+    /// concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {
@@ -133,7 +130,7 @@ impl Answer {
         let is_stream = self.is_stream();
         let head = lines.len();
         for line in self.body.lines().filter(|line| !line.is_empty()) {
-            // Comments only keep a slow stream alive. Ids and retry hints differ between servers.
+            // Comments only keep a slow stream alive. Ids and retry hints differ.
             let kept = match line.split_once(':') {
                 Some(("" | "retry", _)) if is_stream => continue,
                 Some(("id", _)) if is_stream => "id: …".to_owned(),
@@ -153,7 +150,6 @@ impl Answer {
     }
 }
 
-/// JSON in one canonical form.
 fn canonical(text: &str, is_batch: bool) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(answers)) if is_batch => {

@@ -139,7 +139,6 @@ const WHOLE: [&str; 20] = [
     "{'jsonrpc':'2.0'}",
 ];
 
-/// A body, and the parts that headers repeat.
 pub(crate) fn random(random: &mut StdRng, modern: bool) -> (String, Option<Mirrored>) {
     match random.random_range(0..100) {
         0..8 => (one(random, &WHOLE).to_string(), None),
@@ -294,7 +293,6 @@ fn call(random: &mut StdRng, modern: bool) -> (&'static str, Option<&'static str
     ("tools/call", Some(tool), meta(random, modern, &members))
 }
 
-/// Parameters, usually with the `_meta` of the era.
 fn meta(random: &mut StdRng, modern: bool, members: &str) -> String {
     let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
     let capabilities = r#""io.modelcontextprotocol/clientCapabilities":{}"#;

@@ -20,8 +20,6 @@ const REVISIONS: [&str; 6] = [
     "2099-01-01",
 ];
 
-/// How often, and after which pause, a request is repeated when a server has no capacity or no
-/// store.
 const PATIENCE: usize = 40;
 const AGAIN: Duration = Duration::from_millis(250);
 
@@ -51,12 +49,10 @@ impl Conversation {
             random,
             servers,
             sessions: [String::new(), String::new()],
-            // An event id that exists in no log.
             events: ["0-0-0".to_owned(), "0-0-0".to_owned()],
         }
     }
 
-    /// Opens both sessions and sends `length` requests.
     pub(crate) async fn hold(mut self, length: usize) -> Found {
         let (mut statuses, mut differences) = (Vec::new(), Vec::new());
         let [first, second] = self.ask(&self.opening()).await;
@@ -90,7 +86,7 @@ impl Conversation {
         let ask = async |at: usize| {
             let request = shape.bytes(&self.sessions[at], &self.events[at]);
             let mut answer = Answer::to(self.servers[at], &request).await;
-            // 503 means that a busy server did not run the request, so the client repeats it.
+            // 503 means that a busy server did not run the request.
             for _ in 0..PATIENCE {
                 if answer.status != 503 {
                     break;

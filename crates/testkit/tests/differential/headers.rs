@@ -53,7 +53,7 @@ const TYPES: [&str; 7] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// The header lines of a request, each with its line end. The value `-` omits the header.
+/// The value `-` omits a header.
 pub(crate) fn random(
     random: &mut StdRng,
     method: &str,

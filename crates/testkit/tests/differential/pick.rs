@@ -7,12 +7,10 @@ pub(crate) fn one<'a, T>(random: &mut StdRng, of: &'a [T]) -> &'a T {
     &of[random.random_range(0..of.len())]
 }
 
-/// True in `percent` of all cases.
 pub(crate) fn often(random: &mut StdRng, percent: u32) -> bool {
     random.random_range(0..100) < percent
 }
 
-/// The usual value, or one of the odd values in `percent` of all cases.
 pub(crate) fn odd<'a>(
     random: &mut StdRng,
     percent: u32,

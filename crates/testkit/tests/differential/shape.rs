@@ -6,9 +6,7 @@ use crate::body;
 use crate::headers;
 use crate::pick::{odd, often, one};
 
-/// The placeholder for the session id.
 pub(crate) const SESSION: &str = "{session}";
-/// The placeholder for the id of an event in the session, if there was one.
 pub(crate) const EVENT: &str = "{event}";
 
 #[derive(Clone, Debug)]
@@ -65,7 +63,6 @@ impl Shape {
         Self { method, head, body }
     }
 
-    /// The bytes of the request with a server's own ids.
     pub(crate) fn bytes(&self, session: &str, event: &str) -> Vec<u8> {
         let head = self.head.replace(SESSION, session).replace(EVENT, event);
         let length = match self.method {

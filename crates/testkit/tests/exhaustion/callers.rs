@@ -8,9 +8,9 @@ use serde_json::json;
 use shoal_auth::fixture::{AuthorizationServer, CLIENT, SigningKey, now};
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
-/// The prefix of invented tokens. Their issuer delays its answer indefinitely.
+/// The issuer delays its answer about these tokens indefinitely.
 pub(crate) const INVENTED: &str = "invented";
-/// The memory for DPoP proofs, so small that the hostile principal reaches its share. A long test needs more.
+/// So few bytes for DPoP proofs that the hostile principal reaches its share.
 const PROOF_BYTES: usize = 64 << 10;
 const PROOF_BYTES_LONG: usize = 4 << 20;
 
@@ -23,9 +23,7 @@ const TOKENS: &str = r#"[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Auth {
     Tokens,
-    /// Tokens that are bound to keys.
     Dpop,
-    /// Tokens that the server introspects at their issuer.
     Introspection,
 }
 
@@ -40,7 +38,6 @@ pub(crate) struct Prover {
     token: String,
 }
 
-/// Both principals, and the settings that the server needs for them.
 pub(crate) struct Callers {
     pub(crate) honest: Caller,
     pub(crate) hostile: Caller,
@@ -50,7 +47,6 @@ pub(crate) struct Callers {
 }
 
 impl Caller {
-    /// Adds the caller's credentials to a request.
     pub(crate) fn show(&self, method: &str, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Bearer(token) => request.bearer_auth(token),

@@ -18,16 +18,13 @@ use crate::hostile::Hostile;
 use crate::server::{Form, Server};
 use crate::{ALONE, Attack};
 
-/// How long the servers may take to start.
 const START: Duration = Duration::from_secs(20);
-/// How long each kind of failure lasts.
 const TIME: Duration = Duration::from_secs(3);
-/// The honest principal's pause, in which several calls of the other fail in a row.
+/// Several calls of the hostile principal fail during this pause.
 const SELDOM: Duration = Duration::from_secs(1);
-/// The hostile principal's pause. With its concurrent calls, it makes about ten calls a second.
+/// About ten calls a second, with the concurrent ones.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// An upstream server. Dropping it kills the process.
 struct Upstream {
     url: String,
     process: Child,
@@ -59,7 +56,6 @@ impl Drop for Upstream {
     }
 }
 
-/// The failing and the working calls of a kind of server.
 struct Tools {
     fails: &'static [(&'static str, &'static str)],
     works: &'static [(&'static str, &'static str)],
@@ -81,7 +77,7 @@ const API: Tools = Tools {
     ],
 };
 
-/// The pools: one server and two equal ones of each kind. A pool has a name, a prefix for its tools, a backend, and calls.
+/// One server and two equal ones of each kind: name, prefix, backend, and calls.
 fn pools<'a>(http: &[Upstream], api: &[Upstream]) -> [(&'a str, &'a str, String, &'a Tools); 4] {
     let list = |urls: Vec<String>| format!("{urls:?}");
     let document = format!("{:?}", format!("{}/openapi.json", api[0].url));
@@ -104,7 +100,6 @@ fn read(arguments: &str) -> Value {
     serde_json::from_str(arguments).unwrap()
 }
 
-/// Makes the working calls repeatedly. Returns the failures.
 async fn work(honest: &Honest, tools: &[(String, Value)], time: Duration) -> Vec<String> {
     let mut failed = Vec::new();
     let until = Instant::now() + time;
@@ -160,8 +155,7 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // On a stdio server, calls that may run twice are repeated. Other calls are lost with the process, but new ones are not
-    // refused.
+    // A stdio server's safe calls are repeated. Others are lost with the process, but new ones are not refused.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

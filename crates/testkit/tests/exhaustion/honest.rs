@@ -9,9 +9,7 @@ use tokio::time::Instant;
 
 use crate::callers::Caller;
 
-/// Longer than every call of the honest principal.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes of a large text, in the request and in the answer.
 const LARGE: usize = 64 << 10;
 
 pub(crate) struct Honest {
@@ -37,7 +35,7 @@ impl Honest {
         }
     }
 
-    /// Waits until every pool is known, because workers join one after the other.
+    /// Workers join one pool after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {
@@ -46,7 +44,6 @@ impl Honest {
         }
     }
 
-    /// Makes calls for this time.
     pub(crate) async fn work(&self, time: Duration) -> Worked {
         let mut worked = Worked::default();
         let mut times = Vec::new();
@@ -73,7 +70,6 @@ impl Honest {
         worked
     }
 
-    /// Calls a tool, which must return a result.
     pub(crate) async fn is_answered(&self, tool: &str, arguments: &Value) -> Result<(), String> {
         let request = modern_call(
             &self.http,
@@ -107,7 +103,7 @@ impl Honest {
         }
     }
 
-    /// A call that may ask its user, and therefore has its own process.
+    /// A call that may ask its user has its own process.
     async fn alone(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let request = modern_call(
@@ -125,7 +121,6 @@ impl Honest {
         }
     }
 
-    /// A session with an unsafe call, and a call of a server with one process per session.
     async fn legacy(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let post = |session: Option<&str>, body: Value| {
@@ -179,7 +174,6 @@ async fn answer(request: RequestBuilder) -> Result<Value, String> {
     }
 }
 
-/// A correct modern call.
 pub(crate) fn modern_call(
     http: &Client,
     url: &str,

@@ -15,11 +15,9 @@ use tokio::time::sleep;
 use crate::callers::{Caller, INVENTED};
 use crate::honest::modern_call;
 
-/// Concurrent connections.
 const AT_ONCE: usize = 150;
-/// Concurrent calls of a caller with a small quota.
 const AT_A_TIME: u32 = 4;
-/// Bytes of an oversized text that still fits into a message.
+/// Oversized, but still fits into a message.
 const LONG: usize = 3 << 20;
 /// The pause between attempts, so that the test reaches the server's bounds rather than the machine's CPU.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -29,7 +27,6 @@ pub(crate) struct Hostile {
     http: Client,
     url: String,
     caller: Caller,
-    /// How often the server refused because of a limit.
     pub(crate) stopped: Arc<AtomicUsize>,
 }
 
@@ -43,7 +40,6 @@ impl Hostile {
         }
     }
 
-    /// Arguments that fail every alternative of a recursive schema.
     pub(crate) async fn schema_bombs(self) {
         let mut tree = json!({"value": "no number"});
         for _ in 0..12 {
@@ -56,7 +52,7 @@ impl Hostile {
         .await;
     }
 
-    /// Arguments on which a pattern with look-aheads starts at every character: as a text, as a name, as many texts.
+    /// A pattern with look-aheads starts at every character of these arguments.
     pub(crate) async fn pattern_bombs(self) {
         let text = "a".repeat(LONG / 10);
         let texts = vec!["a".repeat(1000); LONG / 10_000];
@@ -72,7 +68,6 @@ impl Hostile {
         .await;
     }
 
-    /// Questions without an answer.
     pub(crate) async fn unanswered_questions(self) {
         let arguments = json!({"restaurant": "nowhere"});
         let capabilities = json!({"elicitation": {"form": {}}});
@@ -82,7 +77,7 @@ impl Hostile {
         .await;
     }
 
-    /// Questions without an answer, of tools that have their own process.
+    /// The tools have their own processes.
     pub(crate) async fn unanswered_processes(self) {
         let capabilities = json!({"elicitation": {"form": {}}});
         self.repeat(AT_ONCE, async |hostile| {
@@ -91,7 +86,6 @@ impl Hostile {
         .await;
     }
 
-    /// Sessions that each keep a process.
     pub(crate) async fn idle_processes(self) {
         let info = json!({"name": "hostile", "version": "1"});
         let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
@@ -103,7 +97,6 @@ impl Hostile {
         .await;
     }
 
-    /// Calls that end their process, shared or of the session.
     pub(crate) async fn crashes(self) {
         self.repeat(4, async |hostile| {
             for tool in ["crash", "own_crash"] {
@@ -113,7 +106,6 @@ impl Hostile {
         .await;
     }
 
-    /// Repeats a call at [`AT_A_TIME`] connections, with this pause after each.
     pub(crate) async fn call_again(&self, tool: &str, arguments: &Value, pause: Duration) {
         let one = async |turn: u32| {
             sleep(pause * turn / AT_A_TIME).await;
@@ -125,7 +117,7 @@ impl Hostile {
         join_all((0..AT_A_TIME).map(one)).await;
     }
 
-    /// Every kind of text that the server stores or repeats, at maximum length.
+    /// Every text that the server stores or repeats, at maximum length.
     pub(crate) async fn long_strings(self) {
         let long = "x".repeat(LONG);
         let info = json!({"name": long, "version": "1"});
@@ -155,7 +147,6 @@ impl Hostile {
         .await;
     }
 
-    /// Sessions that store as much as they may, endlessly.
     pub(crate) async fn stored_bytes(self) {
         let info = json!({"name": "x".repeat(4000), "version": "1"});
         self.repeat(8, async |hostile| {
@@ -170,14 +161,12 @@ impl Hostile {
         .await;
     }
 
-    /// Large answers that the client does not read.
     pub(crate) async fn unread_answers(self) {
         let request = self.raw_call("echo", &json!({"text": "x".repeat(LONG)}));
         self.repeat(AT_ONCE, async |hostile| hostile.unread(&request).await)
             .await;
     }
 
-    /// Streams of events that the client does not read.
     pub(crate) async fn unread_streams(self) {
         let arguments = json!({"steps": 1000, "interval_ms": 1});
         let request = self.raw_call("long_job", &arguments);
@@ -185,7 +174,7 @@ impl Hostile {
             .await;
     }
 
-    /// Requests without their bodies. Each is in flight until the server gives up.
+    /// Requests without their bodies are in flight until the server gives up.
     pub(crate) async fn request_permits(self) {
         let head = self.head("echo", 100);
         self.repeat(4 * AT_ONCE, async |hostile| {
@@ -196,7 +185,6 @@ impl Hostile {
         .await;
     }
 
-    /// Large announced bodies that do not arrive.
     pub(crate) async fn body_bytes(self) {
         let head = self.head("echo", LONG) + "{";
         self.repeat(AT_ONCE, async |hostile| {
@@ -207,7 +195,7 @@ impl Hostile {
         .await;
     }
 
-    /// Useless requests, each with a proof that the server must remember.
+    /// The server must remember each proof.
     pub(crate) async fn proofs(self) {
         let request = async |hostile: &Self| {
             let request = hostile.caller.show("GET", hostile.http.get(&hostile.url));
@@ -221,7 +209,6 @@ impl Hostile {
         .await;
     }
 
-    /// Invented tokens, for which the issuer does not answer.
     pub(crate) async fn invented_tokens(self) {
         self.repeat(AT_ONCE, async |hostile| {
             let token = format!("{INVENTED}{:x}", rand::random::<u128>());
@@ -231,7 +218,6 @@ impl Hostile {
         .await;
     }
 
-    /// Sends a request, and counts a refusal with this status.
     async fn ask(&self, request: RequestBuilder, no_more: StatusCode) {
         if let Ok(answer) = request.send().await {
             let stopped = answer.status() == no_more;
@@ -239,7 +225,6 @@ impl Hostile {
         }
     }
 
-    /// Repeats an attack on this many connections.
     async fn repeat(&self, at_once: usize, deed: impl AsyncFn(&Self)) {
         let one = async || loop {
             deed(self).await;
@@ -265,7 +250,6 @@ impl Hostile {
         request.send().await?.text().await
     }
 
-    /// Opens a session, if the server allows it.
     async fn open(&self, info: &Value) -> Option<String> {
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
@@ -290,14 +274,13 @@ impl Hostile {
         request.body(message).send().await
     }
 
-    /// Sends a request and does not read, for longer than the server waits.
+    /// Does not read for longer than the server waits.
     async fn unread(&self, request: &str) {
         let mut socket = self.connect().await;
         let _ = socket.write_all(request.as_bytes()).await;
         sleep(Duration::from_secs(2)).await;
     }
 
-    /// A connection with a small receive window.
     async fn connect(&self) -> TcpStream {
         let url = self.url.strip_prefix("http://").unwrap();
         let address: SocketAddr = url.split('/').next().unwrap().parse().unwrap();
@@ -311,7 +294,6 @@ impl Hostile {
         }
     }
 
-    /// The bytes of a modern call.
     fn raw_call(&self, tool: &str, arguments: &Value) -> String {
         let caller = &self.caller;
         let request = modern_call(&self.http, &self.url, caller, tool, arguments, &json!({}));

@@ -31,7 +31,6 @@ use self::server::{Form, Server};
 
 /// One server at a time, because concurrent tests would compete for the CPU.
 static ALONE: Mutex<()> = Mutex::const_new(());
-/// The maximum slowdown of the honest principal in the long form.
 const SLOWER: u32 = 3;
 
 #[expect(clippy::disallowed_methods, reason = "tests have no configuration")]
@@ -40,7 +39,6 @@ fn long() -> Option<Duration> {
     Some(Duration::from_secs(seconds.parse().unwrap()))
 }
 
-/// Runs `attack` while the honest principal works.
 async fn survives<F, A>((form, auth): (Form, Auth), name: &str, attack: A)
 where
     A: FnOnce(Hostile) -> F + Send + 'static,
@@ -106,7 +104,7 @@ where
     }
 }
 
-/// An attack on its own thread, so that its cost does not slow the honest principal down.
+/// The attack has its own thread, so that its cost does not slow the honest principal down.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,

@@ -7,21 +7,19 @@ use shoal_testkit::cluster::{Cluster, Member, Tools};
 use crate::callers::Callers;
 
 const MIB: usize = 1 << 20;
-/// Memory bounds of the server for all clients in MiB, by setting.
+/// Memory bounds in MiB, by setting.
 const BYTES: &[(&str, usize)] = &[
     ("limits.bodies_in_flight_bytes", 32),
     ("limits.answers_waiting_bytes", 64),
     ("limits.stored_bytes", 64),
     ("streams.bytes", 64),
 ];
-/// Memory besides the counted bytes for buffers, stacks and the allocator. The counted bytes are doubled, because a text
-/// exists as received and as sent.
+/// Buffers, stacks and the allocator. Counted bytes are doubled, because a text exists as received and as sent.
 const SLACK: usize = 96 * MIB;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     OneProcess,
-    /// An edge, a session node and a worker, with Redis.
     Cluster,
 }
 
@@ -40,7 +38,6 @@ impl Server {
         Self::with_pools(form, callers, &[]).await
     }
 
-    /// Starts a server with more pools, each with a name, a prefix and a backend.
     pub(crate) async fn with_pools(
         form: Form,
         callers: &Callers,
@@ -68,7 +65,6 @@ impl Server {
             .setting("limits.answers_waiting_bytes_per_principal", &bytes(16))
             .setting("limits.stored_bytes_per_principal", &bytes(16))
             .setting("server.write_timeout", "\"500ms\"");
-        // Edges must know the prefix.
         for (pool, prefix, backend) in more {
             builder = builder
                 .setting(&format!("pools.{pool}.backend"), backend)
@@ -93,18 +89,15 @@ impl Server {
         members.find_map(Member::mcp_url).unwrap()
     }
 
-    /// The bytes that a process may hold for its clients by its configuration.
     pub(crate) fn bound(&self) -> usize {
         let counted: usize = BYTES.iter().map(|(_, mib)| mib * MIB).sum();
         2 * counted + SLACK
     }
 
-    /// The current memory of each process.
     pub(crate) async fn memory(&self) -> Vec<Memory> {
         self.status("VmRSS:").await
     }
 
-    /// The peak memory of each process.
     pub(crate) async fn most_memory(&self) -> Vec<Memory> {
         self.status("VmHWM:").await
     }

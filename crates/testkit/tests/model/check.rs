@@ -16,8 +16,7 @@ use super::cluster::Cluster;
 use super::setup::Setup;
 use super::state::State;
 
-/// Explores all states within the bounds. Every `always` property must hold, and every `sometimes`
-/// property must occur.
+/// Every `always` property must hold, and every `sometimes` property must occur.
 pub(crate) fn holds(setup: Setup) {
     let begun = Instant::now();
     let checker = Cluster(setup).checker().spawn_bfs().join();
@@ -25,7 +24,6 @@ pub(crate) fn holds(setup: Setup) {
     checker.assert_properties();
 }
 
-/// Explores until the property is broken, and prints a path and the broken rule.
 pub(crate) fn breaks(setup: Setup, property: &'static str) {
     let begun = Instant::now();
     let fault = setup.fault.expect("a fault is planted");

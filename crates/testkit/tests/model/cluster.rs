@@ -10,7 +10,6 @@ use super::state::{
 use super::worker::Worker;
 use super::{mishaps, moves, properties};
 
-/// A cluster within the bounds of a setup.
 #[derive(Clone, Debug)]
 pub(crate) struct Cluster(pub(crate) Setup);
 
@@ -18,7 +17,7 @@ impl Model for Cluster {
     type State = State;
     type Action = Action;
 
-    /// The first node owns the session, and the edge has bound a call to the first worker.
+    /// The first node owns the session, and the call is bound to the first worker.
     fn init_states(&self) -> Vec<State> {
         let setup = &self.0;
         let nodes = usize::from(setup.nodes);

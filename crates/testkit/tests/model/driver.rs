@@ -8,7 +8,6 @@ use super::state::{Binding, Event, Link, NodeId, Phase, State, Step, Task, WORKE
 use super::store::{Append, Stale};
 
 impl State {
-    /// The driver receives the worker's next event.
     pub(crate) fn receive(&mut self, setup: &Setup, node: NodeId) {
         let event = self.next_for(setup, node).expect("there is one");
         let (task, epoch) = (self.task(node).clone(), self.epoch_of(node));
@@ -36,7 +35,7 @@ impl State {
         run.is_some_and(|run| run.written)
     }
 
-    /// The answer is sent as JSON. Only the edge that receives it can confirm that it is safe.
+    /// Only the edge that receives the answer can confirm that it is safe.
     pub(crate) fn answer(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let answer = task.pending.expect("there is one");
@@ -89,14 +88,12 @@ impl State {
         }
     }
 
-    /// Sends the answer of a stream as JSON too: the second exit of a hold.
     pub(crate) fn answer_twice(&mut self, node: NodeId) {
         let answer = self.task(node).pending.expect("there is one");
         self.client.json.push(answer);
         self.node_mut(node).task = None;
     }
 
-    /// Lets the worker free a result that is safe.
     fn free(&mut self, node: NodeId, task: &Task, answer: Event) {
         if let Event::Result(_) = answer {
             let epoch = self.epoch_of(node);
@@ -104,7 +101,7 @@ impl State {
         }
     }
 
-    /// In one step, journals the call with its worker and opens the stream. The client gets its id only afterwards.
+    /// One step: the journal has the call, and the stream is open. Then the client gets its id.
     pub(crate) fn journal(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         if setup.plants(Fault::IdBeforeStep) {
@@ -148,7 +145,7 @@ impl State {
         }
     }
 
-    /// In one step, stores the write and journals the call. Then the worker is told.
+    /// One step: the store has the write, and the journal the call. Then the worker is told.
     pub(crate) fn write(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         let written = self.store.write(setup, &mut self.past, epoch, binding);
@@ -174,7 +171,7 @@ impl State {
         }
     }
 
-    /// Appends a received event, which readers can see only afterwards.
+    /// Readers can see the event only after the append.
     pub(crate) fn append(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let event = task.pending.expect("it has received one");
@@ -192,7 +189,6 @@ impl State {
             && self.client.phase == Phase::Reading(node)
             && self.client.read.len() == usize::from(task.after)
         {
-            // Readers that keep up get events as they are sent, instead of from the log.
             self.read(event);
         }
         if event.is_answer() {
@@ -206,7 +202,6 @@ impl State {
         next.pending = None;
     }
 
-    /// Closes the entry of a call whose answer was sent as JSON.
     pub(crate) fn close(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let event = task.pending.expect("it is the answer");
@@ -233,7 +228,6 @@ impl State {
         self.store.append(setup, &mut self.past, epoch, append)
     }
 
-    /// The bound worker is unreachable or silent, and may have run what was sent to it.
     pub(crate) fn lose_patience(&mut self, node: NodeId) {
         self.past.unknowable = true;
         let task = self.task_mut(node);
@@ -263,8 +257,7 @@ impl State {
         }
     }
 
-    /// Binds the call to another worker and journals that before the start. Without another worker, the call is not
-    /// executed.
+    /// The new binding is journaled before the start.
     pub(crate) fn rebind(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node);
         if task.step != Step::Logged && self.log_knows_more(setup) {
@@ -302,13 +295,12 @@ impl State {
         self.start_task(node);
     }
 
-    /// Whether the result is sent as JSON: it is the first event, and small.
+    /// The result is the first event, and small.
     pub(crate) fn may_answer(&self, setup: &Setup, task: &Task) -> bool {
         let held = matches!(task.step, Step::Hold | Step::Unsure) && setup.way == Way::Hold;
         held && task.pending.is_some_and(Event::is_answer)
     }
 
-    /// Whether the hold may or must end with a step of the journal.
     pub(crate) fn may_journal(&self, setup: &Setup, task: &Task) -> bool {
         let first = setup.way != Way::Hold && task.step == Step::Hold;
         let writes = matches!(task.pending, Some(Event::Write(_)));

@@ -9,7 +9,6 @@ use super::state::{
 use super::worker::Known;
 
 impl State {
-    /// The edge delivers the call.
     pub(crate) fn deliver(&mut self, setup: &Setup, node: NodeId) {
         let client = &mut self.client;
         client.phase = Phase::Delivered(node);
@@ -25,14 +24,12 @@ impl State {
         }
     }
 
-    /// The edge has lost the node with the call, and delivers it again.
     pub(crate) fn lose_node(&mut self) {
         self.client.phase = Phase::Waiting;
         self.client.attempt += 1;
         self.client.left = true;
     }
 
-    /// Whether the edge waits for this attempt at this node.
     pub(crate) fn is_awaited(&self, node: NodeId, attempt: u8) -> bool {
         self.client.phase == Phase::Delivered(node) && self.client.attempt == attempt
     }
@@ -42,8 +39,7 @@ impl State {
         self.posts.remove(at.expect("it is on its way"));
     }
 
-    /// The node does not own the session, and nothing was sent to a worker, so the edge tries another node. If the session
-    /// does not exist, the node refuses.
+    /// Nothing was sent to a worker, so the edge tries another node, unless the session does not exist.
     pub(crate) fn send_back(&mut self, setup: &Setup, post: Post) {
         if self.store.deleted {
             return self.refuse(setup, post);
@@ -54,7 +50,7 @@ impl State {
         }
     }
 
-    /// A final refusal. Of a repetition, it does not say what the call did.
+    /// The refusal of a repetition does not say what the call did.
     pub(crate) fn refuse(&mut self, setup: &Setup, post: Post) {
         self.take_post(post);
         if !self.is_awaited(post.node, post.attempt) {
@@ -68,19 +64,17 @@ impl State {
         }
     }
 
-    /// The client receives an answer as JSON.
     pub(crate) fn answer_json(&mut self, answer: Event) {
         self.client.json.push(answer);
         self.client.phase = Phase::Answered;
     }
 
-    /// The client receives an id to resume with, or 202.
     pub(crate) fn give_id(&mut self, node: NodeId) {
         self.client.has_id = true;
         self.client.phase = Phase::Reading(node);
     }
 
-    /// An owner accepts a delivery. It checks its memory, then the log if the delivery is a repetition, and then the worker.
+    /// Checks memory, then the log if the delivery is a repetition, then the worker.
     pub(crate) fn admit(&mut self, setup: &Setup, post: Post) {
         let node = post.node;
         self.past.admitted_uncertain |= !self.node(node).certain;
@@ -122,7 +116,6 @@ impl State {
         }
     }
 
-    /// Gives the client that waits here its id.
     pub(crate) fn tell_id(&mut self, node: NodeId) {
         let waiter = self.task_mut(node).waiter.take();
         if let Some(attempt) = waiter
@@ -132,7 +125,7 @@ impl State {
         }
     }
 
-    /// The edge drops its future of a delivery. The call stays with its owner.
+    /// The call stays with its owner.
     pub(crate) fn drop_delivery(&mut self, setup: &Setup, node: NodeId) {
         let attempt = self.client.attempt;
         let Some(task) = &mut self.node_mut(node).task else {
@@ -152,8 +145,7 @@ impl State {
         }
     }
 
-    /// An owner that cannot reach the bound worker returns the call. If nothing can have been sent, the edge binds it again.
-    /// Otherwise the outcome is unknown.
+    /// If nothing can have been sent, the edge binds the call again. Otherwise the outcome is unknown.
     pub(crate) fn send_back_unsent(&mut self, node: NodeId) {
         let task = self.node_mut(node).task.take().expect("it has the call");
         self.lose_requests(node, Some(&task));
@@ -175,7 +167,7 @@ impl State {
         }
     }
 
-    /// Whether the bound worker can tell the edge the call's result. Other answers of a worker are for owners only.
+    /// The edge may use only a result. Other answers of a worker are for owners.
     pub(crate) fn worker_tells(&self, setup: &Setup) -> bool {
         let worker = self.worker(self.client.binding.worker);
         let has = worker.run().is_some_and(|run| run.ended && run.freed == 0);
@@ -183,7 +175,6 @@ impl State {
         self.client.left && worker.is_bound(self.client.binding) && (has || denies)
     }
 
-    /// The edge has lost the owner. It gets the result from the worker, and acknowledges it.
     pub(crate) fn ask_worker(&mut self, setup: &Setup) {
         let Some(run) = self.worker(self.client.binding.worker).run() else {
             return self.answer_json(Event::NotExecuted);
@@ -193,13 +184,11 @@ impl State {
         self.send(frame(self.client.binding, 0, 0, What::Free(1)));
     }
 
-    /// The next event for the client.
     pub(crate) fn next_to_read(&self) -> Option<Event> {
         let entry = self.store.entry.as_ref()?;
         entry.events.get(self.client.read.len()).copied()
     }
 
-    /// The client receives an event of its stream.
     pub(crate) fn read(&mut self, event: Event) {
         self.client.read.push(event);
         if event.is_answer() {
@@ -207,13 +196,11 @@ impl State {
         }
     }
 
-    /// Whether the client has received the tool's question.
     pub(crate) fn is_asked(&self) -> bool {
         let mut read = self.client.read.iter();
         read.any(|event| matches!(event, Event::Question(_)))
     }
 
-    /// The client answers the question at an owner, which forwards the answer.
     pub(crate) fn reply_to(&mut self, setup: &Setup, node: NodeId) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         self.send(frame(binding, node, epoch, What::Input));
@@ -223,14 +210,13 @@ impl State {
         };
     }
 
-    /// The worker confirms the answer to the owner that forwarded it.
     pub(crate) fn reply_arrived(&mut self, node: NodeId) {
         if self.client.reply == Asked::At(node) {
             self.client.reply = Asked::Accepted;
         }
     }
 
-    /// The client cancels its call at an owner. The cancellation may overtake the delivery of the call.
+    /// The cancellation may overtake the delivery of the call.
     pub(crate) fn cancel(&mut self, setup: &Setup, node: NodeId) {
         self.client.also = Asked::Accepted;
         let is_over = self.store.entry.as_ref().is_some_and(|entry| entry.ended);
@@ -243,14 +229,12 @@ impl State {
         }
     }
 
-    /// A driver passes the cancellation to the worker.
     pub(crate) fn pass_cancel(&mut self, node: NodeId) {
         let worker = self.task(node).binding.worker;
         self.task_mut(node).cancel = false;
         self.cancel_run(worker);
     }
 
-    /// The client ends its session. The owner stores that, ends the call, and tells the workers.
     pub(crate) fn delete(&mut self, setup: &Setup, node: NodeId) {
         let epoch = self.epoch_of(node);
         let (store, past) = (&mut self.store, &mut self.past);
@@ -271,7 +255,6 @@ impl State {
         }
     }
 
-    /// A driver sends its start, if it can reach the worker.
     pub(crate) fn start_task(&mut self, node: NodeId) {
         let epoch = self.epoch_of(node);
         let task = self.task(node);
@@ -286,7 +269,6 @@ impl State {
         self.send(frame(binding, node, epoch, What::Start { attach_only }));
     }
 
-    /// Whether a node believes that it owns the session.
     pub(crate) fn believes(&self, node: NodeId) -> bool {
         matches!(self.node(node).belief, Belief::Owner(_))
     }

@@ -105,7 +105,6 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The rule of the call protocol that the fault breaks.
     pub(crate) fn rule(self) -> &'static str {
         match self {
             Self::RefusalsForgotten

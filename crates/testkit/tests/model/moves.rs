@@ -32,7 +32,7 @@ pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
     client(setup, state, actions);
 }
 
-/// Each frame once, because identical frames lead to the same step.
+/// Identical frames lead to the same step.
 pub(crate) fn distinct(frames: &[Frame]) -> impl Iterator<Item = Frame> {
     let mut last = None;
     frames.iter().filter_map(move |frame| {
@@ -73,7 +73,7 @@ fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut V
     }
 }
 
-/// Whether a node has a reason to claim: a delivery, a resuming or asking client, or a search for orphans.
+/// A delivery, a resuming or asking client, or a search for orphans.
 fn is_wanted(setup: &Setup, state: &State, node: NodeId) -> bool {
     if state.posts.iter().any(|post| post.node == node) {
         return true;
@@ -124,7 +124,6 @@ fn drive(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) 
     }
 }
 
-/// The driver's next step at the store.
 fn store_step(setup: &Setup, state: &State, node: NodeId, reply: Reply) -> Option<Action> {
     let task = state.node(node).task.as_ref()?;
     let writes = matches!(task.pending, Some(Event::Write(_)));
@@ -161,7 +160,7 @@ fn handle(setup: &Setup, state: &State, post: Post, actions: &mut Vec<Action>) {
     }
 }
 
-/// Whether an edge may choose this node: the owner, a former owner, or one that may claim.
+/// The owner, a former owner, or a node that may claim.
 fn takes(setup: &Setup, state: &State, node: NodeId) -> bool {
     let this = state.node(node);
     let finds = match this.belief {
@@ -192,7 +191,6 @@ fn client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     if matches!(client.phase, Phase::Reading(_) | Phase::Broken) && state.store.deleted {
         actions.push(Action::HearOfEnd);
     }
-    // A reader reads the log at any node, by polling or when woken.
     if matches!(client.phase, Phase::Reading(_))
         && !state.store.away
         && state.next_to_read().is_some()
@@ -201,7 +199,6 @@ fn client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     }
 }
 
-/// Other requests of a client to a node that serves its session.
 fn requests(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) {
     let client = &state.client;
     let reads = matches!(client.phase, Phase::Reading(_) | Phase::Broken);
@@ -231,7 +228,6 @@ fn requests(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action
     }
 }
 
-/// The driver's step with a lost reply.
 pub(crate) fn lost_step(setup: &Setup, state: &State, node: NodeId) -> Option<Action> {
     if state.store.away || state.node(node).task.is_none() {
         return None;
@@ -242,14 +238,12 @@ pub(crate) fn lost_step(setup: &Setup, state: &State, node: NodeId) -> Option<Ac
     store_step(setup, state, node, Reply::Lost)
 }
 
-/// Whether a worker without capacity may refuse this frame.
 pub(crate) fn may_be_full(state: &State, frame: Frame) -> bool {
     let is_start = frame.what == What::Start { attach_only: false };
     let worker = state.worker(frame.binding.worker);
     is_start && worker.known == Known::Nothing && worker.is_bound(frame.binding)
 }
 
-/// Whether a participant waits for the result of this frame.
 pub(crate) fn is_awaited(state: &State, frame: Frame) -> bool {
     let node = state.node(frame.node);
     let holds = matches!(node.belief, Belief::Owner(epoch) if epoch == frame.epoch);

@@ -8,8 +8,8 @@ use super::state::{
 };
 
 impl State {
-    /// A node renews its lease. If other nodes may have claimed, it checks the owner, and again a lease later, when every
-    /// claim that was half done is complete or abandoned.
+    /// If other nodes may have claimed, the node checks the owner now and a lease later, when every half-done claim is
+    /// complete or abandoned.
     pub(crate) fn renew(&mut self, setup: &Setup, node: NodeId) {
         let index = usize::from(node);
         let lapsed = !self.store.leases[index];
@@ -25,13 +25,11 @@ impl State {
         }
     }
 
-    /// A node with doubts checks the owner again.
     pub(crate) fn ask_again(&mut self, setup: &Setup, node: NodeId) {
         self.node_mut(node).doubts = false;
         self.ask(setup, node);
     }
 
-    /// A node checks whether it still owns the session.
     pub(crate) fn ask(&mut self, setup: &Setup, node: NodeId) {
         if let Belief::Owner(epoch) | Belief::Fresh(epoch) = self.node(node).belief
             && epoch != self.store.epoch
@@ -40,7 +38,7 @@ impl State {
         }
     }
 
-    /// Whether a node may claim: the owner's lease has ended, or the node has evidence that the owner is gone.
+    /// The owner's lease has ended, or the node has evidence that the owner is gone.
     pub(crate) fn may_claim(&self, setup: &Setup, node: NodeId) -> bool {
         let owner = self.store.owner;
         if self.store.deleted || self.store.away || !self.store.leases[usize::from(node)] {
@@ -57,7 +55,6 @@ impl State {
         !lately && (!owner.alive || owner.refuses || heard)
     }
 
-    /// The first half of a claim. If the owner's lease lives, the claim leaves a note there.
     pub(crate) fn look(&mut self, setup: &Setup, node: NodeId) {
         let (owner, epoch) = (self.store.owner, self.store.epoch);
         self.node_mut(node).belief = Belief::Claiming(owner, epoch);
@@ -67,7 +64,7 @@ impl State {
         self.store.notes[usize::from(owner)] |= lives && !setup.plants(Fault::NoNotes);
     }
 
-    /// The second half of a claim. A node that lost the race or the reply starts over.
+    /// A node that lost the race or the reply starts over.
     pub(crate) fn swap(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let Belief::Claiming(owner, epoch) = self.node(node).belief else {
             unreachable!("only a claim swaps");
@@ -80,7 +77,6 @@ impl State {
         };
     }
 
-    /// A new owner resumes the call if it is journaled.
     pub(crate) fn read_journal(&mut self, setup: &Setup, node: NodeId) {
         let Belief::Fresh(epoch) = self.node(node).belief else {
             unreachable!("only a new owner reads the journal");
@@ -95,7 +91,6 @@ impl State {
         }
     }
 
-    /// Resumes the journaled call at the journal's worker, from the position in log and journal.
     pub(crate) fn take_up(&mut self, setup: &Setup, node: NodeId) {
         let entry = self.store.entry.as_ref().expect("it is journaled");
         let mut task = Task {
@@ -132,7 +127,7 @@ impl State {
         }
     }
 
-    /// Forgets the session and its call, which continues at the worker. Waiting edges are told to repeat.
+    /// Forgets the session and its call, which continues at the worker.
     pub(crate) fn step_down(&mut self, setup: &Setup, node: NodeId) {
         let epoch = match self.node(node).belief {
             Belief::Owner(epoch) | Belief::Fresh(epoch) => Some(epoch),
@@ -158,7 +153,6 @@ impl State {
         }
     }
 
-    /// The client's requests at a lost node. The client must repeat them.
     pub(crate) fn lose_requests(&mut self, node: NodeId, task: Option<&Task>) {
         let this = self.node_mut(node);
         let cancels = std::mem::take(&mut this.cancels) || task.is_some_and(|task| task.cancel);

@@ -13,40 +13,31 @@ use super::setup::{Also, Setup, Tool, Trouble, Way};
 use super::state::{Asked, Belief, Event, Phase, State};
 use super::worker::{Run, Worker};
 
-/// Over all workers.
 pub(crate) const AT_MOST_ONCE: &str = "a call is executed at most once";
-/// Over JSON and streams.
 pub(crate) const ONE_ANSWER: &str = "one answer";
 pub(crate) const JSON_OR_STREAM: &str = "either JSON or a stream";
 /// "Not executed" and other final refusals must remain true.
 pub(crate) const NOT_EXECUTED: &str = "a call that ends as not executed has not run";
-/// The outcome is unknown only if its last holder was lost.
 pub(crate) const KNOWN: &str = "an outcome is unknown only where it is lost";
 pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";
 pub(crate) const PREFIX: &str = "no gap, no repeat, in order, all of it in the log";
-/// The log holds the worker's events in order, and nothing after the answer.
 pub(crate) const WORKER_EVENTS: &str = "each worker event once, and before the answer";
 pub(crate) const FREED: &str = "no result is freed before its answer is safe";
-/// Writes of a former owner are refused.
 pub(crate) const EPOCHS: &str = "epochs of taken writes never decrease";
 pub(crate) const FENCED: &str = "no worker obeys a former owner";
 pub(crate) const ONE_OWNER: &str = "one owner in an epoch";
 pub(crate) const LEARNS: &str = "a former owner learns of it by its renewals";
 pub(crate) const CERTAIN: &str = "an owner admits requests only while its lease is certain";
-/// Without mishaps, nodes do not compete for a session.
 pub(crate) const CLAIMS: &str = "no more claims than mishaps";
 /// A broken connection, a pause within the lease, or another node's claim is no evidence.
 pub(crate) const EVIDENCE: &str = "no claim from an owner that lives and can be reached";
-/// An entry of the journal is closed when its call is over.
 pub(crate) const CLOSED: &str = "no entry stays open";
 pub(crate) const NOT_STARTED: &str = "a cancelled call is not started";
-/// Either by the client, or by the end of its session.
 pub(crate) const ASKED_FOR: &str = "a call is cancelled only if someone asked for it";
 pub(crate) const CANCELS: &str = "a cancellation that was accepted cancels";
 pub(crate) const ENDED: &str = "a session that has ended starts no call";
 pub(crate) const QUESTION: &str = "a question is answered once";
 pub(crate) const WRITTEN: &str = "a writing is carried out once";
-/// In a state in which only mishaps are possible, the call is answered.
 pub(crate) const ANSWERED: &str = "every call is answered in the end";
 
 pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
@@ -136,7 +127,6 @@ fn is_result(answer: &Event) -> bool {
     matches!(answer, Event::Result(_))
 }
 
-/// The answers that the client has received, as JSON or events.
 fn answers(state: &State) -> impl Iterator<Item = Event> {
     let got = state.client.json.iter().chain(&state.client.read);
     got.copied().filter(|event| event.is_answer())
@@ -154,7 +144,6 @@ fn reads_prefix(state: &State) -> bool {
     }
 }
 
-/// The log holds the events of one execution from the first on, and the journal has their number.
 fn is_sound(state: &State) -> bool {
     let Some(entry) = &state.store.entry else {
         return true;
@@ -197,7 +186,6 @@ fn epochs_believed(state: &State) -> impl Iterator<Item = u8> {
     })
 }
 
-/// A node that believes in a session claimed by another will check the owner.
 fn learns(state: &State) -> bool {
     (0..).zip(&state.nodes).all(|(id, node): (usize, _)| {
         let Belief::Owner(epoch) = node.belief else {
@@ -219,7 +207,6 @@ fn is_settled(setup: &Setup, state: &State) -> bool {
     actions.is_empty()
 }
 
-/// Whether the owner, if there is one, has left no entry open.
 fn is_closed(setup: &Setup, state: &State) -> bool {
     let owner = state.node(state.store.owner);
     let open = state.store.entry.as_ref().is_some_and(|entry| !entry.ended);
@@ -230,7 +217,6 @@ fn is_closed(setup: &Setup, state: &State) -> bool {
         || state.store.deleted
 }
 
-/// In a final state, every cancelled run has ended or was told.
 fn cancels(Cluster(setup): &Cluster, state: &State) -> bool {
     let asked = setup.also == Also::Cancel && state.client.also == Asked::Accepted;
     let excused = state.past.cancel_lost || state.past.unknowable;

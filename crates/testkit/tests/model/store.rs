@@ -4,16 +4,13 @@ use super::fault::Fault;
 use super::setup::Setup;
 use super::state::{Binding, Entry, Epoch, Event, NodeId, Past, Store};
 
-/// The store refused a write because its writer was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stale;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Append {
-    /// The position of the last event, as the writer believes.
     pub(crate) after: u8,
     pub(crate) event: Event,
-    /// Number of the worker's events that are processed with this one.
     pub(crate) seen: u8,
 }
 
@@ -34,7 +31,7 @@ impl Store {
         Ok(self.epoch)
     }
 
-    /// Journals the call and opens its stream, unless both exist.
+    /// Does nothing if both the entry and the stream exist.
     pub(crate) fn begin(
         &mut self,
         setup: &Setup,
@@ -46,7 +43,6 @@ impl Store {
         Ok(self.entry.get_or_insert_with(|| Entry::new(binding)))
     }
 
-    /// Journals the call's new worker, and the call if it has no entry.
     pub(crate) fn rebind(
         &mut self,
         setup: &Setup,
@@ -60,7 +56,6 @@ impl Store {
         Ok(())
     }
 
-    /// Carries out a write once, and journals its call in the same step.
     pub(crate) fn write(
         &mut self,
         setup: &Setup,
@@ -77,7 +72,7 @@ impl Store {
         Ok(())
     }
 
-    /// Appends an event, or recognises that this append has succeeded before.
+    /// Recognises an append that has succeeded before.
     pub(crate) fn append(
         &mut self,
         setup: &Setup,
@@ -115,7 +110,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives the journal to its owner. The store remembers a write as long as its call is journaled.
+    /// The store remembers a write as long as its call is journaled.
     pub(crate) fn read_journal(&mut self, epoch: Epoch) -> Result<Option<&Entry>, Stale> {
         if epoch != self.epoch {
             return Err(Stale);
@@ -124,7 +119,7 @@ impl Store {
         Ok(self.entry.as_ref())
     }
 
-    /// Refuses writes of a former owner, because a claim counts as a write of the newest epoch.
+    /// Refuses former owners, because a claim counts as a write of the newest epoch.
     fn admit(&self, setup: &Setup, past: &mut Past, epoch: Epoch) -> Result<(), Stale> {
         if epoch < self.epoch {
             if !setup.plants(Fault::NoEpochCheck) {

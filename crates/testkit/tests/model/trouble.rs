@@ -6,7 +6,6 @@ use super::state::{Belief, Link, NodeId, Phase, State, WorkerId};
 use super::worker::Worker;
 
 impl State {
-    /// A node loses its volatile state, and edges lose their connections to it.
     pub(crate) fn crash_node(&mut self, node: NodeId) {
         let crashed = self.node_mut(node);
         crashed.alive = false;
@@ -22,14 +21,13 @@ impl State {
         }
     }
 
-    /// A worker loses its memory and restarts as another incarnation. The call's driver asks again.
     pub(crate) fn crash_worker(&mut self, worker: WorkerId) {
         self.past.unknowable = true;
         let next = self.worker(worker).incarnation + 1;
         *self.worker_mut(worker) = Worker::new(next);
     }
 
-    /// A node loses its link and sends its frames again. The first ones may still arrive.
+    /// The frames that were sent before may still arrive.
     pub(crate) fn break_link(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::BlindRetry) {
             let other = 1 - self.task(node).binding.worker;
@@ -38,7 +36,6 @@ impl State {
         self.start_task(node);
     }
 
-    /// A node can no longer reach a worker.
     pub(crate) fn cut(&mut self, node: NodeId, worker: WorkerId) {
         self.cuts[usize::from(node)] |= 1 << worker;
         if let Some(task) = &mut self.node_mut(node).task
@@ -49,7 +46,6 @@ impl State {
         }
     }
 
-    /// The edge and the node lose their connection. The node drops the delivery.
     pub(crate) fn break_edge(&mut self, setup: &Setup) {
         match self.client.phase {
             Phase::Delivered(node) => {

@@ -11,50 +11,40 @@ use super::state::{
 pub(crate) struct Worker {
     pub(crate) incarnation: u8,
     pub(crate) number: u8,
-    /// The highest epoch of the session in any frame.
     pub(crate) epoch: Epoch,
     pub(crate) ended: bool,
-    /// The ledger's knowledge of the call.
     pub(crate) known: Known,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Known {
     Nothing,
-    /// Refused under this number.
     Refused(u8),
-    /// Cancelled before it was known.
     Cancelled,
     Taken(Run),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Run {
-    /// The number of executions at all workers when this one began, including this one.
+    /// The number of executions at all workers when this one began.
     pub(crate) execution: u8,
     pub(crate) produced: u8,
-    /// Number of events that the worker has dropped.
     pub(crate) freed: u8,
     pub(crate) reader: (NodeId, Epoch),
-    /// How often the question was answered.
     pub(crate) inputs: u8,
     pub(crate) written: bool,
     pub(crate) cancelled: bool,
     pub(crate) ended: bool,
 }
 
-/// The outcome of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Started {
-    /// The sender reads the call's events.
     Attached,
     /// Refused, now or before. The call cannot run under this number.
     Refused,
     /// The call may have run here.
     Unknown,
-    /// An attach without a start, and the call is unknown.
     Cancelled,
-    /// The sender was replaced.
     Superseded,
 }
 
@@ -109,7 +99,6 @@ impl Run {
         }
     }
 
-    /// The produced event at this index.
     pub(crate) fn event(&self, tool: Tool, index: u8) -> Event {
         let last = index + 1 == self.produced && self.ended;
         let of = self.execution;
@@ -164,7 +153,6 @@ impl State {
                 let started = self.start(setup, frame, attach_only, full);
                 match reply {
                     Reply::Arrives => self.told(setup, frame, started),
-                    // The sender's link is broken, and it sends the start again.
                     Reply::Lost => self.start_task(frame.node),
                 }
             }
@@ -244,7 +232,6 @@ impl State {
         Started::Attached
     }
 
-    /// Tells the sender of a start its outcome, if it still waits.
     fn told(&mut self, setup: &Setup, frame: Frame, started: Started) {
         let waits = |task: &Task| task.link == Link::Starting && task.binding == frame.binding;
         let node = self.node(frame.node);
@@ -291,7 +278,6 @@ impl State {
         })
     }
 
-    /// Whether another driver has replaced this one's reader.
     pub(crate) fn is_superseded(&self, node: NodeId) -> bool {
         let Some(task) = &self.node(node).task else {
             return false;
@@ -317,7 +303,6 @@ impl State {
         }
     }
 
-    /// The ledger advances its number and forgets the call.
     pub(crate) fn forget(&mut self, worker: WorkerId) {
         self.past.unknowable = true;
         let worker = self.worker_mut(worker);
@@ -341,7 +326,7 @@ impl State {
 }
 
 impl What {
-    /// Whether only the session's owner may send this. A `Free` is true from any sender.
+    /// A `Free` is true from any sender.
     fn is_fenced(self) -> bool {
         !matches!(self, Self::Free(_))
     }

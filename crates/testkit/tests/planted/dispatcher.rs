@@ -11,7 +11,6 @@ use shoal_ports::{
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
 
-/// How the dispatcher resumes a call.
 pub(crate) enum How {
     /// Correctly, but only after this becomes true.
     Later(watch::Receiver<bool>),

@@ -16,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Links(pub(crate) HashMap<NodeId, Arc<Link>>);
 
-/// The link to one node. As with any transport, broken requests end in `Unreachable`, and streams in
-/// `Moved`.
+/// As with any transport, broken requests end in `Unreachable`, and streams in `Moved`.
 pub(crate) struct Link {
     far: Sessions,
     cut: CancellationToken,
@@ -26,7 +25,6 @@ pub(crate) struct Link {
 
 #[async_trait]
 impl Peers for Links {
-    /// Nodes do not relay to one another here.
     fn connect(&self, node: &NodeInfo) -> PeerGateways {
         let link = &self.0[&node.id];
         PeerGateways {
@@ -54,7 +52,7 @@ impl Link {
         self.cut.cancel();
     }
 
-    /// Requests still arrive, but their answers are held until the link is cut.
+    /// Holds answers until the link is cut.
     pub(crate) fn swallow_answers(&self) {
         self.swallows.store(true, Ordering::Relaxed);
     }

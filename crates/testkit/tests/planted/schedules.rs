@@ -15,7 +15,6 @@ use super::late_log::LateLog;
 use super::slow_log::SlowLog;
 use super::test_cluster::{LONG, Parts, TestCluster, until, within};
 
-/// Calls every tool. The owner changes in the middle of each call that takes time.
 pub(crate) async fn all_tools() -> Verdict {
     let cluster = TestCluster::start(|_| {}, |_| {}).await;
     within(cluster.call(Tool::Echo, 0)).await.unwrap();
@@ -100,7 +99,6 @@ pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     until("A's append is on its way", || slow.under_way() == 1).await;
     cluster.fail_over().await;
     cluster.client_sees_step(2, 1).await;
-    // Makes A stop sending.
     cluster.a.revalidate().await.unwrap();
     slow.let_go();
     until("A's append has arrived", || slow.under_way() == 0).await;
@@ -109,7 +107,6 @@ pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// The owner changes during a call.
 pub(crate) async fn call_under_way(planted: bool) -> Verdict {
     let plant = |b: &mut _| {
         if planted {
@@ -168,7 +165,7 @@ pub(crate) async fn result_on_its_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// The owner changes during a call, which then ends. The client listens until it is answered or sent away.
+/// The client listens until it is answered or sent away.
 pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
     let cluster = TestCluster::start(|_| {}, |b| forget(b, planted)).await;
     let call = cluster.call(Tool::Record, 0);

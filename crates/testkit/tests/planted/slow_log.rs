@@ -43,9 +43,8 @@ impl SlowLog {
         self.sent.load(Ordering::SeqCst) - arrived
     }
 
-    /// Appends as if the current owner had sent it, with the newest epoch and at the end of the stream. Epoch
-    /// and position both belong to the fence: once the current owner has written, either one refuses an
-    /// append of a former owner.
+    /// Appends with the newest epoch at the end of the stream. Once the current owner has written, either its
+    /// epoch or its position refuses an append of a former owner.
     async fn append_as_owner(
         &self,
         session: &SessionId,

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use shoal_testkit::check::Ledger;
 use tokio::sync::watch;
 
-/// How far the tools may run, and what they have executed.
 #[derive(Default)]
 pub(crate) struct Stage {
     executed: Mutex<Vec<String>>,
@@ -21,7 +20,6 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Lets every tool report up to this step.
     pub(crate) fn let_go(&self, steps: u32) {
         self.allowed.send_replace(steps);
     }
@@ -147,7 +145,6 @@ impl StagedTools {
             self.stage.reaches(step).await;
             if let Some(token) = &token {
                 let progress = ProgressNotificationParam::new(token.clone(), f64::from(step));
-                // The tool finishes its work even if its client is gone.
                 ctx.peer.notify_progress(progress).await.ok();
             }
         }

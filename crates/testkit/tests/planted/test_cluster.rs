@@ -25,22 +25,19 @@ use tokio_util::sync::CancellationToken;
 use super::link::{Link, Links};
 use super::stage::{Stage, StagedTools};
 
-/// Longer than every test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
-/// The timeout of every wait. Longer than a node waits for a stream without writers.
+/// Longer than a node waits for a stream without writers.
 const SOON: Duration = Duration::from_secs(40);
-/// The pause of all retries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The parts of a session node, which a test can replace by faulty ones.
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    /// How long calls that must not run twice are held. Zero: each is journaled before it starts.
+    /// Zero: calls are journaled before they start.
     pub(crate) hold: Duration,
 }
 
-/// The cluster. Node `a` has the client's session until the failover.
+/// Node `a` has the client's session until the failover.
 pub(crate) struct TestCluster {
     pub(crate) stage: Arc<Stage>,
     pub(crate) a: Sessions,
@@ -52,7 +49,6 @@ pub(crate) struct TestCluster {
 }
 
 impl TestCluster {
-    /// Starts the cluster, after `plant_in_a` and `plant_in_b` have changed the nodes.
     pub(crate) async fn start(
         plant_in_a: impl FnOnce(&mut Parts),
         plant_in_b: impl FnOnce(&mut Parts),
@@ -91,8 +87,7 @@ impl TestCluster {
         tokio::spawn(async move { client.call(work, None).await })
     }
 
-    /// Ends A's lease, and cuts the edge off from A, so that requests for A's sessions go to B. A lives on
-    /// without knowing.
+    /// Requests for A's sessions go to B. A lives on without knowing.
     pub(crate) async fn fail_over(&self) {
         let (a, membership) = (NodeId::new("a"), &self.store.membership);
         membership.announce(&info("b", true), LONG).await.unwrap();
@@ -110,7 +105,6 @@ impl TestCluster {
         self.way_to_a.cut();
     }
 
-    /// Waits until this many calls of the client have reported a step.
     pub(crate) async fn client_sees_step(&self, step: u64, calls: usize) {
         let is_step = |did: &Step| {
             let Step::Received { message, .. } = did else {
@@ -130,7 +124,6 @@ impl TestCluster {
         entries.iter().filter(|entry| what(&entry.step)).count()
     }
 
-    /// The checker's verdict, with rules that excuse nothing.
     pub(crate) fn verdict(&self) -> Verdict {
         let histories = [self.client.history()];
         check(&histories, &self.stage.ledger(), &Rules::default())

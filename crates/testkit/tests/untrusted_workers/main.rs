@@ -21,13 +21,10 @@ use self::node::Node;
 use self::peer::{Shown, ask};
 use self::steady::Steady;
 
-/// The pool of the good worker, which strangers claim too.
 const POOL: &str = "demo";
-/// Years in which a certificate is valid and expired.
 const GOOD: i32 = 2040;
 const OVER: i32 = 2020;
 
-/// What a peer presents, and the reason in the node's log.
 struct Case {
     name: &'static str,
     shown: Shown,
@@ -35,14 +32,12 @@ struct Case {
 }
 
 struct Papers {
-    /// From another authority, for another cluster.
+    /// Of another cluster.
     foreign: Issued,
-    /// For a worker of another pool of this cluster.
+    /// For another pool of this cluster.
     other_pool: Issued,
     expired: Issued,
-    /// For a worker of the pool.
     pool: Issued,
-    /// For a node, which may do everything.
     node: Issued,
     _elsewhere: Directory,
 }
@@ -51,7 +46,7 @@ impl Papers {
     fn issue(ours: &Certificates) -> Self {
         let elsewhere = Directory::create("elsewhere").unwrap();
         let theirs = Certificates::create(&elsewhere).unwrap();
-        // The stranger trusts the cluster's authority, which is public, and its own, without which it would not start.
+        // The stranger needs its own authority to start. That of the cluster is public.
         let authority = elsewhere.file("both.crt");
         let both = [ours, &theirs].map(|one| std::fs::read_to_string(one.of_members().authority));
         std::fs::write(&authority, both.map(Result::unwrap).concat()).unwrap();
@@ -136,9 +131,8 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
             steady.goes_on().await;
         }
     }
-    // From here on there are other workers besides the good one.
     steady.end().await;
-    // With a valid certificate the same messages are answered, so the refusals above were due to the certificate.
+    // The same messages are answered if the certificate is valid for them.
     let node = Node::of(cluster.sessions()[0]).await;
     let known = node.known().await;
     for (name, shown, nodes) in [
@@ -175,7 +169,6 @@ async fn no_call_reaches_a_worker_without_the_certificate_of_its_pool() {
         let settings = match &case.shown {
             Shown::Plaintext => Vec::new(),
             Shown::Certificate(issued) => issued.settings().to_vec(),
-            // Such a worker does not start, as shown above.
             Shown::Nothing { .. } => continue,
         };
         let mut logs = Vec::new();
@@ -198,7 +191,6 @@ async fn no_call_reaches_a_worker_without_the_certificate_of_its_pool() {
         }
         stranger.end().await;
     }
-    // The good worker has run the calls.
     assert!(node::calls_of(cluster.workers()[0].admin()).await > 0.0);
     steady.end().await;
     cluster.end().await;

@@ -13,7 +13,6 @@ use crate::POOL;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// For example `shoal.worker.v1.WorkerLink`.
     service: String,
     name: String,
 }
@@ -74,7 +73,7 @@ fn collect(directory: &Path, found: &mut Vec<Method>) {
     }
 }
 
-/// The encoded messages for a method. Each element is a separate attempt.
+/// Each element is a separate attempt.
 pub(crate) fn messages(method: &Method, node: &str, known_worker: &str) -> Vec<Vec<Vec<u8>>> {
     match method.path().as_str() {
         "/shoal.worker.v1.WorkerLink/Link" => ["stranger-1", known_worker]

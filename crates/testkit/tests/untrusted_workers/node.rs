@@ -11,12 +11,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::POOL;
 
-/// Long enough for a peer to connect and for the node to log a refusal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Node {
     pub(crate) id: String,
-    /// The address for other processes.
     pub(crate) address: SocketAddr,
     admin: Admin,
     log: PathBuf,
@@ -39,7 +37,7 @@ impl Node {
         }
     }
 
-    /// The listed worker. Panics unless there is one worker of one pool that accepts calls.
+    /// There must be one worker of one pool that accepts calls.
     pub(crate) async fn known(&self) -> Known {
         let status = self.admin.status().await.unwrap();
         let pools = status["pools"].as_array().unwrap();
@@ -65,7 +63,7 @@ impl Node {
         std::fs::read(&self.log).unwrap().len()
     }
 
-    /// Waits until the log contains this text after an offset in bytes.
+    /// Skips the first `after` bytes of the log.
     pub(crate) async fn logs(&self, after: usize, why: &str) {
         let until = Instant::now() + PATIENCE;
         loop {

@@ -33,7 +33,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) enum Shown {
     Plaintext,
-    /// TLS without a certificate.
     Nothing {
         authority: PathBuf,
     },
@@ -42,12 +41,9 @@ pub(crate) enum Shown {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The connection was refused or broken.
     Broken(String),
     Status(Code, String),
-    /// By a closing message on a link.
     Closed(String),
-    /// With the requested answer. A link then continues.
     Answered,
 }
 
@@ -67,23 +63,20 @@ impl fmt::Display for Ended {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) ended: Ended,
-    /// Messages with content beyond the existence of the link and the cluster's members.
+    /// Messages that reveal more than the link and the cluster's members.
     told: Vec<String>,
 }
 
 impl Answer {
-    /// Whether the node serves this method to no peer at all.
     pub(crate) fn is_not_served(&self) -> bool {
         matches!(self.ended, Ended::Status(Code::Unimplemented, _))
     }
 
-    /// Whether the peer was let in: it got an answer or a request.
     pub(crate) fn told_anything(&self) -> bool {
         self.ended == Ended::Answered || !self.told.is_empty()
     }
 }
 
-/// Calls a method with these messages, keeps the request open, and reads until the outcome is clear.
 pub(crate) async fn ask(
     address: SocketAddr,
     shown: &Shown,
@@ -199,7 +192,6 @@ async fn read(method: &Method, response: http::Response<hyper::body::Incoming>) 
     Answer { ended, told }
 }
 
-/// Judges a node's frame to a worker, or returns `None` to read on.
 fn heard(frame: NodeFrame, told: &mut Vec<String>) -> Option<Ended> {
     use node_frame::Frame as Said;
     match frame.frame? {
@@ -221,7 +213,6 @@ fn status(headers: &HeaderMap) -> Option<Ended> {
     Some(Ended::Status(status.code(), status.message().to_owned()))
 }
 
-/// A gRPC message frame: uncompressed flag, length, message.
 fn framed(message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).unwrap();
     [&[0], &length.to_be_bytes()[..], message].concat().into()

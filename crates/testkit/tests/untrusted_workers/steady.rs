@@ -17,7 +17,7 @@ pub(crate) struct Steady {
 }
 
 impl Steady {
-    /// Calls the good worker's tool repeatedly. Returns after the first answer.
+    /// Returns after the first answer.
     pub(crate) async fn start(url: &str) -> Self {
         let answered = Arc::new(AtomicU64::new(0));
         let (count, url) = (Arc::clone(&answered), url.to_owned());
@@ -34,7 +34,6 @@ impl Steady {
         steady
     }
 
-    /// Waits for three more answers.
     pub(crate) async fn goes_on(&self) {
         let wanted = self.answered.load(Ordering::Relaxed) + 3;
         let until = Instant::now() + PATIENCE;

@@ -10,9 +10,7 @@ use shoal_testkit::programs;
 use crate::Papers;
 use crate::node::calls_of;
 
-/// Longer than the life of every certificate here.
 const TEN_YEARS: i64 = 10 * 365 * 24 * 3600;
-/// The exit code for an unusable setting.
 const BAD_SETTING: i32 = 2;
 
 pub(crate) struct Stranger {
@@ -22,7 +20,6 @@ pub(crate) struct Stranger {
 }
 
 impl Stranger {
-    /// Starts a worker that joins all nodes, optionally with a slow clock.
     pub(crate) async fn start(
         cluster: &Cluster,
         settings: &[(String, String)],
@@ -53,7 +50,6 @@ impl Stranger {
     }
 }
 
-/// Asserts that a worker exits because it cannot join.
 pub(crate) async fn does_not_start(cluster: &Cluster, name: &str, settings: &[(String, String)]) {
     let directory = Directory::create("stranger").unwrap();
     let mut process = Process::start(&launch(cluster, settings, &directory)).unwrap();

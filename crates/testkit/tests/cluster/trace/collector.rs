@@ -21,7 +21,6 @@ use tonic::{Request, Response, Status};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A span with the resource of its process.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) span: otlp::Span,
@@ -63,7 +62,6 @@ impl Collector {
         of_trace.cloned().collect()
     }
 
-    /// Waits until `enough` accepts the spans of a trace.
     pub(crate) async fn wait_for(
         &self,
         trace: &[u8],
@@ -90,8 +88,7 @@ impl Span {
     }
 }
 
-/// The names of spans that are not connected to `root` by parents or links. Links count in both directions, as a
-/// reader of a trace follows them.
+/// The spans that parents and links do not connect to `root`. Links count in both directions.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {
@@ -117,7 +114,6 @@ pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     left.map(Span::name).collect()
 }
 
-/// The spans as text, for a failed test.
 pub(crate) fn drawn(spans: &[Span]) -> String {
     let line = |span: &Span| {
         let id = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };

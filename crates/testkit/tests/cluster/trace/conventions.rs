@@ -8,7 +8,6 @@ use super::{SERVER, traced};
 use crate::client::{Client, within};
 use crate::start;
 
-/// The trace id that a client sends.
 fn trace(number: u8) -> [u8; 16] {
     [number; 16]
 }
