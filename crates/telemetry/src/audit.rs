@@ -82,7 +82,7 @@ pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
         count(AuditSink::File, kept);
     }
     if let Some((collector, record)) = trail.collector.as_ref().zip(record) {
-        // Later losses are counted with everything else that does not reach the collector.
+        // Later losses count as not reaching the collector.
         collector.emit(*record);
         count(AuditSink::Otlp, true);
     }

@@ -59,7 +59,6 @@ impl<'a> Collector<'a> {
         &self.runtime
     }
 
-    /// Creates the sender of one signal.
     pub(crate) fn sender(&self, signal: Signal) -> Result<Sender, String> {
         let (address, name) = (self.address, signal.as_str());
         // A gRPC channel drives its connection on the runtime in which it is created.
@@ -76,7 +75,6 @@ impl<'a> Collector<'a> {
         Ok(Sender::new(client, self.otlp.timeout.get()))
     }
 
-    /// Creates the exporter that the SDK calls for a signal.
     pub(crate) fn exporter(
         &self,
         signal: Signal,

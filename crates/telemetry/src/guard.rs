@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::state::State;
 use crate::{audit, logging};
 
-/// The minimum wait for the last log lines, if the collector has used up the time.
+/// The minimum wait for the last log lines.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// The handle that [`init`](crate::init) returns. [Shut it down](Self::shutdown) last.
@@ -43,7 +43,7 @@ impl Guard {
         }
         let started = Instant::now();
         let (done, ended) = mpsc::channel();
-        // Concurrently in separate threads, because all wait for the same collector, and one has no time limit.
+        // Concurrently, because all wait for the same collector, and one has no time limit.
         let mut running = 0;
         let mut start = |work: Box<dyn FnOnce() + Send>| {
             let done = done.clone();
@@ -61,7 +61,7 @@ impl Guard {
             }));
         }
         if let Some(meters) = &state.meters {
-            // Flushed but not shut down, because Prometheus may scrape until the process ends.
+            // Not shut down, because Prometheus may scrape until the process ends.
             start(Box::new(move || {
                 let _ = meters.force_flush();
             }));

@@ -10,19 +10,16 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Bytes that end the gathering early, so that they are written while in the CPU's cache. A smaller number would wake the
-/// writer too often.
+/// The lines should be written while in the CPU's cache. A smaller number would wake the writer too often.
 const ENOUGH: usize = 256 << 10;
 
-/// A cheap handle to queued lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines(Arc<Queue>);
 
 pub(crate) trait Output: Send + 'static {
-    /// Writes whole lines.
     fn write(&mut self, lines: &[u8]);
 
-    /// Reports how many lines were dropped since the last report. There is room in the queue again.
+    /// Called when there is room again, with the lines dropped since the last call.
     fn dropped(&mut self, count: u64);
 }
 
@@ -32,7 +29,6 @@ struct Queue {
     /// How long the writer gathers lines before a write.
     gather: Duration,
     state: Mutex<State>,
-    /// Signals a new or a written line.
     news: Condvar,
 }
 
@@ -43,17 +39,12 @@ struct State {
     bytes: usize,
     dropped: u64,
     is_writing: bool,
-    /// A `flush` waits.
     is_awaited: bool,
 }
 
 impl Lines {
-    /// Starts a thread of this name that writes to an output. At most `limit` bytes wait. Lines that come within `gather`
-    /// are written together, which is cheaper under load.
-    ///
-    /// # Errors
-    ///
-    /// If the thread cannot be started.
+    /// Starts a thread that writes to an output. At most `limit` bytes wait. Lines that come within `gather` are written
+    /// together, which is cheaper under load.
     pub(crate) fn start(
         name: &str,
         output: impl Output,
@@ -73,7 +64,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Queues a line. Returns false if it was dropped.
+    /// Returns false if the line was dropped.
     pub(crate) fn push(&self, line: &[u8]) -> bool {
         let queue = &*self.0;
         let mut state = queue.state.lock();
@@ -91,7 +82,6 @@ impl Lines {
         true
     }
 
-    /// Waits up to `within` until all queued lines are written.
     pub(crate) fn flush(&self, within: Duration) {
         let deadline = Instant::now() + within;
         let mut state = self.0.state.lock();
@@ -106,7 +96,7 @@ impl Lines {
 }
 
 impl Queue {
-    /// Whether to write now, because enough lines wait or room runs out.
+    /// Enough lines wait, or room runs out.
     fn is_filling(&self, state: &State) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }
@@ -173,7 +163,6 @@ mod tests {
         let told = Arc::new(AtomicU64::default());
         let output = Pipe(writer, Arc::clone(&told));
         let lines = Lines::start("test", output, 100_000, Duration::ZERO).unwrap();
-        // Without a reader, the pipe and the queue fill up, and the rest is dropped.
         let mut dropped = 0;
         while dropped < 1_000 {
             dropped += u64::from(!lines.push(&LINE));

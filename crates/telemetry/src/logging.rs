@@ -63,7 +63,7 @@ impl Logging {
     }
 }
 
-/// Whether colours are wanted at a terminal (<https://no-color.org>).
+/// See <https://no-color.org>.
 fn colours_are_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
@@ -108,7 +108,6 @@ pub fn init(logging: &Logging) -> Result<(), Error> {
     install(logging, None, None)
 }
 
-/// Logs to standard error, and to the collector if there are `loggers`. Repeats are left out of both.
 pub(crate) fn install(
     logging: &Logging,
     loggers: Option<&SdkLoggerProvider>,
@@ -145,7 +144,7 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
     };
     // `export` logs failures of exports once a minute.
     let silence = "opentelemetry=off".parse().expect("a good directive");
-    // `EnvFilter` takes an unknown word for a target at `trace`, so that "verbose" would silence everything.
+    // `EnvFilter` takes an unknown word for a target, so that "verbose" would silence everything.
     let lost = filter
         .split(',')
         .map(str::trim)

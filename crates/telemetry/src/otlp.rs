@@ -16,12 +16,10 @@ use wire::{bytes, nested_len, open, string};
 
 pub(crate) use span::encode;
 
-/// Appends the output of [`encode`] to a batch.
 pub(crate) fn append(batch: &mut Vec<u8>, span: &[u8]) {
     bytes(batch, 2, span);
 }
 
-/// The common beginning of all batches of a process.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     /// `ResourceSpans.resource`.
@@ -45,7 +43,6 @@ impl Envelope {
         }
     }
 
-    /// Builds the `ExportTraceServiceRequest` for a batch that [`append`] has filled.
     pub(crate) fn request(&self, batch: &[u8]) -> Bytes {
         let spans = self.scope.len() + batch.len();
         let all = self.resource.len() + nested_len(2, spans);
@@ -59,7 +56,6 @@ impl Envelope {
     }
 }
 
-/// A message as the first field of another.
 fn field(message: &[u8]) -> Vec<u8> {
     let mut field = Vec::with_capacity(nested_len(1, message.len()));
     bytes(&mut field, 1, message);

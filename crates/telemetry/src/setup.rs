@@ -17,7 +17,7 @@ use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
-/// Maximum queued log records. Further ones are dropped and counted.
+/// Further records are dropped and counted.
 const LOG_QUEUE: usize = 4_096;
 
 /// Why telemetry could not be set up.

@@ -10,7 +10,6 @@ use crate::logging::Repeats;
 use crate::metrics::{Exposition, Factory, Metrics};
 use crate::trace::Tracer;
 
-/// Everything that was set up. It lives as long as the process.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) tracer: Option<Tracer>,
@@ -19,7 +18,7 @@ pub(crate) struct State {
     pub(crate) meters: Option<SdkMeterProvider>,
     pub(crate) loggers: Option<SdkLoggerProvider>,
     pub(crate) repeats: Option<Arc<Repeats>>,
-    /// Runs the exports. Absent without a collector.
+    /// Absent without a collector.
     pub(crate) _runtime: Option<Background>,
 }
 

@@ -8,7 +8,6 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const EVERY: Duration = Duration::from_millis(20);

@@ -37,8 +37,8 @@ use crate::clock::WrongClock;
 use crate::cluster::{Cluster, Member, Tools};
 use crate::history::History;
 
-/// How long a tool waits for an answer that cannot come because the client's edge was killed. Shorter than a run takes to
-/// settle, longer than any call is delayed.
+/// How long a tool waits for an answer if the client's edge was killed. Shorter than settling, longer than any delay of a
+/// call.
 const UNANSWERED: &str = "45s";
 
 /// The parameters of a run.
@@ -177,10 +177,9 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("calls.input_timeout", UNANSWERED)
         .setting("streams.retry", "200ms")
         .setting("streams.retry_spread", "500ms")
-        // Sessions are passivated and woken while clients think and while the store is away.
+        // Sessions are passivated while clients think and while the store is away.
         .setting("session.passivate_after", "300ms")
         .setting("session.sweep_every", "100ms")
-        // Makes most calls of clients that support tasks become tasks.
         .setting("tasks.after", "50ms");
     if fault.needs_proxies() {
         builder = builder.fault_proxies();
@@ -236,7 +235,6 @@ fn judge(
     Ok(check::check(histories, &ledger, &rules))
 }
 
-/// Reports members that ended by themselves or panicked.
 async fn look_at(members: &[Member], verdict: &mut Verdict) {
     for member in members {
         if !member.is_running().await {

@@ -67,7 +67,6 @@ impl Findings<'_> {
     }
 }
 
-/// Groups the entries by call.
 fn calls(entries: &[Entry]) -> Vec<CallRecord> {
     let mut calls: BTreeMap<u64, CallRecord> = BTreeMap::new();
     let mut call_of: BTreeMap<u64, u64> = BTreeMap::new();
@@ -88,7 +87,6 @@ fn calls(entries: &[Entry]) -> Vec<CallRecord> {
     calls.into_values().collect()
 }
 
-/// The request on whose channel a step occurred.
 fn request_of(step: &Step) -> Option<u64> {
     match step {
         Step::Forgotten { channel, .. }

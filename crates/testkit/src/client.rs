@@ -30,13 +30,12 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) and 5 s (Python).
+/// The SDKs' HTTP clients keep idle connections for 4 s (JavaScript) and 5 s (Python).
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
 
-/// The pause before a retry if the server does not name one.
+/// Used if the server names no pause.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The maximum pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A client with one session at a time. Clones share it.
@@ -53,7 +52,6 @@ struct Shared {
     sessions: AtomicU64,
     works: Works,
     requests: AtomicU64,
-    /// Answers to questions that are being sent.
     replies: std::sync::Mutex<JoinSet<()>>,
 }
 

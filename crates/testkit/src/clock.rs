@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-/// The paths of libfaketime on Debian and other systems.
 const LIBRARIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",

@@ -52,7 +52,6 @@ pub struct Cluster {
     certificates: Option<Certificates>,
     directory: Directory,
     plan: Plan,
-    /// How many members of each role were started.
     started: HashMap<Role, usize>,
 }
 

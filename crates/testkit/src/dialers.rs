@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use crate::fault_proxy::Classify;
 
-/// How often a socket is looked up. The kernel does not return its table atomically, so concurrent changes
-/// can hide an entry.
+/// The kernel does not return its table atomically, so a lookup can miss a socket.
 const LOOKS: usize = 5;
 
 /// Known processes by id, each with a class. Clones share them.
@@ -24,7 +23,6 @@ struct Known {
     sockets: Mutex<Option<Sockets>>,
 }
 
-/// The kernel's table of connections, which is slow to read if there are many.
 #[derive(Debug)]
 struct Sockets {
     since: Instant,
@@ -57,7 +55,7 @@ impl Dialers {
             .map(|(_, class)| class.clone())
     }
 
-    /// The socket number of the dialling end. Concurrent callers share one read of the table.
+    /// Concurrent callers share one read of the table.
     fn socket_of(&self, from: SocketAddr, to: SocketAddr) -> Option<u64> {
         let asked = Instant::now();
         let mut sockets = (self.0.sockets.lock()).unwrap_or_else(PoisonError::into_inner);

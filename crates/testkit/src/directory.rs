@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 const MEMORY: &str = "/dev/shm";
 
-/// The required free memory in KiB. Containers often have less, and a long run writes some hundred MiB.
+/// Containers often have less, and a long run writes some hundred MiB.
 const ROOM_KIB: u64 = 1 << 20;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -21,7 +21,6 @@ pub struct Directory(Arc<Owned>);
 #[derive(Debug)]
 struct Owned {
     path: PathBuf,
-    /// A directory in memory for data that is written often.
     memory: Option<PathBuf>,
     kept: AtomicBool,
 }
@@ -37,7 +36,7 @@ impl Directory {
         let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         make_anew(&path)?;
-        // A suffix keeps the names apart if the temporary directory is in memory too.
+        // The temporary directory may be in memory too.
         let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(format!("{name}-data")));
         if let Some(memory) = &memory {
             make_anew(memory)?;
@@ -95,7 +94,7 @@ impl Drop for Owned {
     }
 }
 
-/// Creates a directory, after removing what a killed run with the same number left behind.
+/// A killed run with the same number may have left files behind.
 fn make_anew(path: &Path) -> anyhow::Result<()> {
     let _ = std::fs::remove_dir_all(path);
     std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))

@@ -181,7 +181,7 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut link: relay::Lin
         () = link.cut() => Err(std::io::ErrorKind::ConnectionReset.into()),
     };
     if carried.is_err() {
-        // Dropping the socket resets it, so that the peer does not see an orderly end.
+        // Resets the connection, so that the peer does not see an orderly end.
         let _ = client.set_zero_linger();
     }
 }

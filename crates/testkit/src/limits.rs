@@ -24,7 +24,7 @@ pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Re
         Resource::FileSize => "fsize",
         Resource::Descriptors => "nofile",
     };
-    // Only the soft limit, because a lowered hard limit cannot be raised again.
+    // A lowered hard limit cannot be raised again.
     let limit = match limit {
         Some(limit) => limit.to_string(),
         None => hard_limit(pid, name).await?,

@@ -21,7 +21,6 @@ pub use launch::Launch;
 /// A timeout that is longer than any wait on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// The bytes of a log that an error quotes.
 const LOG_TAIL: usize = 4_000;
 
 /// A running program in its own process group. Dropping it kills the program and all descendants.
@@ -31,7 +30,6 @@ pub struct Process {
     child: Child,
     lines: watch::Receiver<Vec<String>>,
     log: PathBuf,
-    /// The read end of an unread standard error.
     _unread: Option<PipeReader>,
 }
 
@@ -168,7 +166,7 @@ pub fn tail(log: &Path) -> String {
     String::from_utf8_lossy(&bytes[from..]).into_owned()
 }
 
-/// Reads standard output to its end, so that the program cannot block on it.
+/// Reads to the end, so that the program cannot block on its output.
 async fn collect(stdout: ChildStdout, sender: watch::Sender<Vec<String>>) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {

@@ -18,11 +18,9 @@ use crate::process::{Launch, Process, SOON};
 
 pub(crate) use wire::command;
 
-/// Starts the server. Ignoring `SIGXFSZ` makes writes beyond the file size limit fail as on a full disk
-/// ([`Redis::fill_disk`]), instead of ending the server.
+/// Ignoring `SIGXFSZ` makes writes beyond the file size limit fail as on a full disk ([`Redis::fill_disk`]).
 const START: &str = "trap '' XFSZ; exec redis-server \"$@\"";
 
-/// Keys per `SCAN`.
 const KEYS_AT_ONCE: &str = "1000";
 
 /// Whether a restarted server keeps its data.
@@ -253,11 +251,7 @@ impl Redis {
     }
 }
 
-/// Waits until a condition holds.
-///
-/// # Errors
-///
-/// If that takes too long. The error contains the last failure.
+/// The error contains the last failure.
 pub(crate) async fn until(
     what: &str,
     holds: impl AsyncFn() -> anyhow::Result<bool>,

@@ -11,10 +11,9 @@ use crate::directory::Directory;
 use crate::free_port;
 use crate::redis::{self, Data, Redis};
 
-/// The minimum for a Redis Cluster.
 const MASTERS: usize = 3;
 
-/// Longer than the election of a replica takes.
+/// Longer than an election.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
 /// Three Redis masters that share the hash slots, with their replicas. Automatic failover is disabled, because a busy
@@ -144,7 +143,6 @@ impl RedisCluster {
         replica.context("a master without a replica")
     }
 
-    /// Waits until every reachable server knows the replica as a master.
     async fn wait_until_promoted(&self, replica: &Redis) -> anyhow::Result<()> {
         let port = format!(":{}@", replica.address().port());
         redis::until("the replica is the master", async || {
@@ -163,7 +161,6 @@ impl RedisCluster {
         .await
     }
 
-    /// Waits until each of the three masters has an attached replica.
     async fn wait_until_replicated(&self) -> anyhow::Result<()> {
         redis::until("every master has a replica", async || {
             let mut masters = 0;
@@ -199,7 +196,6 @@ impl RedisCluster {
         Ok(())
     }
 
-    /// Waits until each node has learned by gossip that all slots are served.
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
         redis::until("every node is in its cluster", async || {
             for node in &self.nodes {
@@ -214,7 +210,6 @@ impl RedisCluster {
     }
 }
 
-/// Whether the server considers itself a master.
 async fn is_master(node: &Redis) -> anyhow::Result<bool> {
     let info = node.command(&["INFO", "replication"]).await?;
     Ok(info.contains("role:master"))

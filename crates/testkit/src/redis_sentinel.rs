@@ -12,7 +12,7 @@ use crate::redis::{self, Data, Redis};
 
 const NAME: &str = "main";
 
-/// How long writes are paused, in milliseconds. Longer than the replica needs to catch up.
+/// Longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
 /// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it at any
@@ -20,7 +20,6 @@ const NO_WRITES_MS: &str = "30000";
 #[derive(Debug)]
 pub struct RedisSentinel {
     nodes: [Redis; 2],
-    /// The index of the master.
     master: AtomicUsize,
     sentinel: SocketAddr,
     _watching: Process,
@@ -168,7 +167,7 @@ impl RedisSentinel {
         .await
     }
 
-    /// Pauses writes until the replica is in sync. The master holds the writes until it is unpaused.
+    /// The master holds writes until it is unpaused.
     async fn hold_writes_until_alike(&self) -> anyhow::Result<()> {
         let pause = ["CLIENT", "PAUSE", NO_WRITES_MS, "WRITE"];
         self.master().command(&pause).await?;

@@ -31,10 +31,9 @@ use crate::check::Ledger;
 use crate::cluster::{Cluster, Role, Tools};
 use crate::service::{Probing, Service};
 
-/// How long open calls may take after the last call has begun.
 const SETTLE: Duration = Duration::from_secs(40);
 
-/// Concurrent calls per worker. Large enough that capacity does not limit calls.
+/// Large enough that capacity does not limit calls.
 const ROOM: usize = 4096;
 
 /// The parameters of a rolling restart.

@@ -141,7 +141,6 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
     }
 }
 
-/// Serves a client's connection, until either side breaks.
 async fn connection(client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let service = service_fn(move |request| forward::forward(shared.clone(), request));

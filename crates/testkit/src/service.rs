@@ -168,7 +168,6 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
     }
 }
 
-/// Connects a client to the next endpoint, until either side closes.
 async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let connected = match shared.next() {
@@ -177,7 +176,7 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     };
     let Some(mut server) = connected else {
         shared.refused.fetch_add(1, Ordering::Relaxed);
-        // The client sees a reset, as for a refused connection.
+        // A reset, as for a refused connection.
         let _ = client.set_zero_linger();
         return;
     };

@@ -7,7 +7,6 @@ use super::Audit;
 
 const REDACTED: &[u8] = br#""[redacted]""#;
 
-/// The recorded tools, and the redacted members.
 pub(super) struct Arguments {
     tools: Vec<String>,
     /// Lower case.
@@ -28,7 +27,6 @@ impl Arguments {
         }
     }
 
-    /// The arguments of a call as JSON text, if they are recorded.
     pub(super) fn of(&self, tool: &str, params: &RawJson) -> Option<String> {
         if !(self.tools.iter()).any(|pattern| matches_pattern(pattern, tool)) {
             return None;

@@ -24,7 +24,6 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Creates an event for the file, for the collector (`record`), or for both.
     pub(super) fn new(
         kind: Kind,
         arguments: &'a Arguments,

@@ -11,13 +11,12 @@ use super::time::now;
 use crate::lines::{Lines, Output};
 use crate::metrics::{AuditSink, metrics};
 
-/// How often the writer checks that the path still names the open file.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long events are gathered. A write per event would cost more than a call.
+/// A write per event would cost more than a call.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Opens or creates the file, readable only for its owner and group.
+/// Readable only for the owner and group.
 pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
     let named = |error: io::Error| {
         let text = format!("cannot write to audit.file {}: {error}", path.display());
@@ -43,7 +42,7 @@ fn append_to(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether a file ends within a line, because its last writer ran out of space.
+/// Whether the last writer ran out of space within a line.
 fn is_torn(path: &Path) -> bool {
     // Only regular files, because opening a pipe makes this process its reader.
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -60,16 +59,14 @@ struct AuditFile {
     path: PathBuf,
     file: Option<File>,
     looked: Instant,
-    /// Whether the last write failed. A new file may exist by now.
+    /// After a failure a new file may exist.
     has_failed: bool,
     /// Lost events that are not reported in the file yet.
     lost: u64,
-    /// Whether the last line is incomplete.
     is_torn: bool,
 }
 
 impl AuditFile {
-    /// Reopens the file if it was moved away or could not be written.
     fn look(&mut self) {
         let is_due = self.has_failed || self.looked.elapsed() >= LOOK;
         if self.file.is_some() && !is_due {
@@ -87,8 +84,7 @@ impl AuditFile {
         }
     }
 
-    /// Writes the report of lost events and then the lines. Returns how many bytes of the lines
-    /// were written.
+    /// Writes the report of lost events first. Returns how many bytes of the lines were written.
     fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));
@@ -117,7 +113,6 @@ impl AuditFile {
     }
 }
 
-/// Writes as much as the file accepts, and returns the number of bytes.
 fn write_out(file: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut written = 0;
     while written < bytes.len() {

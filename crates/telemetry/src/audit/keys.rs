@@ -26,8 +26,8 @@ pub const DURATION: Key<Duration> = key!("shoal.duration");
 /// The path of an operator's request at the admin port.
 pub const URL_PATH: Key<str> = key!("url.path");
 
-/// The arguments of a tool. They may exceed the limit of other texts.
+/// May exceed the limit of other texts.
 pub(super) const TOOL_ARGUMENTS: Key<str> = key!("gen_ai.tool.call.arguments");
-/// The trace of the event's span, in the file. Log records of OpenTelemetry have fields for both ids.
+/// Only in the file. Log records have fields for both ids.
 pub(super) const TRACE_ID: Key<str> = key!("trace_id");
 pub(super) const SPAN_ID: Key<str> = key!("span_id");

@@ -15,7 +15,7 @@ const USUAL: usize = 512;
 const KEPT: usize = 4096;
 
 thread_local! {
-    /// The buffer of the last line. While it is in use, further lines allocate their own.
+    /// While this buffer is in use, further lines allocate their own.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -37,7 +37,6 @@ impl Line {
         T::write(value, &mut self.0);
     }
 
-    /// Adds a text of any length.
     pub(super) fn text(&mut self, key: Key<str>, text: &str) {
         self.0.extend_from_slice(key.member().as_bytes());
         write_text(text, &mut self.0);

@@ -8,15 +8,13 @@ type Text = [u8; 27];
 
 const EPOCH: Text = *b"1970-01-01T00:00:00.000000Z";
 
-/// The position of the second's fraction.
 const FRACTION: Range<usize> = 20..26;
 
 thread_local! {
-    /// The last second that this thread wrote, and its text, because many events share a second.
+    /// Many events share a second, so its text is kept.
     static LAST: Cell<(u64, Text)> = const { Cell::new((0, EPOCH)) };
 }
 
-/// The current time in UTC, by RFC 3339.
 pub(super) fn now() -> String {
     let mut text = Vec::new();
     write_now(&mut text);
@@ -38,7 +36,7 @@ fn write(since_epoch: Duration, text: &mut Vec<u8>) {
     text.extend_from_slice(&time);
 }
 
-/// The text of a whole second. Out of line, because that makes the caller faster.
+/// Out of line, because that makes the caller faster.
 #[cold]
 #[inline(never)]
 fn begin(seconds: u64) -> Text {
@@ -55,8 +53,7 @@ fn begin(seconds: u64) -> Text {
     text
 }
 
-/// Year, month and day from the days since 1970-01-01. Years are counted from March in eras of 400 years, so that a leap
-/// day is the last of its year.
+/// Years are counted from March in eras of 400 years, so that a leap day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

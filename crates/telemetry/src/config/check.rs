@@ -18,7 +18,7 @@ pub struct Invalid {
     pub problem: String,
 }
 
-/// The maximum export timeout, because shutdown also waits for it.
+/// Shutdown also waits for a running export.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 fn invalid(setting: &'static str, problem: impl Into<String>) -> Invalid {

@@ -4,7 +4,6 @@ use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A separate runtime, so that nodes and exports do not delay each other.
 #[derive(Debug)]
 pub(crate) struct Background(Option<Runtime>);
 

@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 
 use crate::metrics::{DropReason, ExportOutcome, Signal, metrics};
 
-/// The interval between two log lines about failed exports.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -20,7 +19,6 @@ pub(crate) struct ExportStats {
     said_rejected: Mutex<Option<Instant>>,
 }
 
-/// The last log line, and what happened since.
 #[derive(Debug, Default)]
 struct FailureLog {
     at: Option<Instant>,
@@ -41,7 +39,7 @@ impl ExportStats {
         }
     }
 
-    /// Reserves a place in the queue. Without one, counts a loss and returns false.
+    /// Reserves a place in the queue, or counts a loss and returns false.
     pub(super) fn admit(&self) -> bool {
         if self.is_closed.load(Ordering::Relaxed) {
             return false;
@@ -64,7 +62,6 @@ impl ExportStats {
         admitted
     }
 
-    /// Records the end of an export of `count` items.
     pub(super) fn exported(&self, count: usize, outcome: ExportOutcome, why: &str) {
         let _ = self
             .waiting
@@ -120,7 +117,7 @@ impl ExportStats {
         }
     }
 
-    /// Records that the collector accepted an export only in part.
+    /// The collector accepted the export only in part.
     pub(super) fn rejected(&self, count: u64, why: &str) {
         let own = &metrics().telemetry;
         own.dropped(self.signal, DropReason::Rejected, count);

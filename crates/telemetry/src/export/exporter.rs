@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 
 use super::{ExportStats, Sender};
 
-/// Sends the SDK's batches. [`ExportStats`] reports failures, because the SDK could not do more about them.
+/// [`ExportStats`] reports failures, because the SDK could not do more about them.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     sender: Arc<Sender>,
@@ -37,14 +37,14 @@ impl Exporter {
         }
     }
 
-    /// Sends a request with `count` items on telemetry's runtime, because the SDK's threads have none.
+    /// Runs on telemetry's runtime, because the SDK's threads have none.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
         let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();
         let sent = self
             .runtime
             .spawn(async move { sender.export(&stats, request, count).await });
-        // Fails only if the runtime has ended, when nobody is left to tell.
+        // Fails only if the runtime has ended.
         let _ = sent.await;
         Ok(())
     }

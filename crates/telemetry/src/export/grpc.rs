@@ -13,7 +13,6 @@ use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 use crate::metrics::Signal;
 
-/// A connection that is opened on demand, and again after a break.
 #[derive(Debug)]
 pub(super) struct Grpc {
     channel: Channel,
@@ -69,7 +68,7 @@ fn metadata(otlp: &Telemetry) -> MetadataMap {
     let mut metadata = MetadataMap::new();
     for (name, value) in &otlp.headers {
         let name = MetadataKey::from_bytes(name.as_bytes());
-        // Name and value were checked with the configuration.
+        // Checked with the configuration.
         if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
             metadata.insert(name, value);
         }
@@ -98,7 +97,6 @@ fn refused(status: Status) -> AttemptError {
     }
 }
 
-/// Encoded messages, in both directions.
 #[derive(Debug)]
 struct Raw;
 

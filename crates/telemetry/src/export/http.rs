@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
-/// Maximum bytes of a collector's response. A correct one has a few.
+/// A correct response has a few bytes.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Http {
         let mut headers = HeaderMap::new();
         for (name, value) in &otlp.headers {
             let name = HeaderName::from_bytes(name.as_bytes());
-            // Name and value were checked with the configuration.
+            // Checked with the configuration.
             if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
                 headers.insert(name, value);
             }
@@ -92,7 +92,6 @@ fn broken(error: reqwest::Error) -> AttemptError {
     }
 }
 
-/// The HTTP client that all signals to one collector share.
 pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client, String> {
     let mut roots = RootCertStore::empty();
     if address.starts_with("https:") {
@@ -114,7 +113,7 @@ pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client,
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(otlp.timeout.get())
-        // Following a redirect would send the headers' secrets elsewhere.
+        // A redirect would send the headers' secrets elsewhere.
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| error.to_string())

@@ -13,14 +13,12 @@ use super::grpc::Grpc;
 use super::http::Http;
 use crate::metrics::ExportOutcome;
 
-/// Maximum attempts for a request.
 const ATTEMPTS: u32 = 4;
-/// The pause before the second attempt. It doubles each time.
+/// Doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The maximum random addition to a pause, so that the processes of a cluster do not retry together.
+/// Random, so that the processes of a cluster do not retry together.
 const SPREAD: Duration = Duration::from_millis(100);
 
-/// Sends one request at a time, each within a time limit.
 #[derive(Debug)]
 pub(crate) struct Sender {
     client: OtlpClient,
@@ -53,7 +51,6 @@ struct Failed {
     why: String,
 }
 
-/// A partial rejection of an accepted request.
 #[derive(Debug)]
 struct Rejected {
     count: u64,
@@ -65,7 +62,6 @@ impl Sender {
         Self { client, timeout }
     }
 
-    /// Sends a request with `count` items, and records the outcome in `stats`.
     pub(super) async fn export(&self, stats: &ExportStats, request: Bytes, count: usize) {
         match self.send(request).await {
             Ok(rejected) => {
@@ -78,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// Sends the request with retries, all within the timeout.
+    /// The timeout includes all retries.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
@@ -122,10 +118,9 @@ impl Sender {
     }
 }
 
-/// The rejections that the response reports. Unreadable responses report none. All signals use the same encoding.
+/// All signals use the same encoding.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
-    // A negative count is ignored.
     let count = u64::try_from(partial.rejected_spans).unwrap_or(0);
     (count > 0 || !partial.error_message.is_empty()).then_some(Rejected {
         count,

@@ -14,17 +14,15 @@ use super::{ExportStats, Sender};
 use crate::config::Traces;
 use crate::otlp::{self, Envelope};
 
-/// A batch of this many bytes is full. Collectors accept 4 MiB per request.
+/// Collectors accept 4 MiB per request.
 const FULL: usize = 2 * 1024 * 1024;
 
-/// Collects ended spans, and sends them in batches by a task of telemetry's runtime.
 #[derive(Debug)]
 pub(crate) struct Spans {
     queue: Arc<Queue>,
     ending: Mutex<Option<oneshot::Sender<Ended>>>,
 }
 
-/// Receives a message when everything was sent.
 type Ended = mpsc::Sender<()>;
 
 #[derive(Debug)]
@@ -32,7 +30,6 @@ struct Queue {
     waiting: Mutex<PendingSpans>,
     full: Notify,
     stats: Arc<ExportStats>,
-    /// Spans of a full batch.
     batch: usize,
 }
 
@@ -77,12 +74,11 @@ impl Spans {
         }
     }
 
-    /// Reserves a place for [`add`](Self::add). Without one, counts a loss and returns false.
+    /// Reserves a place for [`add`](Self::add), or counts a loss and returns false.
     pub(crate) fn admit(&self) -> bool {
         self.queue.stats.admit()
     }
 
-    /// Adds a span that was admitted.
     pub(crate) fn add(&self, span: &[u8]) {
         let queue = &*self.queue;
         let mut waiting = queue.waiting.lock();
@@ -114,7 +110,6 @@ impl Spans {
     }
 }
 
-/// Sends full batches at once, and partial batches after `delay`.
 async fn run(
     queue: Arc<Queue>,
     envelope: Envelope,
@@ -150,7 +145,6 @@ async fn run(
 }
 
 impl Queue {
-    /// Declares the open batch full.
     fn close_batch(&self) {
         let mut waiting = self.waiting.lock();
         if waiting.open.spans > 0 {

@@ -11,7 +11,6 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::Format;
 
-/// Formats lines like `lines`, with the ids at the end.
 #[derive(Debug)]
 pub(super) struct WithIds<F> {
     lines: F,
@@ -58,7 +57,6 @@ where
     }
 }
 
-/// The ids of the current span, if its trace is recorded.
 fn current() -> Option<(TraceId, SpanId)> {
     Context::map_current(|context| {
         context.has_active_span().then(|| {

@@ -17,15 +17,12 @@ use tracing_subscriber::layer::Context;
 use crate::config::Logs;
 use crate::metrics::metrics;
 
-/// The target of lines that report suppressions. They always pass.
 const TARGET: &str = "shoal_telemetry::repeats";
-/// Maximum distinct messages. Beyond it, all messages of a place in the code count as one.
+/// Beyond it, all messages of a place in the code count as one.
 const MOST: usize = 1_024;
-/// Characters of the message in a report.
 const SHOWN: usize = 160;
 
-/// The field that names the kind of a refusal. Callers can cause any number of such lines, so one of each kind passes in an
-/// interval, whatever its text.
+/// Names the kind of a refusal. Callers can cause any number of such lines, so one of each kind passes in an interval.
 const REFUSAL: &str = "refusal";
 
 /// The place in the code, and a hash of the message or kind of refusal.
@@ -41,7 +38,6 @@ pub(crate) struct Repeats {
 #[derive(Debug, Default)]
 struct Counted {
     windows: HashMap<Key, Window>,
-    /// Whether a thread waits to report.
     is_reporting: bool,
 }
 
@@ -70,7 +66,6 @@ impl Repeats {
         }
     }
 
-    /// Whether a line may pass.
     fn admit(self: &Arc<Self>, event: &Event<'_>, now: Instant) -> bool {
         let metadata = event.metadata();
         if metadata.target() == TARGET {
@@ -122,8 +117,7 @@ impl Repeats {
         false
     }
 
-    /// Starts a thread that reports suppressions, even if no further line comes. It ends when there is nothing left to
-    /// report.
+    /// The thread reports even if no further line comes, and ends when all is reported.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()
@@ -140,7 +134,6 @@ impl Repeats {
         }
     }
 
-    /// The time until the next report, or `None` if there is none.
     fn until_due(&self) -> Option<Duration> {
         let mut counted = self.counted.lock();
         let next = (counted.windows.values())
@@ -151,7 +144,6 @@ impl Repeats {
         next.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Reports the suppressions of intervals that are over.
     fn report(&self, now: Instant) {
         let interval = self.interval;
         let mut due = Vec::new();
@@ -165,7 +157,6 @@ impl Repeats {
         say(due);
     }
 
-    /// Reports all suppressions so far.
     pub(crate) fn report_all(&self) {
         let due = (self.counted.lock().windows.values_mut())
             .filter_map(|window| window.left_out.take())
@@ -183,7 +174,7 @@ fn say(due: Vec<LeftOut>) {
         refusal,
     } in due
     {
-        // At the level of the suppressed lines, but at least at a visible one.
+        // The level of the suppressed lines, but at least a visible one.
         if level == Level::ERROR {
             tracing::error!(
                 target: TARGET,
@@ -206,7 +197,6 @@ fn say(due: Vec<LeftOut>) {
     }
 }
 
-/// A layer that filters lines for all other layers.
 #[derive(Debug)]
 pub(super) struct Gate(pub(super) Arc<Repeats>);
 
@@ -222,7 +212,6 @@ fn is_refusal(event: &Event<'_>) -> bool {
     event.metadata().fields().field(REFUSAL).is_some()
 }
 
-/// Passes the text of a field to a writer piece by piece.
 struct Text<W>(&'static str, W);
 
 impl<W: fmt::Write> Visit for Text<W> {

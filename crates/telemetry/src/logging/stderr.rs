@@ -9,9 +9,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::lines::{Lines, Output};
 use crate::metrics::metrics;
 
-/// Maximum queued bytes: thousands of lines.
+/// Thousands of lines.
 const QUEUE_BYTES: usize = 1 << 20;
-/// The target of the line that reports dropped lines.
 const TARGET: &str = "shoal_telemetry::lines";
 
 static PROCESS: OnceLock<Lines> = OnceLock::new();
@@ -41,11 +40,6 @@ pub fn tell(lines: &str) {
 }
 
 impl Stderr {
-    /// Starts writing to standard error.
-    ///
-    /// # Errors
-    ///
-    /// If there is no standard error, or the thread cannot be started.
     pub(super) fn start() -> io::Result<Self> {
         let lines = Lines::start("log", Console(handle()?), QUEUE_BYTES, Duration::ZERO)?;
         Ok(Self(PROCESS.get_or_init(|| lines).clone()))
@@ -66,8 +60,7 @@ impl<W: Write + Send + 'static> Output for Console<W> {
     }
 }
 
-/// Standard error without the standard library's lock. A blocked writer that held it would block every other one, including
-/// panics.
+/// Bypasses the standard library's lock. A blocked writer that held it would block all others, including panics.
 #[cfg(unix)]
 fn handle() -> io::Result<impl Write + Send> {
     use std::os::fd::AsFd as _;

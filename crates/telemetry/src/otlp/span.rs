@@ -9,8 +9,7 @@ use super::value::attributes;
 use super::wire::{bytes, fixed32, number, string, time};
 use crate::trace::SpanData;
 
-/// In the flags of spans and links, bit 8 says that bit 9 is set correctly, and bit 9 that the
-/// context is remote.
+/// Bit 8 says that bit 9 is known, and bit 9 that the context is remote.
 const IS_REMOTE_KNOWN: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 

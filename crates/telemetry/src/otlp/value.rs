@@ -30,7 +30,7 @@ fn len(value: &Value) -> usize {
     }
 }
 
-/// Zero and empty values are written here, because the `oneof` must be set.
+/// Zero and empty values are written, because the `oneof` must be set.
 fn write(to: &mut Vec<u8>, value: &Value) {
     match value {
         Value::String(text) => bytes(to, 1, text.as_str().as_bytes()),

@@ -10,7 +10,6 @@ pub(super) fn open(to: &mut Vec<u8>, tag: u32, length: usize) {
     encode_varint(length as u64, to);
 }
 
-/// The encoded bytes of a field of this length.
 pub(super) fn nested_len(tag: u32, length: usize) -> usize {
     key_len(tag) + encoded_len_varint(length as u64) + length
 }

@@ -17,7 +17,6 @@ use shoal_protocol::is_unseen;
 #[derive(Debug)]
 pub struct Key<T: ?Sized> {
     name: &'static str,
-    /// The name as a further member of a JSON object.
     member: &'static str,
     value: PhantomData<fn(&T)>,
 }
@@ -61,7 +60,6 @@ impl<T: ?Sized> Key<T> {
 /// Maximum bytes of a text. It bounds the memory of queued spans, because clients write some of the texts.
 pub const LONGEST_TEXT: usize = 1_024;
 
-/// Truncates a text.
 pub(super) fn cut(text: &str) -> &str {
     let mut end = text.len().min(LONGEST_TEXT);
     while !text.is_char_boundary(end) {
@@ -70,7 +68,6 @@ pub(super) fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// Truncates a name.
 pub(super) fn cut_name(mut name: Cow<'static, str>) -> Cow<'static, str> {
     if name.len() > LONGEST_TEXT {
         name = Cow::Owned(cut(&name).to_owned());
@@ -134,7 +131,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Seconds with a fraction. Faster than finding the shortest number.
+    /// Faster than finding the shortest number.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";
@@ -182,8 +179,8 @@ impl Recorded for IpAddr {
     }
 }
 
-/// Writes a text as JSON and escapes every invisible character, because some of them end a line or turn its direction. Most
-/// texts need no escapes and are copied.
+/// Escapes every invisible character, because some end a line or turn its direction. Most texts need no escapes and are
+/// copied.
 pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
     json.push(b'"');
     if is_plain(text.as_bytes()) {
@@ -209,8 +206,8 @@ fn write_letter(letter: char, json: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text needs no escapes. The loops have no early exit, so that the compiler can vectorise them. The last chunk
-/// overlaps the one before, which is faster than single bytes.
+/// The loops have no early exit, so that the compiler can vectorise them. The last chunk overlaps the one before, which is
+/// faster than single bytes.
 fn is_plain(text: &[u8]) -> bool {
     match (text.len(), text.last_chunk()) {
         (..4, _) => !text.iter().any(|&byte| has_escape(byte)),
@@ -228,7 +225,6 @@ fn is_plain(text: &[u8]) -> bool {
     }
 }
 
-/// Whether one of the first or the last `N` bytes needs an escape.
 fn ends_have_escape<const N: usize>(text: &[u8]) -> bool {
     let any = |end: &[u8; N]| (end.iter()).fold(false, |any, &byte| any | has_escape(byte));
     text.first_chunk().is_some_and(any) | text.last_chunk().is_some_and(any)
@@ -242,7 +238,6 @@ fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     }
 }
 
-/// Whether a byte may need an escape: it is not visible ASCII, or JSON escapes it.
 fn has_escape(byte: u8) -> bool {
     !(0x20..0x7f).contains(&byte) | (byte == b'"') | (byte == b'\\')
 }

@@ -5,7 +5,6 @@ use shoal_protocol::TraceContext;
 
 use crate::config::{ParentSampling, Traces};
 
-/// The configured ratios, ready to compare.
 #[derive(Debug)]
 pub(crate) struct Decision {
     follows_clients: bool,
@@ -24,12 +23,10 @@ impl Decision {
         }
     }
 
-    /// The parent's decision, if it applies.
     pub(crate) fn inherited(&self, parent: &TraceContext) -> Option<bool> {
         (self.follows_clients || !parent.is_foreign()).then(|| parent.is_sampled())
     }
 
-    /// The decision for a new trace.
     pub(crate) fn decide(&self, trace_id: u128, tool: Option<&str>) -> bool {
         let bound = tool
             .and_then(|tool| {
@@ -40,8 +37,8 @@ impl Decision {
     }
 }
 
-/// Maps a trace id to 63 bits, like OpenTelemetry's `TraceIdRatioBased`, so that every process with the same ratio
-/// records the same traces.
+/// 63 bits of the id, like OpenTelemetry's `TraceIdRatioBased`, so that processes with the same ratio record the
+/// same traces.
 fn place(trace_id: u128) -> u64 {
     (trace_id as u64) >> 1
 }

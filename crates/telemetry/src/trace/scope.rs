@@ -52,7 +52,6 @@ fn trace_context(context: &SpanContext) -> TraceContext {
 /// explicitly.
 #[must_use]
 pub fn current() -> Option<TraceContext> {
-    // Without traces there is no context to find.
     crate::state::tracer()?;
     Context::map_current(|context| {
         let span = context.span();

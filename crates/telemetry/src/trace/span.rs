@@ -9,7 +9,7 @@ use shoal_protocol::TraceContext;
 
 use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 
-/// Maximum attributes and events of a span. Further ones are only counted.
+/// Further attributes and events are only counted.
 pub(super) const MOST: usize = 128;
 
 /// A step of a call. It ends when it is dropped, so a span that is moved into a task ends with the task, even if
@@ -23,7 +23,6 @@ pub struct Span {
     running: Option<Box<SpanData>>,
 }
 
-/// The data of a recorded span.
 #[derive(Debug)]
 pub(crate) struct SpanData {
     pub(crate) parent: Option<u64>,

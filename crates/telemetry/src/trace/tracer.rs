@@ -83,7 +83,7 @@ impl Tracer {
         Span::recorded(context, running)
     }
 
-    /// The context of an unsampled span: its parent's position, so that a later recorded span has a known parent.
+    /// Passes on the parent's position, so that a later recorded span has a known parent.
     fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),
@@ -92,7 +92,7 @@ impl Tracer {
     }
 
     pub(super) fn end(&self, context: &TraceContext, running: &SpanData) {
-        // If the clock is set back, the span must not end before its start.
+        // The clock may be set back.
         let ended = SystemTime::now().max(running.started);
         if self.spans.admit() {
             self.spans.add(&otlp::encode(context, running, ended));

@@ -14,7 +14,6 @@ use crate::process::{LONG, alone, json, telemetry};
 const QUEUE: usize = 64;
 pub(crate) const SPANS: usize = 1_000;
 
-/// Starts with small queues and all signals.
 pub(crate) fn start(endpoint: String, protocol: Protocol, timeout: Duration) -> Guard {
     let mut telemetry: Telemetry = telemetry(endpoint, protocol);
     telemetry.timeout = timeout.into();
@@ -25,7 +24,6 @@ pub(crate) fn start(endpoint: String, protocol: Protocol, timeout: Duration) -> 
     shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts without its collector")
 }
 
-/// Fails if the shutdown does not end in time.
 pub(crate) fn shut_down(guard: Guard, within: Duration) {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {
@@ -35,7 +33,6 @@ pub(crate) fn shut_down(guard: Guard, within: Duration) {
     ended.recv_timeout(LONG).expect("the shutdown ends");
 }
 
-/// The sum of a counter's series in the exposition.
 pub(crate) fn counted(with: &[&str]) -> usize {
     let text = prometheus_text();
     let values = (text.lines())
@@ -56,13 +53,11 @@ pub(crate) fn make_spans() {
     }
 }
 
-/// Every span was accepted, or its loss was counted.
 pub(crate) fn check_account(accepted: usize) {
     let lost = counted(&[DROPPED, TRACES]);
     assert_eq!(accepted + lost, SPANS, "{}", prometheus_text());
 }
 
-/// Listens, and passes every connection to `serve`.
 pub(crate) fn listen(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");

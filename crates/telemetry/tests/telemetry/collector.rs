@@ -47,9 +47,7 @@ pub(crate) struct Got {
     pub(crate) metrics: Vec<ExportMetricsServiceRequest>,
     pub(crate) logs: Vec<ExportLogsServiceRequest>,
     pub(crate) authorization: Vec<String>,
-    /// Whether an export was compressed.
     pub(crate) is_compressed: bool,
-    /// Spans of each export to reject.
     pub(crate) rejects: i64,
 }
 

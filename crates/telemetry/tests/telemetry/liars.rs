@@ -14,7 +14,7 @@ use crate::bad_collectors::{
 use crate::collector::Collector;
 use crate::process::{LONG, alone};
 
-/// Reads a request completely, so that a reset cannot cut the answer off.
+/// Reads the whole request, so that a reset cannot cut the answer off.
 fn read_request(stream: &mut TcpStream) -> bool {
     let mut read = Vec::new();
     let mut part = [0; 4_096];
@@ -129,7 +129,6 @@ fn that_never_ends_its_answer() {
     });
 }
 
-/// A collector that rejects one span of each export, or reports a nonsensical count.
 fn rejecting(collector: &Collector, protocol: Protocol, rejects: i64) {
     collector.got().rejects = rejects;
     let guard = start(collector.endpoint.clone(), protocol, LONG);

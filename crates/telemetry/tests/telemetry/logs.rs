@@ -139,7 +139,6 @@ fn that_repeat_are_left_out_and_counted() {
     let Some(output) = output else { return };
     let lines = lines(&output);
     assert_eq!(find(&lines, "again and again").len(), 5);
-    // Different messages of one place count separately.
     let others = (0..50).map(|it| find(&lines, &format!("number {it}")).len());
     assert_eq!(others.sum::<usize>(), 100);
     let said = find(&lines, "lines that repeat were left out");
@@ -168,7 +167,7 @@ fn that_repeat_are_reported_when_the_interval_ends() {
                     tracing::error!("round {round}");
                 }
             }
-            // The reporting thread ends when there is nothing left to report.
+            // The reporting thread ends when all is reported.
             while threads() > before {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -208,7 +207,6 @@ fn of_many_kinds_are_limited_by_their_place() {
     assert_eq!(said[0]["suppressed"], 3_000 - 1_024 - 2);
 }
 
-/// Callers cause such lines, each with a different text.
 #[test]
 fn of_refused_requests_are_one_of_each_kind() {
     let output = alone("logs::of_refused_requests_are_one_of_each_kind", || {

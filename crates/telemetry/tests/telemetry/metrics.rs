@@ -17,7 +17,6 @@ use crate::collector::{Collector, text, texts};
 use crate::every_metric::{MOMENT, observe_all, record_all};
 use crate::process::{LONG, alone, json, telemetry};
 
-/// Makes telemetry lose a span and a line, without a collector.
 fn lose_something() {
     for _ in 0..3 {
         trace::internal("lost").start().end();
@@ -80,7 +79,6 @@ fn are_complete_and_well_formed_for_prometheus() {
     );
 }
 
-/// Every series has the labels and values of its definition.
 fn check_series(text: &str) {
     let mut known = HashMap::new();
     for definition in definitions() {

@@ -19,7 +19,6 @@ fn use_all() {
     span.add_event("event", |_| panic!("nobody needs attributes"));
     span.record_error("error");
     assert!(!span.is_recording());
-    // A process without traces passes its parent's context on.
     assert_eq!(span.context(), parent.as_ref());
     assert_eq!(trace::internal("root").start().context(), None);
     let current = async { trace::current() }.in_span(&span);
@@ -87,7 +86,6 @@ fn starts_with_a_good_configuration_only() {
             error.to_string().contains("telemetry.metrics.otlp"),
             "{error}"
         );
-        // A failed start can be repeated.
         telemetry.metrics.otlp = false;
         shoal_telemetry::init(&telemetry, &json())
             .expect("it starts")

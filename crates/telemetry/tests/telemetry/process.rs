@@ -9,9 +9,8 @@ use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 
-/// Runs `body` in a new process that calls this test again. `name` is the test's own name.
-///
-/// Returns the output of the process, or `None` inside it.
+/// Runs `body` in a new process that calls this test, named `name`, again. Returns the output, or
+/// `None` inside the process.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     alone_with(name, &[], body)
 }
@@ -45,7 +44,6 @@ pub(crate) fn alone_with(
     Some(output)
 }
 
-/// Telemetry that sends every span at once.
 pub(crate) fn telemetry(endpoint: String, protocol: Protocol) -> Telemetry {
     let mut telemetry = Telemetry {
         service_instance_id: "node-1".to_owned(),
@@ -69,7 +67,6 @@ pub(crate) fn json() -> Logging {
 /// Much longer than a shutdown that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// The threads of this process on Linux; 0 elsewhere.
 pub(crate) fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }

@@ -23,7 +23,6 @@ fn parent(flags: &str) -> TraceContext {
     TraceContext::parse(&format!("{TRACE}-{flags}"), None).expect("a good parent")
 }
 
-/// A span, its child and grandchild, which are recorded together or not at all.
 fn family(parent: Option<&TraceContext>, tool: &str, names: [&'static str; 2]) -> String {
     let span = trace::server(names[0])
         .parent(parent)
@@ -46,7 +45,6 @@ fn follow_the_client() {
             },
             || {
                 family(Some(&parent("01")), "any", ["yes-1", "yes-2"]);
-                // The client's decision applies to every tool.
                 let passed_on = family(Some(&parent("00")), "kept", ["no-1", "no-2"]);
                 assert_eq!(passed_on, format!("{TRACE}-00"));
                 family(None, "kept_1", ["tool-1", "tool-2"]);

@@ -13,10 +13,8 @@ use tonic::transport::Identity;
 use crate::collector::Collector;
 use crate::process::{LONG, alone_with, json, telemetry};
 
-/// The variable that rustls reads the system's authorities from.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
 
-/// A certificate and its key in a directory that is removed with them.
 struct Certificate(PathBuf);
 
 impl Certificate {

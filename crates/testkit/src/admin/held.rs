@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep};
 
 use super::{Admin, EVERY};
 
-/// Pointers into `/status` to the counts that must return to zero.
 const COUNTS: [&str; 8] = [
     "/sessions/in_flight",
     "/sessions/journaled",

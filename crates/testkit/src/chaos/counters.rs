@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::cluster::{Cluster, Member};
 
-/// The polling interval. A killed node loses what it counted since the last poll.
+/// A killed node loses what it counted since the last poll.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// The counters of all nodes together.
@@ -37,7 +37,6 @@ pub struct Counters {
 
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Keyed by the name that a node gets at its start.
     nodes: HashMap<String, Counters>,
 }
 

@@ -54,7 +54,6 @@ pub struct Injected {
     pub until: Duration,
 }
 
-/// Names the faults, with the role of a member instead of its name.
 impl fmt::Display for Injected {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, deed) in self.deeds.iter().enumerate() {

@@ -14,7 +14,6 @@ use crate::cluster::{Cluster, Member};
 
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Polls until all counts are zero, and reports those that are left after `within`.
 pub(super) async fn check(
     cluster: &Cluster,
     store: &Store,

@@ -44,7 +44,6 @@ pub(super) struct Injector<'a> {
     dice: StdRng,
     injected: Vec<Injected>,
     histories: Vec<History>,
-    /// How often each kind was injected.
     turns: HashMap<Fault, usize>,
 }
 
@@ -69,10 +68,6 @@ impl<'a> Injector<'a> {
     }
 
     /// Injects one fault at a time, at least one, until the time is over.
-    ///
-    /// # Errors
-    ///
-    /// If a member does not end or come back.
     pub(super) async fn run(&mut self) -> anyhow::Result<()> {
         let time = self.options.time;
         if self.options.fault == Fault::None {
@@ -103,7 +98,6 @@ impl<'a> Injector<'a> {
         &self.injected
     }
 
-    /// Histories of clients that belong to a fault.
     pub(super) fn histories(&self) -> &[History] {
         &self.histories
     }

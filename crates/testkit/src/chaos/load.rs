@@ -15,24 +15,18 @@ use crate::client::{Client, Leave, ModernClient};
 use crate::cluster::Cluster;
 use crate::history::{History, Recorder, Step, Tool};
 
-/// Calls that a client runs concurrently in one session.
 const LANES: usize = 4;
 
-/// When a client hangs up, in microseconds after its request. The range covers the time before the request arrives, its
-/// admission, journaling and execution, and the time after.
+/// Microseconds after the request: from before its arrival until after its end.
 const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
-/// The share of short calls in a run that wants them, and their length in milliseconds.
 const MOSTLY_SHORT: f64 = 0.7;
 const SHORT_MS: std::ops::RangeInclusive<u64> = 1..=10;
 
-/// One client of this many reads its standalone stream.
 const LISTENS: usize = 3;
 
-/// The longest absence of a client that leaves on purpose.
 const LONGEST_AWAY: Duration = Duration::from_secs(2);
 
-/// The pause between two calls that check whether a session is gone.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) struct Load {
@@ -53,7 +47,6 @@ impl Load {
         Self::at(cluster.url(), 0, options, began, dice)
     }
 
-    /// Starts clients at a URL, with numbers from `first`.
     pub(super) fn at(
         url: &str,
         first: usize,
@@ -98,8 +91,7 @@ impl Load {
         })
     }
 
-    /// Ends the load and waits for the open calls. A call that is still open after `within` is cut off, which its history
-    /// shows.
+    /// A call that is still open after `within` is cut off, which its history shows.
     pub(super) async fn settle(mut self, within: Duration, wipe: Option<Duration>) -> Vec<History> {
         self.enough.cancel();
         let _ = timeout(within, async {
@@ -120,7 +112,7 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// Calls once more, because every session must still exist, or be reported as gone if its data was lost.
+/// A session must exist, or be reported as gone if its data was lost.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -143,7 +135,6 @@ enum Caller {
     Modern(ModernClient),
 }
 
-/// Consecutive calls of one client.
 struct Lane {
     caller: Caller,
     dice: StdRng,
@@ -189,7 +180,7 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// When a client hangs up. A client that hangs up could not answer a question, so it does not during [`Tool::Ask`].
+/// Calls that ask are exempt, because a client that hangs up could not answer.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

@@ -9,10 +9,9 @@ use hdrhistogram::Histogram;
 use super::{Injected, Options};
 use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// A call counts as delayed if it continues later than this after it should have.
+/// Shorter pauses count as no delay.
 const UNNOTICED: Duration = Duration::from_millis(250);
 
-/// The upper bound of the histogram, in milliseconds.
 const LONGEST_MS: u64 = 600_000;
 
 /// The delays of calls that were open when a fault began.
@@ -24,11 +23,8 @@ pub struct Pauses {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ClientKind {
-    /// A client with a session.
     Session,
-    /// A client of 2026-07-28.
     Modern,
-    /// A client of 2026-07-28 whose calls become tasks.
     Task,
 }
 
@@ -42,7 +38,7 @@ struct Row {
 struct Pause {
     /// From when the call should have continued until it did.
     all: Duration,
-    /// The part in which the client had no connection, because it waited as the server had asked.
+    /// The part in which the client had no connection, as the server's retry time demands.
     away: Duration,
 }
 
@@ -97,7 +93,6 @@ impl fmt::Display for Pauses {
 }
 
 impl ClientKind {
-    /// The kind of the client with this number; [`Load`](super::load::Load) assigns the numbers.
     fn of(client: usize, options: &Options) -> Self {
         match client.checked_sub(options.sessions) {
             None => Self::Session,
@@ -139,13 +134,10 @@ impl Row {
     }
 }
 
-/// The times at which a client heard of a call.
 struct Signs {
     work: Work,
     at: Vec<Duration>,
-    /// When the client lost its connection, and when it had one again.
     away: Vec<(Duration, Option<Duration>)>,
-    /// When the client left on purpose.
     left: Vec<Duration>,
 }
 
@@ -171,7 +163,6 @@ impl Signs {
         }
     }
 
-    /// By how much the fault delayed a call that was open, or `None` if it did not.
     fn pause_after(&self, fault: Duration) -> Option<Pause> {
         // A question waits for its answer, which another fault may delay.
         if self.work.tool == Tool::Ask {
@@ -179,7 +170,6 @@ impl Signs {
         }
         let next = self.at.partition_point(|at| *at <= fault);
         let (before, after) = (*self.at.get(next.checked_sub(1)?)?, *self.at.get(next)?);
-        // A client that leaves on purpose chooses its own absence.
         if self.left.iter().any(|left| (before..after).contains(left)) {
             return None;
         }

@@ -12,7 +12,7 @@ use crate::check::{Verdict, Violation};
 use crate::cluster::Cluster;
 use crate::history::History;
 
-/// Maximum findings to print. The file has all.
+/// The file has all findings.
 const PRINTED: usize = 10;
 
 /// The result of a run.
@@ -43,7 +43,6 @@ impl Report {
         self.verdict.is_clean()
     }
 
-    /// Writes logs, histories and findings to a directory if a promise was broken.
     pub(super) fn keep(mut self, cluster: &Cluster, histories: &[History]) -> anyhow::Result<Self> {
         if !self.is_clean() {
             let directory = cluster.directory().keep();
@@ -208,7 +207,6 @@ impl Report {
     }
 }
 
-/// Names the kind of an error (`docs/errors.md`).
 fn describe(code: i64) -> String {
     use crate::check::code;
     match code {

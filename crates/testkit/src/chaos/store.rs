@@ -8,11 +8,9 @@ use crate::redis_sentinel::RedisSentinel;
 
 #[derive(Debug)]
 pub(super) enum Store {
-    /// A single server that the cluster starts, unless everything runs in one process.
+    /// A server that the cluster starts, unless everything runs in one process.
     Own,
-    /// A master with a replica.
     Sentinel(Box<RedisSentinel>),
-    /// Masters with one replica each.
     Cluster(RedisCluster),
 }
 
@@ -25,7 +23,6 @@ impl Store {
         })
     }
 
-    /// The URL, or `None` if the cluster starts the server.
     pub(super) fn url(&self) -> Option<String> {
         match self {
             Self::Own => None,
@@ -34,11 +31,6 @@ impl Store {
         }
     }
 
-    /// Returns all current masters.
-    ///
-    /// # Errors
-    ///
-    /// If a server does not answer.
     pub(super) async fn masters<'a>(
         &'a self,
         cluster: &'a Cluster,

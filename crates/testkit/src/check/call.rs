@@ -12,17 +12,13 @@ pub(super) struct CallRecord {
     attempts: Vec<Attempt>,
 }
 
-/// The outcome of a call, by its last request.
 enum Fate {
     Result(String),
     Error(i64, String),
-    /// The outcome was lost with its edge.
     LostWithEdge,
-    /// The client hung up.
     HungUp,
-    /// The session was forgotten, which is a finding of its own.
+    /// A finding of its own.
     Forgotten,
-    /// Unanswered without an excuse.
     Lost(String),
 }
 
@@ -67,7 +63,6 @@ impl CallRecord {
         }
     }
 
-    /// A request must have one answer, and only messages of its own.
     fn check_answers(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         for extra in attempt.answers.iter().skip(1) {
             if end_was_lost(attempt, extra, rules) {
@@ -87,7 +82,7 @@ impl CallRecord {
         }
     }
 
-    /// A finished task must not change its status, unless the store has lost its end.
+    /// A finished task keeps its status, unless the store has lost its end.
     fn check_statuses(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         findings.verdict.counts.tasks += u64::from(!attempt.statuses.is_empty());
         for pair in attempt.statuses.windows(2) {
@@ -157,7 +152,6 @@ impl CallRecord {
         }
     }
 
-    /// Only calls that are unsafe to repeat may have an unknown outcome.
     fn may_be_unknown(&self, code: i64) -> bool {
         code == code::OUTCOME_UNKNOWN && !self.work.tool.is_safe_to_repeat()
     }
@@ -189,7 +183,6 @@ impl CallRecord {
         }
     }
 
-    /// Compares the executions with the answer that the client received.
     fn check_executions(&self, fate: &Fate, executions: u32, findings: &mut Findings<'_>) {
         if !self.work.tool.is_noted() {
             return;
@@ -209,7 +202,6 @@ impl CallRecord {
         }
     }
 
-    /// A result must follow all of its progress reports and its question.
     fn check_steps(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         let Work { tool, steps, .. } = &self.work;
         if *tool == Tool::Ask && attempt.questions == 0 {
@@ -257,8 +249,7 @@ impl CallRecord {
     }
 }
 
-/// Whether the task may report an unknown outcome or a missing task because the store lost data. Lost writes excuse that
-/// only if they fall between the sending of the call and the report of its end.
+/// Lost writes excuse a lost end only if they fall between the sending of the call and the report of its end.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,

@@ -30,7 +30,6 @@ impl Ledger {
         self.0.get(nonce).copied().unwrap_or_default()
     }
 
-    /// Every executed nonce must belong to a call.
     pub(super) fn check(&self, asked: &HashSet<String>, verdict: &mut Verdict) {
         for (nonce, times) in &self.0 {
             verdict.counts.executions += u64::from(*times);

@@ -34,7 +34,6 @@ pub struct Outage {
 }
 
 impl Rules {
-    /// Whether the exchange from `sent` to `broke` can have broken because its edge was killed.
     pub(super) fn edge_was_killed(&self, tag: &str, sent: Duration, broke: Duration) -> bool {
         let edge = self.broke_at.get(tag);
         self.outages.iter().any(|outage| {
@@ -42,18 +41,15 @@ impl Rules {
         })
     }
 
-    /// Whether the data of a request that was sent and last heard of at these times may be lost.
     pub(super) fn may_be_gone(&self, sent: Duration, heard: Duration) -> bool {
         !self.wipes.is_empty() || self.lost_writes_between(sent, heard)
     }
 
-    /// Whether Redis may have lost writes made between these times.
     pub(super) fn lost_writes_between(&self, from: Duration, until: Duration) -> bool {
         let written = |lost: &Outage| from <= lost.until && lost.from <= until;
         self.lost_writes.iter().any(written)
     }
 
-    /// Whether any data may be lost.
     pub(super) fn may_forget(&self) -> bool {
         !self.wipes.is_empty() || !self.lost_writes.is_empty()
     }

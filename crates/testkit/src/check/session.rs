@@ -10,7 +10,6 @@ use crate::history::{Channel, Entry, Step};
 
 struct Opened<'a> {
     session: &'a str,
-    /// When the client began to open the session.
     from: Duration,
     at: Duration,
 }
@@ -81,7 +80,6 @@ fn excused(
     rules.wipes.iter().any(wiped) || rules.lost_writes.iter().any(written)
 }
 
-/// Whether the status asks the client to retry.
 pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     let passing = [
         StatusCode::TOO_MANY_REQUESTS,
@@ -93,8 +91,7 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// A refusal is correct if it asks the client to retry and says that the request did not run, if it concerns a
-/// call (which other checks judge), or if it reports lost history.
+/// The request did not run and can be retried, other checks judge it, or its history is lost.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];
@@ -103,7 +100,6 @@ fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> b
     matches!(channel, Channel::Request(_)) || is_gone(told, rules)
 }
 
-/// Whether a refusal reports lost history, and data may have been lost.
 pub(super) fn is_gone(told: Option<i64>, rules: &Rules) -> bool {
     rules.may_forget() && told == Some(code::GONE)
 }

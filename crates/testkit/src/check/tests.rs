@@ -76,7 +76,7 @@ fn only_a_killed_edge_may_take_an_outcome_with_it() {
     rules = edge_killed();
     rules.broke_at.insert("t".to_owned(), "other".to_owned());
     broken().shows_under(&[], &rules, Violation::Lost);
-    // With an event id the client can resume, and a call that is safe to repeat is repeated.
+    // With an event id the client can resume.
     Story::begin()
         .calls(Tool::Record)
         .primed()
@@ -240,7 +240,6 @@ fn outages(second: u64) -> Vec<Outage> {
     }]
 }
 
-/// Redis lost its newest writes in this second.
 fn lost(second: u64) -> Rules {
     Rules {
         lost_writes: outages(second),
@@ -248,7 +247,6 @@ fn lost(second: u64) -> Rules {
     }
 }
 
-/// Redis lost everything in this second.
 fn wiped(second: u64) -> Rules {
     Rules {
         wipes: outages(second),
@@ -262,7 +260,6 @@ fn sessions_are_forgotten_only_with_their_data() {
     forgotten().shows(&[NONCE], Violation::Forgotten);
     forgotten().shows_nothing_under(&[NONCE], &wiped(3));
     forgotten().shows_under(&[NONCE], &wiped(0), Violation::Forgotten);
-    // A call that ran when its session went may report that, or an unknown outcome.
     let gone = || {
         Story::begin()
             .calls(Tool::Record)
@@ -292,7 +289,6 @@ fn sessions_are_forgotten_only_with_their_data() {
 
 #[test]
 fn lost_writes_excuse_the_sessions_that_were_opened_meanwhile() {
-    // The session is opened until second 1, and forgotten in second 4.
     let forgotten = || Story::begin().calls(Tool::Record).primed().forgotten();
     forgotten().shows_nothing_under(&[NONCE], &lost(1));
     let unknown = |tool| {
@@ -387,7 +383,6 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
     let works_again = || after(Tool::Record, "working", None);
     let fails = |code| after(Tool::Record, "failed", Some(error(code)));
     works_again().shows_nothing_under(&[NONCE], &lost(3));
-    // The lost writes precede the call or follow its end, or all data was lost.
     for rules in [lost(1), lost(5), wiped.clone()] {
         let verdict = works_again().judged(&[NONCE], &rules);
         assert_eq!(verdict.count(Violation::OutOfOrder), 1, "{verdict:#?}");
@@ -403,7 +398,6 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
     assert_eq!(found(gone, wiped), [Violation::NotTold]);
     let twice = [Violation::Duplicated, Violation::OutOfOrder];
     assert_eq!(found(fails(code::OUTCOME_UNKNOWN), lost(1)), twice);
-    // Lost writes do not excuse other errors or other results.
     assert_eq!(found(fails(-32_603), lost(3)), [Violation::Duplicated]);
     after(Tool::Record, "completed", Some(result("other"))).shows_under(
         &[NONCE],
@@ -429,7 +423,6 @@ fn only_lost_writes_excuse_a_task_that_has_lost_its_call() {
         // The session is gone as well, which this history does not report.
         unknown(tool).shows_under(&[], &wiped(3), Violation::NotTold);
     }
-    // A lost worker does not excuse a call that is safe to repeat.
     let rules = Rules {
         outcome_unknown: true,
         ..Rules::default()

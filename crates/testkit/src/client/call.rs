@@ -15,7 +15,7 @@ use super::wire::{Events, Exchange, Outcome, describe};
 use super::{End, LONGEST_PAUSE, Leave, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step, Work};
 
-/// How long a stream is read after the answer, to detect surplus events.
+/// How long to read after the answer, to detect surplus events.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Call<'a> {
@@ -33,14 +33,13 @@ struct Attempt<'a> {
     retry: Duration,
     events: usize,
     left: bool,
-    /// How long to stay away, in addition to the server's `retry`.
+    /// In addition to the server's `retry`.
     away: Duration,
 }
 
-/// The outcome of a request.
 enum Became {
     Over(End),
-    /// The request had no effect. Send it again after a pause.
+    /// The request had no effect, and is sent again after a pause.
     Nothing(Duration),
 }
 
@@ -80,7 +79,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The outcome after a broken connection that cannot be resumed.
     fn no_way_back(&self) -> Became {
         if self.work.tool.is_safe_to_repeat() {
             Became::Nothing(PAUSE)
@@ -150,7 +148,6 @@ impl Attempt<'_> {
         })
     }
 
-    /// Reads the stream, and resumes it, until the answer arrives.
     async fn follow(mut self, mut tag: String, mut events: Events) -> Became {
         loop {
             match self.read(&mut events).await {
@@ -196,7 +193,6 @@ impl Attempt<'_> {
         }
     }
 
-    /// Reads on after the answer to record surplus events.
     async fn linger(&mut self, events: &mut Events) {
         let _ = timeout(LINGER, async {
             while let Some(Ok(event)) = events.next().await {
@@ -206,7 +202,7 @@ impl Attempt<'_> {
         .await;
     }
 
-    /// Records an event. Returns true for the answer.
+    /// Returns true for the answer.
     fn take(&mut self, event: Sse) -> bool {
         if let Some(retry) = event.retry {
             self.retry = Duration::from_millis(retry).min(LONGEST_PAUSE);

@@ -14,7 +14,6 @@ use tokio_util::task::AbortOnDropHandle;
 use super::modern::REVISION;
 use crate::check::code;
 
-/// The retry interval while the server is down or asks the client to retry.
 const KNOCKS_EVERY: Duration = Duration::from_millis(10);
 
 /// An acknowledged subscription, until it is dropped.
@@ -81,7 +80,6 @@ impl Listener {
             .header("mcp-protocol-version", REVISION)
             .header("mcp-method", method)
             .body(request.to_string());
-        // The server is not up yet.
         let Ok(answer) = post.send().await else {
             return Ok(None);
         };

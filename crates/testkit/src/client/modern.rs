@@ -32,24 +32,21 @@ struct ModernShared {
     recorder: Recorder,
     works: Works,
     requests: AtomicU64,
-    /// Whether calls may become tasks.
     tasks: bool,
 }
 
 pub(super) enum Became {
     Over(End),
-    /// The request had no effect. Send it again after a pause.
+    /// The request had no effect, and is sent again after a pause.
     Nothing(Duration),
 }
 
 enum Round {
     Ended(Became),
     Asks(Question),
-    /// The call has become the task of this id.
     Task(String),
 }
 
-/// A question of a tool, with its key. The client returns the state with the answer.
 struct Question {
     key: String,
     text: String,
@@ -135,7 +132,6 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Sends the request, and repeats it with an answer while the tool asks.
     async fn run(&self) -> Became {
         let (mut id, mut input) = (self.first, None);
         loop {
@@ -211,7 +207,6 @@ impl Request<'_> {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
     }
 
-    /// The `_meta` of every request.
     fn meta(&self) -> Value {
         let mut capabilities = json!({ "elicitation": { "form": {} } });
         if self.shared.tasks {
@@ -223,7 +218,6 @@ impl Request<'_> {
         })
     }
 
-    /// Sends a request about the task of this id.
     pub(super) async fn ask_for(
         &self,
         method: &str,
@@ -252,7 +246,6 @@ impl Request<'_> {
         self.shared.recorder.note(refusal.step(self.channel()));
     }
 
-    /// Records a message. Returns the outcome of the round if the message ends it.
     fn received(&self, id: u64, data: &str) -> Option<Round> {
         let mut message: Value = serde_json::from_str(data).unwrap_or_default();
         if message["result"]["resultType"] == "task" {
@@ -306,12 +299,10 @@ impl Request<'_> {
     }
 }
 
-/// This client's answer to a question.
 pub(super) fn accepted(question: &str) -> Value {
     json!({ "action": "accept", "content": { "text": reply_to(question) } })
 }
 
-/// The question in an `input_required` result.
 fn question(result: &Value) -> Option<Question> {
     if result["resultType"] != "input_required" {
         return None;

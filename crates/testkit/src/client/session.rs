@@ -12,12 +12,10 @@ use crate::history::{Channel, Ended, Step};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Session {
     pub(super) id: String,
-    /// The ordinal of the session in this client.
     number: u64,
 }
 
 impl Shared {
-    /// Returns the session. Opens it if there is none, with retries until the server accepts.
     pub(super) async fn session(&self) -> Session {
         let mut slot = self.session.lock().await;
         if let Some(session) = &*slot {
@@ -38,7 +36,6 @@ impl Shared {
         session
     }
 
-    /// Drops a session that the server does not know, so that the next call opens another.
     pub(super) async fn forgotten(&self, session: &Session, channel: Channel) {
         self.recorder.note(Step::Forgotten {
             session: session.id.clone(),
@@ -97,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// Exchanges one message of the handshake. Returns `None`, after a pause, if that failed.
+    /// Returns `None`, after a pause, if the exchange failed.
     async fn exchange_opening(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
         let Exchange { tag, outcome } = self.wire.post(session, message).await;
         let pause = match outcome {

@@ -13,11 +13,7 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// Opens a stream by GET, with retries while the server is away or busy.
-    ///
-    /// # Errors
-    ///
-    /// `true` if the session is gone, `false` if the stream is unavailable for another reason.
+    /// Returns whether the session is gone if the stream is not available.
     pub(super) async fn reopen(
         &self,
         session: &Session,

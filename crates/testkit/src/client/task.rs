@@ -16,20 +16,17 @@ use crate::history::{Answer, Message};
 /// Invalid params: the server does not know the task.
 const UNKNOWN: i64 = -32602;
 
-/// The maximum pause between two polls, whatever interval the server suggests.
 const LONGEST_POLL: Duration = Duration::from_millis(300);
 
 enum Got {
     Task(Value),
-    /// An error, or a result that is not a task.
     Error(Answer),
-    /// The exchange failed. Retry after a pause.
     Nothing(Duration),
     Refused,
 }
 
 impl Request<'_> {
-    /// Polls a task to its end, and once more to check that the end stays the same.
+    /// Polls once more after the end, which must stay the same.
     pub(super) async fn follow(&self, task: &str) -> Became {
         let mut asked = HashSet::new();
         let mut end: Option<Answer> = None;
@@ -64,7 +61,7 @@ impl Request<'_> {
                     end = Some(answer);
                 }
                 (Some(before), again) => {
-                    // A different second end is recorded, and the check reports it as a duplicate.
+                    // The check reports a different second end as a duplicate.
                     if let Some(answer) = again.filter(|again| again != before) {
                         self.note(|request| Message::Response { request, answer });
                     }
@@ -74,7 +71,6 @@ impl Request<'_> {
         }
     }
 
-    /// Answers the task's questions.
     async fn answer(&self, task: &str, said: &Value, asked: &mut HashSet<String>) {
         let Some(questions) = said["inputRequests"].as_object() else {
             return;
@@ -86,7 +82,7 @@ impl Request<'_> {
                 self.note(|_| Message::Question { id, text: noted });
                 sleep(thinking(text)).await;
             }
-            // Repeating an answer is safe, so a lost answer is sent again.
+            // Repeating an answer is safe.
             let answers = json!({ key: accepted(text) });
             self.ask_for("tasks/update", task, Some(&answers)).await;
         }
@@ -121,7 +117,6 @@ impl Request<'_> {
     }
 }
 
-/// Records an unknown task with the code for lost data.
 fn gone(message: String) -> Answer {
     Answer::Error {
         code: code::GONE,
@@ -129,7 +124,6 @@ fn gone(message: String) -> Answer {
     }
 }
 
-/// The outcome of a task, if it has ended.
 fn end_of(task: &Value, status: &str) -> Option<Answer> {
     let nothing = |message: &str| Answer::Error {
         code: 0,

@@ -31,22 +31,17 @@ pub(super) struct Wire {
     exchanges: AtomicU64,
 }
 
-/// An exchange's tag, and its outcome.
 pub(super) struct Exchange {
     pub(super) tag: String,
     pub(super) outcome: Outcome,
 }
 
 pub(super) enum Outcome {
-    /// The connection broke.
     Broken(String),
-    /// An HTTP status other than success.
     Refused(Refusal),
-    /// `202`, or an empty body.
     Accepted,
     Json {
         body: String,
-        /// The id of the session that this response opened.
         session: Option<String>,
     },
     Stream(Events),
@@ -59,7 +54,7 @@ pub(super) struct Refusal {
     retry_after: Option<Duration>,
 }
 
-/// A stream of events. It yields an error where the connection breaks.
+/// Yields an error where the connection breaks.
 pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {
@@ -83,7 +78,6 @@ impl Wire {
         self.send(request, session).await
     }
 
-    /// Posts a request of 2026-07-28, with its method and name in headers.
     pub(super) async fn post_modern(&self, method: &str, name: &str, message: &Value) -> Exchange {
         let request = self
             .http
@@ -169,7 +163,6 @@ impl Refusal {
         }
     }
 
-    /// The step for the history.
     pub(super) fn step(&self, channel: Channel) -> Step {
         Step::Refused {
             channel,
@@ -179,8 +172,8 @@ impl Refusal {
         }
     }
 
-    /// The pause before a retry, or `None` if a retry is not allowed. The balancer sends `502` if it has no
-    /// edge for the request, unless the body reports an unknown outcome.
+    /// `None` if a retry is not allowed. A balancer without an edge sends `502`, unless the body reports an
+    /// unknown outcome.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,
@@ -199,7 +192,6 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
 }
 
-/// The error with all of its causes.
 pub(super) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

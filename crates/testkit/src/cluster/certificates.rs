@@ -12,7 +12,7 @@ use rcgen::{
 use crate::directory::Directory;
 
 const NAME: &str = "shoal";
-/// The year in which the first certificate expires. Each renewal adds a year.
+/// The year of expiry, to which each renewal adds one.
 const UNTIL: i32 = 2040;
 
 /// A certificate authority, and the files that members read.

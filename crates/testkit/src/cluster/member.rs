@@ -20,7 +20,6 @@ use crate::fault_proxy::{Fault, FaultProxy};
 use crate::process::{Launch, Process};
 use crate::round_robin::Edge;
 
-/// The interval between two polls of a member's status.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A process of a cluster. After a restart it has the same ports.
@@ -28,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub struct Member {
     role: Role,
     launch: Launch,
-    /// Settings that were changed after the first start, by variable.
+    /// Changes after the first start, by variable.
     settings: std::sync::Mutex<Vec<(String, String)>>,
     process: Mutex<Process>,
     announced: Announced,

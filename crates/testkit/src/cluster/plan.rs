@@ -16,19 +16,16 @@ pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
-    /// Settings of workers only, which override `settings`.
+    /// These override `settings`.
     pub(super) worker_settings: Vec<(String, String)>,
     pub(super) tools: Tools,
-    /// Gives members wrong clocks.
     pub(super) clock: Option<WrongClock>,
     pub(super) redis: Option<SocketAddr>,
-    /// The URL of an external store.
     pub(super) store: Option<String>,
     pub(super) fault_proxies: bool,
     pub(super) dialers: Dialers,
 }
 
-/// The proxies in front of a member, and between the member and Redis.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     pub(super) own: Option<FaultProxy>,
@@ -36,7 +33,7 @@ pub(super) struct Gates {
 }
 
 impl Plan {
-    /// Starts a member. The ports are chosen here, so that the member keeps them after a restart.
+    /// Chooses the ports here, so that the member keeps them after a restart.
     pub(super) async fn start(
         &self,
         role: Role,
@@ -103,13 +100,11 @@ impl Plan {
     }
 }
 
-/// The environment variable of a setting (`streams.retry`).
 pub(super) fn variable(setting: &str) -> String {
     format!("SHOAL_{}", setting.to_uppercase().replace('.', "__"))
 }
 
-/// The clock offset of a member in seconds. Members of a role differ, and so do the first members of the
-/// roles.
+/// Members of a role differ, and so do the first members of the roles.
 fn skew(role: Role, number: usize) -> i64 {
     let place = match role {
         Role::Edge | Role::Whole => 0,

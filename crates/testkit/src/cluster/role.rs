@@ -30,7 +30,6 @@ impl Role {
         }
     }
 
-    /// The value of `--roles`, or `None` for the default.
     pub(super) const fn flag(self) -> Option<&'static str> {
         match self {
             Self::Combined => Some("edge,session"),

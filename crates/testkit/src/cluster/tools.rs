@@ -24,15 +24,13 @@ pub enum Tools {
     Configured(String),
 }
 
-/// Concurrent calls per worker in chaos runs. Large enough that capacity does not limit calls.
+/// Large enough that capacity does not limit calls.
 const ROOM: usize = 4096;
 
-/// Maximum processes of the asking tool, started on demand. Each serves one call at a time. All clients are one principal,
-/// which may have this many asking calls.
+/// Each process serves one call at a time. All clients are one principal, which may have this many asking calls.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
-    /// Leaves a worker of [`Tools::Chaos`] almost no capacity.
     pub(crate) const LITTLE_ROOM: [(&'static str, &'static str); 4] = [
         ("pools.chaos.concurrency", "1"),
         ("pools.chaos.queue", "0"),
@@ -40,7 +38,6 @@ impl Tools {
         ("pools.asking.queue", "0"),
     ];
 
-    /// The end of the command line of the worker with this number.
     pub(super) fn arguments(
         &self,
         directory: &Directory,
@@ -60,7 +57,6 @@ impl Tools {
     }
 }
 
-/// The ledger of [`Tools::Chaos`].
 pub(super) fn ledger(directory: &Directory) -> PathBuf {
     directory.file("ledger")
 }

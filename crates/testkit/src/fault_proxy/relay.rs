@@ -14,7 +14,6 @@ use super::{Direction, Fault, Faults};
 
 const PIECE: usize = 64 * 1024;
 
-/// The faults of one direction of a connection.
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) direction: Direction,
@@ -24,7 +23,6 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Waits until the connection must be cut.
     pub(super) async fn cut(&mut self) {
         self.until(|fault| fault == Fault::Cut).await;
         self.disturbed.fetch_add(1, Ordering::Relaxed);
@@ -35,7 +33,6 @@ impl Link {
         self
     }
 
-    /// Waits until a chunk of this length may pass.
     async fn pass(&mut self, length: usize) {
         let direction = self.direction;
         let passes = move |fault: Fault| !fault.swallows(direction);
@@ -69,11 +66,6 @@ impl Link {
     }
 }
 
-/// Copies bytes both ways until both ends are done.
-///
-/// # Errors
-///
-/// If either connection breaks.
 pub(super) async fn carry(
     client: &mut TcpStream,
     upstream: SocketAddr,

@@ -12,7 +12,6 @@ pub(super) fn kill(pid: u32) {
     let descendants = descendants(pid);
     for pid in std::iter::once(pid).chain(descendants) {
         if let Ok(pid) = i32::try_from(pid) {
-            // Fails if the process has already ended.
             let _ = send(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
@@ -50,8 +49,7 @@ fn children() -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The parent in `/proc/<pid>/stat`: the second field after the command, which is in parentheses and may
-/// contain any characters.
+/// The second field after the command, which is in parentheses and may contain any characters.
 fn parent(stat: &str) -> Option<u32> {
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()

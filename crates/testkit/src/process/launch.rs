@@ -60,7 +60,6 @@ impl Launch {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The command, and the read end of an unread pipe.
     pub(super) fn command(&self) -> anyhow::Result<(Command, Option<PipeReader>)> {
         let (stderr, unread) = if self.is_unread {
             let (reader, writer) = full_pipe().context("cannot make a pipe")?;
@@ -86,11 +85,10 @@ impl Launch {
     }
 }
 
-/// A pipe that is full.
 fn full_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     let mut filling = writer.try_clone()?;
-    // The thread blocks in its last write until the reader is dropped.
+    // Blocks in its last write until the reader is dropped.
     thread::spawn(move || while filling.write_all(&[b'\n'; 4096]).is_ok() {});
     Ok((reader, writer))
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends a command and returns its reply, a line or a string. Of an array, only the head is read.
+/// Of an array, only the head is read.
 pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
     timeout(PATIENCE, exchange(address, words))
         .await

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::tally::Sample;
 
-/// The upper bound of the histogram, in microseconds.
 const LONGEST_US: u64 = 600_000_000;
 
 /// The latency of calls beyond the time of their tools, in milliseconds.

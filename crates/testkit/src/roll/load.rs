@@ -44,16 +44,11 @@ pub(super) struct Load {
 pub(super) struct Seen {
     pub(super) legacy: Vec<History>,
     pub(super) modern: Vec<Arc<Notes>>,
-    /// Lanes that did not end in time.
     pub(super) unfinished: usize,
 }
 
 impl Load {
-    /// Starts the clients, spread over one thinking time.
-    ///
-    /// # Errors
-    ///
-    /// If the HTTP client cannot be built.
+    /// Spreads the starts over one thinking time.
     pub(super) fn start(url: &str, clients: &Clients, began: Instant) -> anyhow::Result<Self> {
         let mut dice = StdRng::seed_from_u64(clients.seed);
         let mut load = Self {
@@ -105,8 +100,7 @@ impl Load {
         self.listeners.push(AbortOnDropHandle::new(listener));
     }
 
-    /// Ends the load and waits for the open calls. A call that is still open after `within` is cut off,
-    /// which its history shows.
+    /// A call that is still open after `within` is cut off, which its history shows.
     pub(super) async fn settle(mut self, within: Duration) -> Seen {
         self.enough.cancel();
         let _ = timeout(within, async {
@@ -124,7 +118,6 @@ impl Load {
     }
 }
 
-/// Consecutive calls of one client.
 struct Lane {
     client: Client,
     clients: Clients,

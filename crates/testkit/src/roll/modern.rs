@@ -22,7 +22,6 @@ use crate::history::{Answer, Message, Tool, Work};
 
 const REVISION: &str = "2026-07-28";
 
-/// The pause before the next `subscriptions/listen`.
 const LISTEN_AGAIN: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Debug)]
@@ -43,11 +42,9 @@ pub(super) struct Notes {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// When requests were sent.
     pub(super) sent: Vec<Duration>,
     pub(super) answered: Vec<Sample>,
     pub(super) failed: Vec<Failure>,
-    /// Streams of changes that the server ended in order.
     pub(super) told_to_return: u64,
 }
 
@@ -95,7 +92,6 @@ impl Modern {
         self.notes.clone()
     }
 
-    /// Makes calls repeatedly until `enough` is cancelled.
     pub(super) async fn run(self, mut dice: StdRng, enough: CancellationToken) {
         loop {
             let thinking = self.clients.thinking.mul_f64(dice.random());
@@ -129,7 +125,6 @@ impl Modern {
         }
     }
 
-    /// Makes a call and checks every message.
     async fn answer(&self, work: &Work) -> anyhow::Result<()> {
         let params = json!({
             "name": work.tool.name(),
@@ -165,7 +160,6 @@ impl Modern {
         bail!("the stream ended before the answer")
     }
 
-    /// Listens for changes repeatedly, until the future is dropped.
     pub(super) async fn listen(self) {
         loop {
             let began = self.notes.began.elapsed();
@@ -178,7 +172,7 @@ impl Modern {
         }
     }
 
-    /// Listens until the server ends the stream, which must end with the response.
+    /// The stream must end with the response.
     async fn listen_once(&self) -> anyhow::Result<()> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let params = json!({ "notifications": { "toolsListChanged": true } });

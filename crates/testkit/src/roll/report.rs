@@ -11,7 +11,7 @@ use super::load::Clients;
 use super::rollout::Restart;
 use super::tally::{Sample, Tally};
 
-/// Maximum failures to print. The JSON has all.
+/// The JSON has all failures.
 const PRINTED: usize = 20;
 
 /// The result of a run.
@@ -144,7 +144,7 @@ fn rows(restarts: &[Restart], tally: &Tally) -> Vec<Row> {
 fn row(what: &str, tally: &Tally, within: impl Fn(Duration) -> bool) -> Row {
     let count = |times: &[Duration]| times.iter().filter(|at| within(**at)).count();
     let failures = tally.failures.iter().filter(|failure| within(failure.at));
-    // A call counts in every part that it overlaps, so that its delay is not missed.
+    // A call counts in every part that it overlaps.
     let touches = |sample: &&Sample| within(sample.at) || within(sample.at + sample.took);
     Row {
         what: what.to_owned(),

@@ -77,11 +77,6 @@ impl<'a> Rollout<'a> {
         (self.cluster, self.restarts)
     }
 
-    /// Replaces every process.
-    ///
-    /// # Errors
-    ///
-    /// If a successor does not start or does not get ready.
     pub(super) async fn run(&mut self) -> anyhow::Result<()> {
         for role in &self.options.roles {
             let members = self.cluster.members().iter();
@@ -105,7 +100,7 @@ impl<'a> Rollout<'a> {
         let old = self.cluster.replace(name, successor);
         let old = old.with_context(|| format!("there is no {name}"))?;
         let told = self.began.elapsed();
-        // Concurrently, because Kubernetes does not wait until every machine knows.
+        // Kubernetes does not wait until every machine knows.
         self.service.terminate(name);
         let ended = old.terminate(self.options.grace).await;
         let failed = match ended {
@@ -129,7 +124,6 @@ impl<'a> Rollout<'a> {
         Ok(())
     }
 
-    /// Polls the readiness probe, as the kubelet does.
     async fn wait_until_ready(&self, member: &Member) -> anyhow::Result<()> {
         let deadline = Instant::now() + SOON;
         while !member.admin().is_ready().await {
@@ -147,7 +141,6 @@ impl<'a> Rollout<'a> {
 }
 
 impl HandOver {
-    /// Parses the hand-over in a node's log.
     fn in_log(log: &str) -> Option<Self> {
         let line = log.lines().rfind(|line| line.contains("handed over"))?;
         let number = |name: &str| {

@@ -71,7 +71,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts what the clients saw, and checks it against the ledger.
     pub(super) fn of(seen: &Seen, ledger: &Ledger) -> Self {
         let mut tally = Self::default();
         for history in &seen.legacy {
@@ -163,7 +162,7 @@ impl Tally {
                             Answer::Result { failed: false, .. } => {}
                             bad => failed(format!("{channel:?}: {bad:?}")),
                         }
-                        // Only the first answer. Checks report surplus answers.
+                        // Checks report surplus answers.
                         if let Some((sent, work)) = calls.remove(request) {
                             let more = counted_too_often(&work, answer);
                             self.executed_twice += more.saturating_sub(ahead);
@@ -211,7 +210,6 @@ impl Tally {
     }
 }
 
-/// The surplus executions of the counting tool.
 fn counted_too_often(work: &Work, answer: &Answer) -> u64 {
     match answer {
         Answer::Result { text, .. } if work.tool == Tool::CountUp => {

@@ -8,10 +8,8 @@ use rand::rngs::StdRng;
 
 use crate::history::Tool;
 
-/// The minimum length of a long call.
 const SHORTEST_LONG: Duration = Duration::from_secs(2);
 
-/// The time between two progress notifications of a long call, in milliseconds.
 const STEP_MS: u64 = 400;
 
 /// The tools that clients call.
@@ -31,7 +29,6 @@ pub(super) struct Plan {
 }
 
 impl Toolset {
-    /// A call that takes seconds and reports progress.
     pub(super) fn long(self, dice: &mut StdRng, longest: Duration) -> Plan {
         let shortest = SHORTEST_LONG.min(longest);
         let time = shortest + (longest - shortest).mul_f64(dice.random());
@@ -48,7 +45,7 @@ impl Toolset {
         }
     }
 
-    /// A call that is answered at once. `count` is the next answer that the counting tool must give.
+    /// `count` is the next answer that the counting tool must give.
     pub(super) fn short(self, dice: &mut StdRng, count: &mut u32) -> Plan {
         let plan = |tool, steps| Plan { tool, steps, ms: 0 };
         if dice.random_bool(0.6) {
@@ -64,7 +61,6 @@ impl Toolset {
         }
     }
 
-    /// A call for a client without a session: a tool that reports progress, or answers at once.
     pub(super) fn modern(self, dice: &mut StdRng) -> Plan {
         if dice.random_bool(0.8) {
             return Plan {
@@ -75,8 +71,7 @@ impl Toolset {
         }
         let tool = match self {
             Self::Demo => Tool::Job,
-            // Executions by modern clients are not compared with the ledger, so they call a tool without
-            // entries.
+            // The ledger is not compared with the calls of modern clients.
             Self::Chaos => Tool::Steps,
         };
         Plan {

@@ -14,7 +14,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{ResponseBody, Shared, TAG, own_answer};
 
-/// Headers that apply to one connection only.
 const HOP_BY_HOP: [HeaderName; 6] = [
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
@@ -24,7 +23,7 @@ const HOP_BY_HOP: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// Forwards a request. An error means a broken answer, and breaks the client's connection too.
+/// An error breaks the client's connection too.
 pub(super) async fn forward(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,
@@ -49,8 +48,7 @@ pub(super) async fn forward(
     Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
-/// Connects to the next edge that accepts, for one request. Dropping the handle closes the
-/// connection.
+/// Dropping the handle closes the connection.
 async fn connect(
     shared: &Shared,
 ) -> Option<(String, SendRequest<Incoming>, AbortOnDropHandle<()>)> {

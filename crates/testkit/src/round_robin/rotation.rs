@@ -8,7 +8,6 @@ use tokio::time::sleep;
 
 use super::Edge;
 
-/// The interval between two readiness polls.
 const EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -43,7 +42,7 @@ impl Rotation {
         }
     }
 
-    /// All edges in the order of attempts for the next request: ready ones first.
+    /// All edges in the order of attempts: ready ones first.
     pub(super) fn turn(&self) -> impl Iterator<Item = &Edge> {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let count = self.places.len();
@@ -53,7 +52,6 @@ impl Rotation {
         ready.into_iter().chain(rest).map(|place| &place.edge)
     }
 
-    /// Polls the readiness of all edges.
     pub(super) async fn watch(&self) {
         loop {
             join_all(self.places.iter().map(Place::look)).await;

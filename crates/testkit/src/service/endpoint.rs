@@ -36,12 +36,11 @@ impl Endpoint {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Ends the probing.
     pub(super) fn leave(&self) {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// Probes until the endpoint has left. An endpoint without an admin port is always ready.
+    /// An endpoint without an admin port is always ready.
     pub(super) async fn probe(self: std::sync::Arc<Self>, probing: Probing) {
         let mut ticks = interval(probing.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

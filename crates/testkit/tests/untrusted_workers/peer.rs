@@ -33,9 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) enum Shown {
     Plaintext,
-    Nothing {
-        authority: PathBuf,
-    },
+    Nothing { authority: PathBuf },
     Certificate(Issued),
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::{Deed, Injector, bring_back, killed};
 use crate::clock::{self, SKEWS, WrongClock};
 
-/// The average downtime of a killed member.
 const AWAY: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {

@@ -12,13 +12,11 @@ use super::{Deed, Injector, bring_back};
 use crate::chaos::Options;
 use crate::chaos::load::Load;
 
-/// Number of clients of each kind.
 const CLIENTS: usize = 6;
-/// Maximum time between two calls, so short that a call is always open.
+/// So short that a call is always open.
 const THINKING: Duration = Duration::from_millis(200);
-/// How long the clients call before the drain.
 const BEFORE: Duration = Duration::from_secs(1);
-/// The first client number, above those of all other clients.
+/// Above the numbers of all other clients.
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {

@@ -9,14 +9,12 @@ use super::{Deed, Injector};
 use crate::chaos::store::Store;
 use crate::redis_sentinel::Newest;
 
-/// Number of variants, taken in turn.
 pub(super) const WAYS: usize = 2;
 
-/// The average time during which writes are lost.
 const LOST: Duration = Duration::from_secs(1);
 
 impl Injector<'_> {
-    /// Fails over by Sentinel, in turn with and without losing the newest writes.
+    /// Loses the newest writes every other time.
     pub(super) async fn fail_over_by_sentinel(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let Store::Sentinel(redis) = self.store else {
             bail!("there is no Sentinel")
@@ -33,7 +31,7 @@ impl Injector<'_> {
         Ok(deeds(failed_over, loses))
     }
 
-    /// Fails over in a Redis Cluster, in turn with the master's agreement and after its death.
+    /// The master agrees every other time, and is killed otherwise.
     pub(super) async fn fail_over_in_cluster(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let Store::Cluster(redis) = self.store else {
             bail!("there is no Redis Cluster")

@@ -3,7 +3,6 @@
 use super::{Deed, Injector};
 
 impl Injector<'_> {
-    /// Makes Redis refuse commands that need memory (`maxmemory` with `noeviction`).
     pub(super) async fn fill_memory(&mut self) -> anyhow::Result<Vec<Deed>> {
         let redis = self.redis()?;
         redis.limit_memory(1).await?;

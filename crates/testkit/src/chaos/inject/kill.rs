@@ -10,10 +10,8 @@ use crate::cluster::Member;
 use crate::fault_proxy::Fault;
 use crate::process::SOON;
 
-/// The average downtime of a killed member.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// The interval between two kills of [`Fault::Churn`](super::super::Fault::Churn), and the downtime.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 const SHORTLY_AWAY: Duration = Duration::from_millis(100);
 
@@ -34,7 +32,6 @@ impl Injector<'_> {
         Ok(vec![killed(member)])
     }
 
-    /// Kills one member of each of two roles at the same time.
     pub(super) async fn kill_two_roles(&mut self) -> anyhow::Result<Vec<Deed>> {
         let cluster = self.cluster;
         let mut roles = [cluster.edges(), cluster.sessions(), cluster.workers()];
@@ -46,7 +43,7 @@ impl Injector<'_> {
         Ok(members.map(killed).to_vec())
     }
 
-    /// Kills all session nodes. One worker reaches them late, so that at first they do not know all pools.
+    /// One worker reaches the nodes late, so that at first they do not know all pools.
     pub(super) async fn kill_all_session_nodes(&mut self) -> anyhow::Result<Vec<Deed>> {
         let nodes = self.cluster.sessions();
         let late = self.one_of(&self.cluster.workers())?;

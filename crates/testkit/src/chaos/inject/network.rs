@@ -10,12 +10,10 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 
-/// The average times of resets and of the calm between them.
 const BROKEN_FOR: Duration = Duration::from_millis(40);
 const WHOLE_FOR: Duration = Duration::from_millis(160);
 
 impl<'a> Injector<'a> {
-    /// Cuts a member off from all members of a kind, or from one of them.
     pub(super) async fn cut(
         &mut self,
         members: &[&Member],
@@ -35,7 +33,6 @@ impl<'a> Injector<'a> {
         self.until_healed(deed).await
     }
 
-    /// Repeatedly resets connections of one or two members.
     pub(super) async fn reset_often(&mut self) -> anyhow::Result<Vec<Deed>> {
         let until = Instant::now() + self.about(self.options.lease);
         let mut resets = 0;
@@ -68,7 +65,6 @@ impl<'a> Injector<'a> {
         self.until_healed(deed).await
     }
 
-    /// Blocks one direction between two members.
     pub(super) async fn one_way(&mut self) -> anyhow::Result<Vec<Deed>> {
         let (one, other) = self.two_that_talk()?;
         let direction = match self.dice.random_bool(0.5) {
@@ -81,7 +77,6 @@ impl<'a> Injector<'a> {
         self.until_healed(deed).await
     }
 
-    /// Delays or throttles the connection between two members, or between one and Redis.
     pub(super) async fn slow(&mut self) -> anyhow::Result<Vec<Deed>> {
         let fault = match self.dice.random_bool(0.5) {
             true => Fault::Delay(Duration::from_millis(self.dice.random_range(20..300))),

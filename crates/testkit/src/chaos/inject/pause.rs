@@ -10,11 +10,10 @@ use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 use crate::process::SOON;
 
-/// How long a node's messages are held before it stops, and how long they have to arrive before it continues.
+/// How long messages are held before a node stops, and how long they have to arrive before it continues.
 const HELD_UP: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
-    /// Stops a member, usually for longer than the lease.
     pub(super) async fn pause_beyond_lease(
         &mut self,
         members: &[&Member],
@@ -23,8 +22,7 @@ impl Injector<'_> {
         self.pause_for(members, time).await
     }
 
-    /// Stops a session node for longer than the lease. Its last messages to workers arrive meanwhile, when other nodes
-    /// already own its sessions and calls.
+    /// The node's last messages to workers arrive while it is stopped and others own its sessions.
     pub(super) async fn pause_with_late_starts(&mut self) -> anyhow::Result<Vec<Deed>> {
         let cluster = self.cluster;
         let node = self.one_of(&cluster.sessions())?;
@@ -42,7 +40,6 @@ impl Injector<'_> {
         Ok(vec![Deed::Paused(name.clone()), Deed::SentLate(name)])
     }
 
-    /// Stops a member for longer than connections may be silent, but for less than the lease.
     pub(super) async fn pause_within_lease(
         &mut self,
         members: &[&Member],

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::{Deed, Injector};
 use crate::redis::Data;
 
-/// The average downtime.
 const AWAY: Duration = Duration::from_millis(700);
 
 impl Injector<'_> {

@@ -10,7 +10,6 @@ use crate::cluster::{Member, Tools};
 const ORDERLY_END: Duration = Duration::from_secs(40);
 
 impl Injector<'_> {
-    /// Restarts a worker with so little capacity that it refuses most calls, beside workers that have enough.
     pub(super) async fn take_room_away(&mut self) -> anyhow::Result<Vec<Deed>> {
         let worker = self.one_of(&self.cluster.workers())?;
         for (name, value) in Tools::LITTLE_ROOM {

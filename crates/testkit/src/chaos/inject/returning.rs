@@ -14,19 +14,15 @@ use super::{Deed, Injector};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// How long an unused session lives. Longer than the other clients of the run are silent, even while Redis stops.
+/// Longer than the other clients of the run are silent, even while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
-/// How long before and after the expiry clients return.
 const AROUND: Duration = Duration::from_secs(1);
-/// The pause before a retry and before the second use of a session.
 const AGAIN: Duration = Duration::from_millis(300);
-/// The number of stops of Redis, their length, and the time between them.
 const STOPS: usize = 2;
 const STOPPED: Duration = Duration::from_millis(2300);
 const GOES: Duration = Duration::from_millis(300);
 
-/// Redis stops for longer than a command may take. With a shorter timeout, commands would also fail on a busy machine
-/// without a stop.
+/// Redis stops for longer than a command may take. A shorter timeout would also expire on a busy machine.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
@@ -89,7 +85,7 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session, and returns when the opening began.
+    /// Returns when the opening began.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -126,7 +122,6 @@ impl Visitor {
         }
     }
 
-    /// Sends a message. Any status but a success is a failure.
     async fn send(&self, message: &Value) -> Result<reqwest::Response, Failure> {
         let mut request = self
             .http
@@ -144,7 +139,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session, and returns when this use began, or `None` if the session has expired.
+    /// Returns when this use began, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
@@ -168,7 +163,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session at this time and once more shortly after. Returns false if the session had expired.
+    /// Returns false if the session had expired.
     async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
         sleep_until(at).await;
         let Some(used) = self.use_session(used).await? else {

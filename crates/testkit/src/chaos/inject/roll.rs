@@ -9,7 +9,6 @@ use super::{Deed, Injector, bring_back};
 pub(super) const ORDERLY_END: Duration = Duration::from_secs(40);
 
 impl Injector<'_> {
-    /// Restarts the next member: sessions first, then edges, then workers.
     pub(super) async fn roll(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let members = self.cluster.members();
         let member = &members[turn % members.len()];

@@ -5,12 +5,10 @@ use std::time::Duration;
 use super::{Deed, Injector, killed};
 use crate::process::SOON;
 
-/// The average downtime of a killed member.
 const AWAY: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
-    /// Kills a member of the next role and starts it with an unread, full pipe for its log. The pipe stays full until the
-    /// member is killed again.
+    /// The pipe stays full until the member is killed again.
     pub(super) async fn stop_reading(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
         member.kill().await?;

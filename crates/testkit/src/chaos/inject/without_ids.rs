@@ -17,13 +17,11 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 
 const CLIENTS: usize = 16;
-/// Answers that each client receives before it leaves. More than the log keeps.
+/// More answers than the log keeps.
 const ANSWERS: u64 = 40;
-/// How long a client waits for a connection or an answer before it tries the next edge.
 const STEP: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A session keeps few events.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 3] = [
     ("server.websocket", "true"),
     ("streams.events_per_stream", "16"),
@@ -61,7 +59,6 @@ impl Injector<'_> {
 }
 
 impl<'a> Guest<'a> {
-    /// Opens a session, gets more answers than the log keeps, and breaks its connection.
     async fn open(edges: Vec<&'a Member>) -> anyhow::Result<Self> {
         let edge = edges.first().context("there is no edge")?;
         let mut socket = connect(edge, "mcp.resume").await?;
@@ -81,8 +78,7 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// Returns without an id, at one edge after another, until an answer arrives. The events that the log still has precede
-    /// the answer.
+    /// Tries one edge after another until an answer arrives. The events that the log still has precede it.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);
@@ -110,7 +106,6 @@ struct Answer {
 }
 
 impl Answer {
-    /// Checks that the oldest events are gone and that the rest arrive once and without gaps.
     fn check(&self, session: &str) -> anyhow::Result<()> {
         let events = &self.events;
         let first = *events.first().context("an answer is no event")?;
@@ -145,7 +140,6 @@ async fn connect(edge: &Member, protocols: &str) -> anyhow::Result<Socket> {
     timeout(STEP, connecting).await?
 }
 
-/// Sends a request, and reads up to its answer.
 async fn ask(socket: &mut Socket, request: &Value, id: u64) -> anyhow::Result<Answer> {
     socket.send(Message::text(request.to_string())).await?;
     let mut events = Vec::new();

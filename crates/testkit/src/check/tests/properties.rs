@@ -7,7 +7,6 @@ use super::story::{NONCE, Story};
 use crate::check::{Rules, Verdict};
 use crate::history::{Ended, History, Message, Step, Tool};
 
-/// A correct stream of a call with progress, broken and resumed at any place.
 fn perfect() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(proptest::bool::ANY, 4).prop_flat_map(|breaks| {
         let mut story = Story(History::default()).primed();

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::check::{Ledger, Outage, Rules, Verdict, Violation, check};
 use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// A client's history. Each step takes a second.
+/// Each step takes a second.
 #[derive(Clone)]
 pub(super) struct Story(pub(super) History);
 
@@ -27,7 +27,6 @@ impl Story {
         self
     }
 
-    /// Sends request 1 for a call of `tool`, with three steps if the tool reports progress.
     pub(super) fn calls(self, tool: Tool) -> Self {
         self.requests(1, tool)
     }
@@ -99,7 +98,6 @@ impl Story {
         })
     }
 
-    /// The client hears on another channel that its session is gone.
     pub(super) fn told_later(self) -> Self {
         self.then(Step::Forgotten {
             session: "s".to_owned(),
@@ -112,7 +110,6 @@ impl Story {
         check(&[self.0], &ledger, rules)
     }
 
-    /// Asserts that all violations are of this kind, under rules without excuses.
     pub(super) fn shows(self, executed: &[&str], violation: Violation) {
         self.shows_under(executed, &Rules::default(), violation);
     }
@@ -157,7 +154,6 @@ pub(super) fn question() -> Message {
     }
 }
 
-/// The broken exchange was at edge `e`, which was down all the time.
 pub(super) fn edge_killed() -> Rules {
     Rules {
         outages: vec![Outage {
