@@ -1,7 +1,7 @@
 //! Chaos runs: real processes under load, with faults, checked against the promises.
 //!
-//! A run starts a cluster, lets clients call tools of every kind, injects one kind of fault repeatedly, ends the faults,
-//! waits a bounded time for open requests, and checks all histories against the ledger of executions.
+//! A run starts a cluster and clients, repeatedly injects one kind of fault, lets open requests end, and checks all
+//! histories against the ledger of executions.
 
 mod counters;
 mod deed;
@@ -37,8 +37,6 @@ use crate::clock::WrongClock;
 use crate::cluster::{Cluster, Member, Tools};
 use crate::history::History;
 
-/// How long a tool waits for an answer if the client's edge was killed. Shorter than settling, longer than any delay of a
-/// call.
 const UNANSWERED: &str = "45s";
 
 /// The parameters of a run.
@@ -46,18 +44,18 @@ const UNANSWERED: &str = "45s";
 pub struct Options {
     /// The kind of fault.
     pub fault: Fault,
-    /// Seeds all decisions of clients and faults. Their timing still depends on the machine.
+    /// Seeds all decisions, but not their timing.
     pub seed: u64,
     /// How long faults are injected.
     pub time: Duration,
     /// The average time between two faults.
     pub peace: Duration,
-    /// How long open requests may take after the last fault.
+    /// Timeout of open requests after the last fault.
     pub settle: Duration,
-    /// How long a node owns its sessions without renewing its lease.
+    /// The length of leases.
     pub lease: Duration,
-    /// How long a connection between two members may be silent before it counts as broken. Shorter than the lease, so that a
-    /// fault can exceed one without the other.
+    /// How long a connection may be silent before it counts as broken. Shorter than the lease, so that a fault can exceed
+    /// one without the other.
     pub silence: Duration,
     /// Number of legacy clients, each with a session.
     pub sessions: usize,
@@ -177,7 +175,6 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("calls.input_timeout", UNANSWERED)
         .setting("streams.retry", "200ms")
         .setting("streams.retry_spread", "500ms")
-        // Sessions are passivated while clients think and while the store is away.
         .setting("session.passivate_after", "300ms")
         .setting("session.sweep_every", "100ms")
         .setting("tasks.after", "50ms");
@@ -198,7 +195,6 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     } else {
         let silence = |time: Duration| format!("{}ms", time.as_millis());
         let all = match fault.keeps_owners() {
-            // Only resets may break connections here, even if a busy machine delays pings.
             true => options.lease * 3,
             false => options.silence,
         };

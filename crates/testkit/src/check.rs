@@ -1,7 +1,6 @@
-//! Checks Shoal's promises, as pure functions over the clients' histories and the executions of tools.
+//! Checks Shoal's promises (`docs/guarantees.md`) in the clients' histories and the ledger of executions.
 //!
-//! `docs/guarantees.md` lists the promises. [`Rules`] say what the faults of a run excuse. By default every
-//! call must end in its result.
+//! [`Rules`] say what the faults of a run excuse. By default every call must end in its result.
 
 mod attempt;
 mod call;
@@ -30,11 +29,11 @@ pub mod code {
     pub const NOT_EXECUTED: i64 = 50_301;
     /// The call started, and its outcome is unknown.
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
-    /// The session or stream has ended, or its history is gone.
+    /// The session, the stream or its history is gone.
     pub const GONE: i64 = 50_410;
 }
 
-/// Checks the histories of all clients against the ledger of executions.
+/// Checks all histories against the ledger.
 #[must_use]
 pub fn check(histories: &[History], ledger: &Ledger, rules: &Rules) -> Verdict {
     let mut verdict = Verdict::default();

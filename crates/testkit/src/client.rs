@@ -1,9 +1,8 @@
 //! A legacy MCP client (2025-11-25) that records everything it does and sees.
 //!
-//! The client behaves like a patient SDK. It resumes every broken stream with `Last-Event-ID` after the
-//! server's `retry`, retries after `Retry-After` on 429 and 503, answers questions by separate POSTs, and
-//! opens a new session if the old one is gone. If a connection breaks before any event id, the client repeats
-//! the request only for tools that are safe to repeat.
+//! Like a patient SDK, it resumes broken streams with `Last-Event-ID` after the server's `retry`, honours
+//! `Retry-After` on 429 and 503, answers questions by separate POSTs, and replaces lost sessions. If a
+//! connection breaks before any event id, it repeats only calls that are safe to repeat.
 
 mod call;
 mod listener;
@@ -38,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// A client with one session at a time. Clones share it.
+/// A client with one session. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -62,10 +61,10 @@ pub enum Leave {
     Return {
         /// Number of events before the client leaves.
         after: usize,
-        /// How long the client stays away. The call may end meanwhile.
+        /// How long the client stays away.
         away: Duration,
     },
-    /// Gives up the call if nothing arrives in time, as a client with a timeout does.
+    /// Gives up the call if nothing arrives in time.
     HangUp {
         /// The timeout. A response that begins sooner is read to its end.
         after: Duration,
@@ -84,7 +83,7 @@ pub enum End {
 }
 
 impl Client {
-    /// Creates a client of the server at `url`. The first call opens the session.
+    /// Creates a client, which opens its session with the first call.
     ///
     /// # Errors
     ///
@@ -111,12 +110,12 @@ impl Client {
         self.shared.works.next(tool, steps, ms)
     }
 
-    /// Makes a call, with as many requests as it needs. `leave` drops its connection on purpose.
+    /// Makes a call, with as many requests as it needs.
     pub async fn call(&self, work: Work, leave: Option<Leave>) -> End {
         call::Call::new(&self.shared, work, leave).run().await
     }
 
-    /// Reads the session's standalone stream repeatedly, until the future is dropped.
+    /// Reads the standalone stream until the future is dropped.
     pub async fn listen(&self) {
         standalone::listen(&self.shared).await;
     }

@@ -11,7 +11,7 @@ const LIBRARIES: [&str; 4] = [
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// The offsets in seconds. Some exceed a lease, and some exceed every retention time.
+/// Offsets in seconds. Some exceed a lease, and some every retention time.
 pub const SKEWS: [i64; 4] = [5, -5, 3600, -3600];
 
 /// The libfaketime library, which gives processes wrong clocks.
@@ -33,22 +33,21 @@ impl WrongClock {
         Ok(Self { library })
     }
 
-    /// Returns the environment for a clock that is this many seconds ahead.
+    /// Returns the environment for a clock that is this much ahead.
     #[must_use]
     pub fn variables(self, seconds: i64) -> [(&'static str, String); 3] {
         [
             ("LD_PRELOAD", self.library.to_owned()),
             ("FAKETIME", format!("{seconds:+}")),
-            // Only the time of day is wrong. The monotonic clock stays right.
+            // The monotonic clock stays right.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
         ]
     }
 }
 
-/// Removes the shared memory that libfaketime left for a killed process.
+/// Removes the shared memory of a killed process.
 pub fn clean_up_after(pid: u32) {
     for file in ["faketime_shm", "sem.faketime_sem"] {
-        // The files are missing if the process ended in order or had a right clock.
         let _ = std::fs::remove_file(format!("/dev/shm/{file}_{pid}"));
     }
 }

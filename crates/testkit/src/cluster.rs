@@ -42,7 +42,7 @@ use crate::round_robin::{Break, RoundRobin};
 
 const ORDERLY_END: Duration = Duration::from_secs(20);
 
-/// A running cluster. Dropping it kills all processes. If the test is failing, the logs are kept.
+/// A running cluster. Dropping it kills all processes, and keeps the logs if the test is failing.
 #[derive(Debug)]
 pub struct Cluster {
     members: Vec<Member>,
@@ -62,7 +62,7 @@ impl Cluster {
         Builder::default()
     }
 
-    /// The URL of the balancer in front of the edges.
+    /// The URL of the balancer.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -101,7 +101,7 @@ impl Cluster {
         self.those_that(|role| role == Role::Worker)
     }
 
-    /// The cluster's Redis, or `None` with an embedded or external store.
+    /// The cluster's own Redis.
     #[must_use]
     pub fn redis(&self) -> Option<&Redis> {
         self.redis.as_ref()
@@ -125,8 +125,8 @@ impl Cluster {
         tools::ledger(&self.directory)
     }
 
-    /// Starts another member with its own ports, and waits until it has announced its addresses. The member
-    /// may not be ready yet, and the balancer does not know it.
+    /// Starts another member, and waits until it has announced its addresses. The balancer does not know
+    /// it.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl Cluster {
         self.plan.start(role, *started, &join).await
     }
 
-    /// Replaces the member of this name, and returns the old one.
+    /// Replaces a member, and returns the old one.
     pub fn replace(&mut self, name: &str, by: Member) -> Option<Member> {
         let old = self
             .members
@@ -150,7 +150,7 @@ impl Cluster {
         Some(std::mem::replace(old, by))
     }
 
-    /// Sets a fault on the connections between two members. Needs [`Builder::fault_proxies`].
+    /// Sets a fault between two members. Needs [`Builder::fault_proxies`].
     pub fn between(&self, one: &Member, other: &Member, fault: Fault) {
         one.set_fault_for(other.name(), fault);
         other.set_fault_for(one.name(), fault);
@@ -166,8 +166,7 @@ impl Cluster {
         self.members.iter().for_each(Member::heal);
     }
 
-    /// How often faults have cut or delayed a connection. A fault that disturbs no connection proves
-    /// little.
+    /// How often faults had an effect. Zero means that the test proves little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.members.iter().map(Member::disturbed).sum()
@@ -190,7 +189,7 @@ impl Cluster {
         &self.directory
     }
 
-    /// Ends every member in order, from the edges to the workers.
+    /// Ends every member in order, edges first and workers last.
     pub async fn end(mut self) {
         for role in [
             Role::Edge,

@@ -1,7 +1,7 @@
-//! Finds the process behind a loopback connection.
+//! Finds the process behind a loopback connection, because a proxy in front of a node's only address
+//! sees edges and workers alike.
 //!
-//! A node announces one address, so a proxy there sees edges and workers alike. The kernel's tables lead
-//! from the port to a socket and from the socket to a process.
+//! The kernel's tables lead from the port to a socket and from the socket to a process.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::fault_proxy::Classify;
 /// The kernel does not return its table atomically, so a lookup can miss a socket.
 const LOOKS: usize = 5;
 
-/// Known processes by id, each with a class. Clones share them.
+/// Known processes, each with a class. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Dialers(Arc<Known>);
 
@@ -36,8 +36,8 @@ impl Dialers {
         known.insert(pid, class.to_owned());
     }
 
-    /// Returns a function that maps a connection to the class of the dialling process. Unknown processes
-    /// have an empty class.
+    /// Returns a function that maps a connection to the class of the dialling process, or to an empty
+    /// class.
     #[must_use]
     pub fn classify(&self) -> Classify {
         let dialers = self.clone();

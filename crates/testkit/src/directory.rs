@@ -1,4 +1,4 @@
-//! A directory for logs, data and configuration of one run. It is removed at the end unless it is kept.
+//! A directory for one run, which is removed at the end unless it is kept.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ const ROOM_KIB: u64 = 1 << 20;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A directory in the system's temporary directory. The last clone removes it.
+/// A temporary directory. The last clone removes it.
 #[derive(Clone, Debug)]
 pub struct Directory(Arc<Owned>);
 
@@ -45,7 +45,7 @@ impl Directory {
         Ok(Self(Arc::new(Owned { path, memory, kept })))
     }
 
-    /// Creates a subdirectory for a server that syncs its writes. It links to memory if there is room, so that a busy disk
+    /// Creates a subdirectory for a server that syncs its writes. It is in memory if there is room, so that a busy disk
     /// does not slow the run.
     ///
     /// # Errors
@@ -94,7 +94,6 @@ impl Drop for Owned {
     }
 }
 
-/// A killed run with the same number may have left files behind.
 fn make_anew(path: &Path) -> anyhow::Result<()> {
     let _ = std::fs::remove_dir_all(path);
     std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))

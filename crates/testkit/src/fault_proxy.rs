@@ -19,10 +19,10 @@ pub enum Fault {
     /// Connections work.
     #[default]
     None,
-    /// Connections are reset, and so are new ones at once.
+    /// Connections are reset, and so are new ones.
     Cut,
-    /// Connections stay open but carry no bytes. New ones are accepted and silent too. Held bytes arrive when
-    /// the fault ends, as after a network outage.
+    /// Connections stay open without bytes, and new ones are accepted. Held bytes arrive when the fault ends,
+    /// as after a network outage.
     BlackHole,
     /// Connections are silent in this direction only.
     OneWayHole(Direction),
@@ -47,8 +47,7 @@ impl Fault {
     }
 }
 
-/// Maps the addresses of a connection, from and to, to the dialler's class, for faults that affect one class.
-/// The function may block.
+/// Maps the addresses of a connection, from and to, to the dialler's class. May block.
 pub type Classify = Arc<dyn Fn(SocketAddr, SocketAddr) -> String + Send + Sync>;
 
 /// A proxy in front of one address. Dropping it closes all connections.
@@ -109,7 +108,7 @@ impl FaultProxy {
         self.address
     }
 
-    /// How often a connection was cut or delayed. A fault that disturbs no connection proves little.
+    /// How often faults had an effect.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.disturbed.load(Ordering::Relaxed)

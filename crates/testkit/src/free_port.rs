@@ -1,4 +1,4 @@
-//! Reserves ports that a server can use again after a restart.
+//! Reserves ports that a server keeps when it is restarted.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,10 +12,10 @@ const USUAL_EPHEMERAL: u16 = 32_768;
 
 static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
 
-/// Returns a free loopback port that this process has not reserved before.
+/// Returns a loopback port that is free and was not reserved before.
 ///
-/// The port is below the kernel's range for outgoing connections, so that no connection can occupy it
-/// while its server is down.
+/// It is below the kernel's range for outgoing connections, which therefore cannot occupy it while
+/// its server is down.
 ///
 /// # Errors
 ///

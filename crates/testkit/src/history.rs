@@ -1,4 +1,4 @@
-//! The recorded steps of a client, for [`crate::check`] to judge.
+//! The recorded steps of a client, for [`crate::check`].
 
 mod message;
 mod recorder;
@@ -13,7 +13,7 @@ use crate::client::reply_to;
 pub use message::{Answer, Message};
 pub use recorder::Recorder;
 
-/// A tool that clients call: those of `chaos_tools`, and some of the demo server.
+/// A tool of `chaos_tools` or the demo server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tool {
@@ -29,7 +29,7 @@ pub enum Tool {
     Ask,
     /// Records its execution, works for seconds, answers.
     Long,
-    /// Demo server: reports progress, then answers with the number of steps. Must not be repeated.
+    /// Demo server: reports progress, then answers with the number of steps. Unsafe to repeat.
     Job,
     /// Demo server: answers with its number of calls in the session, which reveals a second execution.
     CountUp,
@@ -76,9 +76,9 @@ pub struct Work {
     pub tool: Tool,
     /// The text that the answer must repeat, unique in the run.
     pub nonce: String,
-    /// The steps that the tool must report, or the answer of [`Tool::CountUp`].
+    /// The steps to report, or the answer of [`Tool::CountUp`].
     pub steps: u32,
-    /// The tool's time in milliseconds, per step or in total.
+    /// Milliseconds per step or in total.
     pub ms: u64,
 }
 
@@ -128,7 +128,7 @@ impl Work {
 pub enum Channel {
     /// The opening of a session.
     Opening,
-    /// A request, by its JSON-RPC id: the POST and every GET that resumes its stream.
+    /// A request, by its JSON-RPC id, with every GET that resumes its stream.
     Request(u64),
     /// The session's standalone stream.
     Standalone,
@@ -159,7 +159,7 @@ pub enum Step {
         /// The session's id.
         session: String,
     },
-    /// The server reported that it does not know the session.
+    /// The server does not know the session.
     Forgotten {
         /// The session's id.
         session: String,

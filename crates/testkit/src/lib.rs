@@ -1,7 +1,7 @@
 //! Clusters, faults and clients for tests.
 //!
-//! The crate runs real programs on loopback ports: `shoal` processes, `redis-server`, and proxies
-//! between them. A program ends when the value that holds it is dropped.
+//! Real programs run on loopback ports: `shoal`, `redis-server`, and proxies between them. A
+//! program ends when its value is dropped.
 
 pub mod admin;
 pub mod chaos;

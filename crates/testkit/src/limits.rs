@@ -10,7 +10,7 @@ use tokio::process::Command;
 pub enum Resource {
     /// The size of each written file in bytes.
     FileSize,
-    /// The number that every new file descriptor must stay below.
+    /// The bound for new file descriptors.
     Descriptors,
 }
 

@@ -18,12 +18,12 @@ use tokio::time::timeout;
 
 pub use launch::Launch;
 
-/// A timeout that is longer than any wait on a busy machine.
+/// Longer than any wait on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
 
 const LOG_TAIL: usize = 4_000;
 
-/// A running program in its own process group. Dropping it kills the program and all descendants.
+/// A running program. Dropping it kills the program and all descendants.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -56,7 +56,7 @@ impl Process {
         })
     }
 
-    /// Waits for a line of standard output that begins with `prefix`, and returns the rest of the line.
+    /// Waits for a line of standard output with this prefix, and returns the rest.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Process {
         }
     }
 
-    /// The process id, or `None` after the process was seen to have ended.
+    /// The process id, until the process was seen to have ended.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
@@ -117,7 +117,7 @@ impl Process {
         }
     }
 
-    /// Kills the program (SIGKILL) and waits for its end. Its children live on, as after a crash.
+    /// Kills the program (SIGKILL). Its children live on, as after a crash.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Process {
         self.exit(SOON).await.map(drop)
     }
 
-    /// Terminates the program (SIGTERM), and kills it with all descendants if it does not end in time.
+    /// Terminates the program, and kills it with all descendants if it does not end in time.
     pub async fn end(mut self, within: Duration) {
         if self.signal(Signal::SIGTERM).is_ok() {
             // Dropping the process kills it.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 /// The variable that names the `shoal` binary to test.
 pub const SHOAL: &str = "TEST_SHOAL_BIN";
 
-/// Returns the `shoal` binary: the one that [`SHOAL`] names, else the one beside this program.
+/// Returns the `shoal` binary: [`SHOAL`], else the one beside this program.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub fn shoal() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Returns `chaos_tools`, the server for chaos runs, which is built with this crate.
+/// Returns `chaos_tools`, which is built with this crate.
 ///
 /// # Errors
 ///

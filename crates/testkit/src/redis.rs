@@ -52,7 +52,7 @@ impl Redis {
         Self::start_in(Directory::create("redis")?, "redis", &[]).await
     }
 
-    /// Starts a server with its log and data in `directory`, under `name`.
+    /// Starts a server with its log and data in `directory`.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Redis {
     ///
     /// # Errors
     ///
-    /// If the server cannot be reached, or the reply is an error.
+    /// If the server is unreachable, or the reply is an error.
     pub async fn command(&self, words: &[&str]) -> anyhow::Result<String> {
         command(self.address, words).await
     }
@@ -125,7 +125,7 @@ impl Redis {
         Ok(keys.lines().map(str::to_owned).collect())
     }
 
-    /// Sets the maximum memory in bytes; `0` means no limit. Beyond it, the server refuses writes.
+    /// Sets the maximum memory in bytes; `0` means no limit.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Stops the growth of the server's files. The server refuses writes until [`Redis::free_disk`]. It syncs once a second
-    /// meanwhile, because a server that always syncs would exit.
+    /// Makes the server refuse writes until [`Redis::free_disk`], as on a full disk. It syncs once a second meanwhile,
+    /// because a server that always syncs would exit.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Reverts [`Redis::fill_disk`], and waits until the server accepts writes.
+    /// Reverts [`Redis::fill_disk`].
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ impl Redis {
         limits::set(pid, Resource::FileSize, bytes).await
     }
 
-    /// Stops the server (SIGSTOP). Connections stay open but are not answered.
+    /// Stops the server (SIGSTOP). Connections stay open.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl Redis {
         self.process.lock().await.kill().await
     }
 
-    /// Starts the server again on the same port, after [`Redis::kill`].
+    /// Starts the server again after [`Redis::kill`].
     ///
     /// # Errors
     ///

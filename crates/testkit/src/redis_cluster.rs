@@ -1,4 +1,4 @@
-//! A Redis Cluster of three masters, with or without replicas.
+//! A Redis Cluster of three masters.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,15 +16,14 @@ const MASTERS: usize = 3;
 /// Longer than an election.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
-/// Three Redis masters that share the hash slots, with their replicas. Automatic failover is disabled, because a busy
-/// machine would trigger it at any time.
+/// Three Redis masters with their replicas. Automatic failover is disabled, because a busy machine would trigger it.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
 }
 
 impl RedisCluster {
-    /// Starts three servers, joins them, and waits until each accepts commands.
+    /// Starts three masters.
     ///
     /// # Errors
     ///
@@ -33,7 +32,7 @@ impl RedisCluster {
         Self::start_with(0).await
     }
 
-    /// Starts a cluster with this many replicas for each master.
+    /// Starts three masters with this many replicas each.
     ///
     /// # Errors
     ///
@@ -99,7 +98,7 @@ impl RedisCluster {
         Ok(masters)
     }
 
-    /// Makes the replica of a master take its place. The master agrees, so no write is lost.
+    /// Makes a replica take its master's place. The master agrees, so no write is lost.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl RedisCluster {
         self.wait_until_replicated().await
     }
 
-    /// Kills a master (SIGKILL), makes its replica take over without a vote, and starts the old master again as the replica.
+    /// Kills a master, makes its replica take over without a vote, and starts the old master as the replica.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A Redis master with a replica that takes its place on a command to Sentinel.
+//! A Redis master, its replica, and a sentinel.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +15,7 @@ const NAME: &str = "main";
 /// Longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
-/// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it at any
-/// time.
+/// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it.
 #[derive(Debug)]
 pub struct RedisSentinel {
     nodes: [Redis; 2],
@@ -30,12 +29,12 @@ pub struct RedisSentinel {
 pub enum Newest {
     /// The replica has received them.
     Kept,
-    /// They were acknowledged, but the replica did not receive them.
+    /// Acknowledged, but not replicated.
     Lost,
 }
 
 impl RedisSentinel {
-    /// Starts all three, and waits until the sentinel knows the replica and the replica is in sync.
+    /// Starts all three, and waits until the replica is in sync.
     ///
     /// # Errors
     ///
@@ -110,8 +109,7 @@ impl RedisSentinel {
             .map(drop)
     }
 
-    /// Kills the master, and waits until the replica has taken its place. The newest writes are those since
-    /// [`RedisSentinel::cut_replica_off`].
+    /// Kills the master, and promotes the replica. The newest writes are those since [`RedisSentinel::cut_replica_off`].
     ///
     /// # Errors
     ///
@@ -147,8 +145,7 @@ impl RedisSentinel {
         Ok(())
     }
 
-    /// Starts the former master as the replica of the current one, and waits until it is in sync, so that a failover back is
-    /// possible.
+    /// Starts the former master as the replica, and waits until it is in sync.
     ///
     /// # Errors
     ///

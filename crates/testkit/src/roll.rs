@@ -1,8 +1,8 @@
 //! A rolling restart of everything, which the clients must not notice.
 //!
 //! [`drive`] runs only the clients, against any URL, and counts every failure that an ordinary client would
-//! show its user. [`run`] starts a cluster behind a balancer that behaves like a Kubernetes Service, and
-//! replaces every process in turn, like a Deployment with `maxSurge: 1` and `maxUnavailable: 0`.
+//! show its user. [`run`] starts a cluster behind a balancer like a Kubernetes Service, and replaces every
+//! process in turn, like a Deployment with `maxSurge: 1` and `maxUnavailable: 0`.
 
 mod latency;
 mod load;
@@ -45,19 +45,19 @@ pub struct Options {
     pub roles: Vec<Role>,
     /// Number of processes of each role.
     pub replicas: usize,
-    /// How long all clients work before the first restart and after the last.
+    /// How long clients work before the first restart and after the last.
     pub calm: Duration,
     /// The time between two restarts.
     pub between: Duration,
     /// How the balancer adds and removes endpoints.
     pub probing: Probing,
-    /// How long a process may take to end before it is killed (`terminationGracePeriodSeconds`).
+    /// How long a process may take to end (`terminationGracePeriodSeconds`).
     pub grace: Duration,
     /// Settings of all processes.
     pub settings: Vec<(String, String)>,
 }
 
-/// Runs clients against the server at `url` for a time.
+/// Runs clients against the server at `url`.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub async fn drive(url: &str, clients: &Clients, time: Duration) -> anyhow::Resu
 ///
 /// # Errors
 ///
-/// If a process does not start or does not get ready. Failures of clients are in the report.
+/// If a process does not get ready. Failures of clients are in the report.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     let cluster = start(options).await.context("cannot start the cluster")?;
     let service = Service::start(options.probing).await?;

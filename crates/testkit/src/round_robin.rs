@@ -1,8 +1,7 @@
-//! An HTTP reverse proxy that sends every request to the next edge.
+//! An HTTP reverse proxy that sends every request to the next edge, even on one client connection.
 //!
-//! The proxy balances requests, so one client connection reaches a different edge each time. It adds no
-//! behaviour of its own: bodies stream both ways, a break on one side breaks the other, and a request goes
-//! to another edge only if connecting failed.
+//! Bodies stream both ways, a break on one side breaks the other, and a request goes to another edge only
+//! if connecting failed.
 
 mod forward;
 mod rotation;
@@ -25,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::rotation::Rotation;
 use crate::admin::Admin;
 
-/// The header in which a client names a request, to find it among the [`Break`]s. Servers ignore it.
+/// The header that names a request for [`Break`]s. Servers ignore it.
 pub const TAG: &str = "testkit-tag";
 
 /// An edge behind the proxy.
@@ -35,11 +34,11 @@ pub struct Edge {
     pub name: String,
     /// The address of its MCP endpoint.
     pub address: SocketAddr,
-    /// The admin port to poll for readiness. Without it, the edge always counts as ready.
+    /// The admin port to poll for readiness. Without it, the edge counts as ready.
     pub admin: Option<Admin>,
 }
 
-/// A request that an edge received but did not answer completely.
+/// A request that an edge did not answer completely.
 #[derive(Clone, Debug)]
 pub struct Break {
     /// The request's [`TAG`].

@@ -1,9 +1,8 @@
-//! A balancer that behaves like a Kubernetes Service: it balances connections and ignores their content.
+//! A balancer of connections that behaves like a Kubernetes Service.
 //!
-//! A new connection goes to the next ready endpoint, and stays there until either side closes it. If the
-//! endpoint refuses, the balancer resets the client and does not try another. An endpoint joins when its
-//! readiness probe passes. It leaves when the probe fails often enough, or some time after its termination,
-//! because the news must propagate.
+//! A new connection goes to the next ready endpoint. If the endpoint refuses, the balancer resets the
+//! client. An endpoint joins when its readiness probe passes, and leaves when the probe fails often enough,
+//! or some time after its termination, because the news must propagate.
 
 mod endpoint;
 
@@ -25,9 +24,9 @@ use crate::round_robin::Edge;
 pub struct Probing {
     /// The time between two probes.
     pub period: Duration,
-    /// Consecutive probes that must pass before an endpoint is ready.
+    /// Consecutive passes before an endpoint is ready.
     pub successes: u32,
-    /// Consecutive probes that must fail before an endpoint is not ready.
+    /// Consecutive failures before an endpoint is not ready.
     pub failures: u32,
     /// How long a terminating endpoint still receives connections.
     pub propagation: Duration,
@@ -62,7 +61,7 @@ struct Shared {
 }
 
 impl Service {
-    /// Starts a balancer without endpoints on a free loopback port.
+    /// Starts a balancer without endpoints.
     ///
     /// # Errors
     ///
@@ -88,7 +87,7 @@ impl Service {
         self.address
     }
 
-    /// Adds an endpoint. It receives connections after its probe has passed.
+    /// Adds an endpoint, which receives connections after its probe has passed.
     pub fn add(&self, edge: Edge) {
         let endpoint = Arc::new(Endpoint::new(edge));
         let probing = endpoint.clone().probe(self.probing);
@@ -126,7 +125,7 @@ impl Service {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of client connections that did not reach an endpoint.
+    /// Returns the number of connections that reached no endpoint.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.shared.refused.load(Ordering::Relaxed)

@@ -1,6 +1,4 @@
-//! Every kind of fault for a few seconds, with real processes. No promise may be broken.
-//!
-//! The binary `chaos` runs longer and with more clients.
+//! Every kind of fault for a few seconds. The binary `chaos` runs longer and with more clients.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::time::Duration;

@@ -1,13 +1,11 @@
-//! A model of the protocol for a call that must not run twice: bound at the edge, held, and journaled if it lasts. The model
-//! includes claims, leases, evidence, workers' ledgers, redelivery and resumption.
+//! A model of the protocol for a call that must not run twice, with claims, leases, evidence, workers' ledgers, redelivery
+//! and resumption.
 //!
 //! The checker explores every order of steps with a bounded number of mishaps. The model represents the design: it cannot
-//! find steps that the code wrongly takes to be atomic. There is one call. Each exploration adds one feature (a question, a
-//! write, a cancellation) and chooses the mishaps. The model omits releases (a lease that ends at once), appends of several
-//! events, and sizes, because the rest covers them.
+//! find steps that the code wrongly takes to be atomic. Each exploration adds one feature to the single call, and chooses
+//! the mishaps. The model omits releases, appends of several events, and sizes, because the rest covers them.
 //!
-//! Begin with `model/action.rs`, which lists the steps, and `model/properties.rs`. `model/fault.rs` lists the rules that can
-//! be broken on purpose.
+//! Begin with `model/action.rs` and `model/properties.rs`. `model/fault.rs` lists the rules that can be broken on purpose.
 
 mod model {
     pub(crate) mod action;
@@ -94,7 +92,6 @@ fn asked_worker() -> Setup {
     }
 }
 
-/// The store is away for a while, and replies are lost.
 fn store_away() -> Setup {
     Setup::hold(
         "the store away",
@@ -114,7 +111,6 @@ fn stream() -> Setup {
     }
 }
 
-/// A batch: a stream from the start, with an answer for each member.
 fn batch() -> Setup {
     Setup {
         way: Way::JournalFirst,
@@ -305,7 +301,6 @@ planted! {
     claims_for_deliveries_only: ClaimForDeliveriesOnly in super::stream() => ANSWERED;
 }
 
-/// The session moves to a node that cannot reach the call's worker.
 fn moved() -> Setup {
     Setup {
         tool: Tool::Endless,

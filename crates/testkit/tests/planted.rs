@@ -1,9 +1,7 @@
 //! Plants one fault at a time in a small cluster. The checker of histories must find it.
 //!
-//! Everything is product code in one process: two session nodes on the embedded store, a dispatcher with a
-//! worker, an edge over HTTP, and the links between edge and nodes. The faults are behind the ports: a
-//! store, a journal or a dispatcher that breaks its contract. The client is that of chaos runs. A checker
-//! that misses these faults would pass every chaos run.
+//! All else is product code in one process. The faults are behind the ports: a store, a journal or a
+//! dispatcher that breaks its contract. A checker that misses these faults would pass every chaos run.
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
 mod planted {
@@ -21,7 +19,7 @@ use planted::schedules;
 use planted::test_cluster::kinds;
 use shoal_testkit::check::{Verdict, Violation};
 
-/// Without the fault the schedule must be clean, and with it exactly these promises must be broken.
+/// The schedule must be clean without the fault, and break exactly these promises with it.
 macro_rules! shows {
     ($schedule:path, $($violation:expr),+) => {{
         assert_clean(&$schedule(false).await);

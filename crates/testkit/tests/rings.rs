@@ -1,5 +1,4 @@
-//! Checks the rings of `docs/architecture.md`: a crate may depend on lower rings only, and not on crates
-//! of its own ring.
+//! Checks the rings of `docs/architecture.md`: a crate may depend only on lower rings.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -48,7 +47,7 @@ fn crates_depend_on_lower_rings_only() {
             panic!("{name} has no ring: give it one here and in docs/architecture.md")
         };
         for dependency in package["dependencies"].as_array().expect("dependencies") {
-            // Tests may depend on crates of the same ring, for example on fixtures.
+            // Tests may depend on crates of the same ring.
             let is_code = dependency["kind"].is_null();
             let on = dependency["name"].as_str().expect("a name");
             // The lower rings have two levels, and the second crate may depend on the first.

@@ -1,6 +1,5 @@
-//! Replaces every process of a cluster. The clients must not notice.
-//!
-//! The binary `roll` has more clients and the delays of a real cluster.
+//! Replaces every process of a cluster. The binary `roll` has more clients and the delays of a real
+//! cluster.
 
 use std::time::Duration;
 
@@ -15,7 +14,6 @@ async fn nobody_notices_that_every_process_is_replaced() {
         ("shutdown.balancer_delay", "700ms"),
         ("streams.retry", "200ms"),
         ("streams.retry_spread", "500ms"),
-        // A busy machine is not the subject of this test.
         ("redis.response_timeout", "20s"),
         ("cluster.silence", "20s"),
         ("node.lease", "30s"),

@@ -1,5 +1,4 @@
-//! Reads from `/status` what a process still holds for its clients. Every count must return to zero when
-//! the clients are gone.
+//! Reads from `/status` what a process still holds for its clients.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +23,7 @@ const COUNTS: [&str; 8] = [
 const OF_WORKERS: [&str; 2] = ["running", "queued"];
 
 impl Admin {
-    /// Returns all counts above zero: requests in flight, calls, places, subscriptions, streams.
+    /// Returns all counts above zero.
     ///
     /// # Errors
     ///
@@ -37,7 +36,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// The remaining counts, if some are above zero after `within`.
+    /// The counts that remain.
     pub async fn wait_until_it_holds_nothing(&self, within: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         loop {

@@ -9,7 +9,6 @@ use tokio::time::sleep;
 
 use crate::cluster::{Cluster, Member};
 
-/// A killed node loses what it counted since the last poll.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// The counters of all nodes together.
@@ -21,15 +20,15 @@ pub struct Counters {
     pub resumed_calls: u64,
     /// Messages redelivered because the connection to the owner broke.
     pub redelivered: u64,
-    /// Streams reattached at another node or after a broken connection.
+    /// Streams reattached after a broken connection.
     pub reattached: u64,
     /// Streams that could not be reattached.
     pub lost_streams: u64,
-    /// Messages and streams that waited until their session had an owner again.
+    /// Messages and streams that waited for an owner.
     pub waited: u64,
-    /// The median wait in milliseconds, from the node where it is longest.
+    /// The median wait in milliseconds, at the slowest node.
     pub p50_ms: u64,
-    /// The 99th percentile of the waits in milliseconds, from the node where it is longest.
+    /// The 99th percentile in milliseconds, at the slowest node.
     pub p99_ms: u64,
     /// The longest wait in milliseconds.
     pub max_ms: u64,

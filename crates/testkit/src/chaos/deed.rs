@@ -1,4 +1,4 @@
-//! The faults that a run has injected, with their times.
+//! Injected faults and their times.
 
 use std::fmt;
 use std::time::Duration;

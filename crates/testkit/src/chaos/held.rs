@@ -1,7 +1,5 @@
 //! Checks that processes hold nothing when all requests have ended, even if clients hung up, edges died or connections
-//! broke.
-//!
-//! After a run every count of work in progress must be zero in every process, and every key in Redis must expire.
+//! broke: all counts must be zero, and every key in Redis must expire.
 
 use std::time::Duration;
 

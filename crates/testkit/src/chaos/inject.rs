@@ -67,7 +67,6 @@ impl<'a> Injector<'a> {
         }
     }
 
-    /// Injects one fault at a time, at least one, until the time is over.
     pub(super) async fn run(&mut self) -> anyhow::Result<()> {
         let time = self.options.time;
         if self.options.fault == Fault::None {
@@ -182,7 +181,6 @@ impl<'a> Injector<'a> {
         Ok(())
     }
 
-    /// The number of faults after which every member or variant had its turn.
     fn round(&self) -> usize {
         match self.options.fault {
             Fault::Rolling => self.cluster.members().len(),

@@ -91,7 +91,6 @@ impl Load {
         })
     }
 
-    /// A call that is still open after `within` is cut off, which its history shows.
     pub(super) async fn settle(mut self, within: Duration, wipe: Option<Duration>) -> Vec<History> {
         self.enough.cancel();
         let _ = timeout(within, async {
@@ -186,7 +185,6 @@ fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))
 }
 
-/// A tool, its number of steps, and the milliseconds of each step.
 fn what_to_call(dice: &mut StdRng) -> (Tool, u32, u64) {
     match dice.random_range(0..100) {
         0..35 => (Tool::Echo, 0, 0),

@@ -36,9 +36,7 @@ struct Row {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pause {
-    /// From when the call should have continued until it did.
     all: Duration,
-    /// The part in which the client had no connection, as the server's retry time demands.
     away: Duration,
 }
 

@@ -24,7 +24,7 @@ pub struct Report {
     pub injected: Vec<Injected>,
     /// The duration, without the settling time.
     pub took: Duration,
-    /// How often a connection between two parts was cut or delayed.
+    /// How often a connection was cut or delayed.
     pub disturbed: u64,
     /// The counters of the nodes.
     pub counters: Counters,
@@ -32,7 +32,7 @@ pub struct Report {
     pub pauses: Pauses,
     /// The findings.
     pub verdict: Verdict,
-    /// The directory of logs, histories and findings, if a promise was broken.
+    /// The directory of the evidence, if a promise was broken.
     pub kept: Option<PathBuf>,
 }
 

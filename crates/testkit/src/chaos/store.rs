@@ -1,4 +1,4 @@
-//! The Redis of a run: a single server, a master with a replica, or a Redis Cluster.
+//! The Redis of a run.
 
 use super::Fault;
 use crate::cluster::Cluster;

@@ -1,4 +1,4 @@
-//! Checks one call: it must have one correct answer and at most one execution.
+//! Checks that each call has one correct answer and at most one execution.
 
 use std::time::Duration;
 
@@ -82,7 +82,6 @@ impl CallRecord {
         }
     }
 
-    /// A finished task keeps its status, unless the store has lost its end.
     fn check_statuses(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
         findings.verdict.counts.tasks += u64::from(!attempt.statuses.is_empty());
         for pair in attempt.statuses.windows(2) {

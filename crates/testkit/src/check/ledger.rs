@@ -1,4 +1,4 @@
-//! Reads the executions of tools that must not be repeated: one nonce per line.
+//! Reads the executions of unsafe tools: one nonce per line.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{Verdict, Violation};
 pub struct Ledger(HashMap<String, u32>);
 
 impl Ledger {
-    /// Reads the file that the tools wrote. A missing file means no executions.
+    /// Reads the tools' file. A missing file means no executions.
     ///
     /// # Errors
     ///

@@ -6,15 +6,15 @@ use std::time::Duration;
 /// The excuses of a run. The default excuses no deviation.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Excuses unknown outcomes, because workers die or lose their connections.
+    /// Excuses unknown outcomes, because workers are lost.
     pub outcome_unknown: bool,
-    /// Excuses a second run of a call that is safe to repeat, with its steps reported from the first again.
+    /// Excuses a second run of a safe call, with its steps from the first again.
     pub reruns: bool,
-    /// Excuses errors that say that the call did not run.
+    /// Excuses errors of calls that did not run.
     pub not_executed: bool,
-    /// The times at which all data was lost. Older sessions must be reported as gone.
+    /// When all data was lost. Older sessions must be reported as gone.
     pub wipes: Vec<Outage>,
-    /// The times of writes that Redis acknowledged and may have lost.
+    /// When Redis acknowledged writes and may have lost them.
     pub lost_writes: Vec<Outage>,
     /// The times at which edges were down.
     pub outages: Vec<Outage>,
@@ -22,7 +22,7 @@ pub struct Rules {
     pub broke_at: HashMap<String, String>,
 }
 
-/// The time in which a member or Redis was down, or about to be.
+/// A time in which a member or Redis was down, or about to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// The member's name.

@@ -1,4 +1,4 @@
-//! Checks that sessions outlive nodes. Clients must be told if a session's data is lost.
+//! Checks that sessions outlive nodes, and that clients are told if session data is lost.
 
 use std::collections::HashSet;
 use std::time::Duration;

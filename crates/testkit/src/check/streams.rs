@@ -1,4 +1,4 @@
-//! Checks the event ids of every stream: in order, without gaps and repeats.
+//! Checks that the event ids of every stream are in order, without gaps and repeats.
 
 use std::collections::HashMap;
 

@@ -420,7 +420,6 @@ fn only_lost_writes_excuse_a_task_that_has_lost_its_call() {
         unknown(tool).shows_nothing_under(&[], &lost(3));
         unknown(tool).shows(&[], Violation::UnexpectedError);
         unknown(tool).shows_under(&[], &lost(1), Violation::UnexpectedError);
-        // The session is gone as well, which this history does not report.
         unknown(tool).shows_under(&[], &wiped(3), Violation::NotTold);
     }
     let rules = Rules {

@@ -8,27 +8,27 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Violation {
-    /// A call was not answered, or an event did not arrive.
+    /// An answer or an event is missing.
     Lost,
     /// An answer, an event or a question came twice.
     Duplicated,
     /// An event came before one that was sent earlier.
     OutOfOrder,
-    /// A tool that must not be repeated was executed twice.
+    /// An unsafe tool was executed twice.
     ExecutedTwice,
     /// A client had to open a new session.
     Forgotten,
-    /// A client was not told that the data of its session was lost.
+    /// A client was not told that its session's data was lost.
     NotTold,
     /// An answer differs from the tool's, or belongs to another request.
     WrongAnswer,
-    /// An answer contradicts the ledger about whether the call was executed.
+    /// The ledger contradicts an answer.
     WrongOutcome,
     /// An error without an excuse in the run.
     UnexpectedError,
-    /// A member of the cluster did not end in order, or did not come back.
+    /// A member did not end in order, or did not come back.
     Misbehaved,
-    /// A process still holds something for a request after all requests have ended.
+    /// A process still holds something after all requests have ended.
     Held,
 }
 
@@ -60,9 +60,9 @@ pub struct Counts {
     pub errors: BTreeMap<i64, u64>,
     /// Requests refused, by HTTP status.
     pub refused: BTreeMap<u16, u64>,
-    /// Calls whose outcome was lost with their edge before the client could resume.
+    /// Calls whose outcome was lost with their edge.
     pub lost_with_edge: u64,
-    /// Calls whose clients were told that the session or the stream's history is gone.
+    /// Calls whose session or stream history is gone.
     pub gone: u64,
     /// Calls that clients gave up before anything had arrived.
     pub hung_up: u64,
@@ -81,7 +81,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of calls that were answered, with a result or an error.
+    /// Returns the number of calls with a result or an error.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.results + self.errors.values().sum::<u64>()

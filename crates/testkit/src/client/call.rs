@@ -15,7 +15,6 @@ use super::wire::{Events, Exchange, Outcome, describe};
 use super::{End, LONGEST_PAUSE, Leave, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step, Work};
 
-/// How long to read after the answer, to detect surplus events.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Call<'a> {

@@ -1,4 +1,4 @@
-//! A client of `subscriptions/listen` that counts the changes it hears of.
+//! A client of `subscriptions/listen` that counts changes.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Subscribes to changes of the tool list, with retries until the server acknowledges.
+    /// Subscribes to changes of the tool list, with retries.
     ///
     /// # Errors
     ///
-    /// If the acknowledgement lacks the tool list, or the server refuses permanently or does not
-    /// acknowledge in time.
+    /// If the server refuses permanently, does not acknowledge in time, or acknowledges without the
+    /// tool list.
     pub async fn open(url: &str, within: Duration) -> anyhow::Result<Self> {
         let opening = async {
             let http = crate::http::client().build()?;
@@ -51,7 +51,7 @@ impl Listener {
         *self.changes.borrow()
     }
 
-    /// Waits until more than `before` changes were heard.
+    /// Waits for more than `before` changes.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! A client of 2026-07-28 that records what it does and sees in the same history as the legacy client.
+//! A client of 2026-07-28 that records the same history as the legacy client.
 //!
-//! The client has no session and cannot resume a stream. If a connection breaks, it repeats the request only for tools that
-//! are safe to repeat. A question of a tool arrives as a result, and the client answers by sending the request again. The
-//! history keeps all requests of a call under the id of the first. A client with tasks follows a task to its end (`task`).
+//! It has no session and cannot resume streams. If a connection breaks, it repeats only calls that are safe to repeat. A
+//! question arrives as a result, and is answered by sending the request again. The history keeps all requests of a call
+//! under the id of the first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,7 @@ struct Question {
 }
 
 impl ModernClient {
-    /// Creates a client of the server at `url`.
+    /// Creates a client.
     ///
     /// # Errors
     ///
@@ -233,7 +233,6 @@ impl Request<'_> {
         self.shared.wire.post_modern(method, task, &message).await
     }
 
-    /// Records a message of a task under the request that created it.
     pub(super) fn note(&self, say: impl FnOnce(u64) -> Message) {
         self.shared.recorder.note(Step::Received {
             channel: self.channel(),

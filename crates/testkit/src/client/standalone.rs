@@ -13,7 +13,7 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// Returns whether the session is gone if the stream is not available.
+    /// The error says whether the session is gone.
     pub(super) async fn reopen(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! Polls a task at any edge until it has ended.
+//! Polls a task until it has ended.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -61,7 +61,6 @@ impl Request<'_> {
                     end = Some(answer);
                 }
                 (Some(before), again) => {
-                    // The check reports a different second end as a duplicate.
                     if let Some(answer) = again.filter(|again| again != before) {
                         self.note(|request| Message::Response { request, answer });
                     }

@@ -172,8 +172,7 @@ impl Refusal {
         }
     }
 
-    /// `None` if a retry is not allowed. A balancer without an edge sends `502`, unless the body reports an
-    /// unknown outcome.
+    /// `None` if a retry is not allowed. A balancer without an edge sends `502`.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,

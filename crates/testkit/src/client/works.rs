@@ -1,4 +1,4 @@
-//! The calls of a client, each with its own number and nonce.
+//! Numbers the calls of a client.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

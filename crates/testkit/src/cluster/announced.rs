@@ -1,4 +1,4 @@
-//! The addresses that a member announces when it has started.
+//! The addresses that a started member announces.
 
 use std::net::SocketAddr;
 

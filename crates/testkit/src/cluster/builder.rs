@@ -18,7 +18,7 @@ use crate::programs;
 use crate::redis::Redis;
 use crate::round_robin::{Edge, RoundRobin};
 
-/// Builds a cluster. By default it has one member of each role, the demo tools and no fault proxies.
+/// Builds a cluster, by default with one member of each role and the demo tools.
 #[derive(Clone, Debug)]
 pub struct Builder {
     edges: usize,
@@ -81,7 +81,7 @@ impl Builder {
         self
     }
 
-    /// Replaces edges and session nodes by this many processes that are both.
+    /// Replaces edges and session nodes by processes that are both.
     #[must_use]
     pub fn combined(mut self, count: usize) -> Self {
         (self.edges, self.sessions, self.combined) = (0, 0, count);
@@ -109,20 +109,20 @@ impl Builder {
         self
     }
 
-    /// Sets how long a node owns its sessions without renewing its lease.
+    /// Sets the length of leases.
     #[must_use]
     pub fn lease(self, time: Duration) -> Self {
         self.setting("node.lease", &format!("{}ms", time.as_millis()))
     }
 
-    /// Adds a setting for every member, by its name in the configuration file (`streams.retry`).
+    /// Adds a setting for every member, such as `streams.retry`.
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Adds a setting for workers only. It overrides that of every member.
+    /// Adds a setting for workers, which overrides that of every member.
     #[must_use]
     pub fn worker_setting(mut self, name: &str, value: &str) -> Self {
         self.worker_settings
@@ -137,7 +137,7 @@ impl Builder {
         self
     }
 
-    /// Enables mutual TLS between members, with a new certificate authority.
+    /// Enables mutual TLS between members.
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls = true;
@@ -158,7 +158,7 @@ impl Builder {
         self
     }
 
-    /// Sets the URL of an external store, instead of starting a Redis. Fault proxies do not cover it.
+    /// Sets the URL of an external store, which fault proxies do not cover.
     #[must_use]
     pub fn store(mut self, url: &str) -> Self {
         self.store = Some(url.to_owned());
@@ -172,12 +172,12 @@ impl Builder {
         self
     }
 
-    /// Starts all members, and waits until they are ready and every edge knows all session nodes. Otherwise the
-    /// first session node would get all early sessions.
+    /// Starts all members, and waits until every edge knows all session nodes. Otherwise the first session node
+    /// would get all early sessions.
     ///
     /// # Errors
     ///
-    /// If a program is missing, or a member does not get ready. The error contains its log.
+    /// If a member does not get ready. The error contains its log.
     pub async fn start(self) -> anyhow::Result<Cluster> {
         let directory = Directory::create("cluster")?;
         let program = match &self.program {

@@ -12,7 +12,6 @@ use rcgen::{
 use crate::directory::Directory;
 
 const NAME: &str = "shoal";
-/// The year of expiry, to which each renewal adds one.
 const UNTIL: i32 = 2040;
 
 /// A certificate authority, and the files that members read.
@@ -66,21 +65,21 @@ impl Certificates {
         Ok(certificates)
     }
 
-    /// Replaces the certificate and key. The new one lasts `times` years longer than the first.
+    /// Replaces the certificate by one that lasts `times` years longer than the first.
     ///
     /// # Errors
     ///
-    /// If the certificate cannot be created or written.
+    /// If it cannot be created or written.
     pub fn renew(&self, times: u16) -> anyhow::Result<()> {
         let until = UNTIL + i32::from(times);
         self.issue("tls", &[NAME], until).map(drop)
     }
 
-    /// Writes a certificate with these names, valid until this year begins, to `FILE.crt` and `FILE.key`.
+    /// Writes a certificate, valid until this year begins, to `FILE.crt` and `FILE.key`.
     ///
     /// # Errors
     ///
-    /// If the certificate cannot be created or written.
+    /// If it cannot be created or written.
     pub fn issue(&self, file: &str, names: &[&str], until: i32) -> anyhow::Result<Issued> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names)?;

@@ -22,7 +22,7 @@ use crate::round_robin::Edge;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A process of a cluster. After a restart it has the same ports.
+/// A process of a cluster, which keeps its ports when it is restarted.
 #[derive(Debug)]
 pub struct Member {
     role: Role,
@@ -93,7 +93,7 @@ impl Member {
         &self.launch.log
     }
 
-    /// Changes a setting for the next start, by its name in the configuration file.
+    /// Changes a setting for the next start.
     pub fn set(&self, name: &str, value: &str) {
         self.variable(&variable(name), value);
     }
@@ -125,7 +125,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// If the member is not ready in time. The error contains its log.
+    /// The member's log, if that takes too long.
     pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
         let waited = self.announced.admin.wait_until_ready(within).await;
         let log = || format!("{}: {}", self.name(), crate::process::tail(self.log()));
@@ -136,7 +136,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// If that takes too long. The error contains the member's view of the cluster.
+    /// The member's view of the cluster, if that takes too long.
     pub async fn wait_until_it_knows(&self, nodes: usize, within: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         loop {
@@ -181,7 +181,7 @@ impl Member {
         self.process.lock().await.signal(Signal::SIGCONT)
     }
 
-    /// Terminates the process (SIGTERM) and waits for its end.
+    /// Terminates the process (SIGTERM).
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Member {
         process.exit(within).await
     }
 
-    /// Starts the process again after its end, with the same addresses.
+    /// Starts the process again after its end.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Member {
         self.start_as(self.next_launch()).await
     }
 
-    /// Starts the process again with a log that is a full, unread pipe until the process ends.
+    /// Starts the process again with a full, unread pipe for its log.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl Member {
         settings.iter().fold(self.launch.clone(), set)
     }
 
-    /// Describes the member to a balancer. Returns `None` if the member serves no clients.
+    /// Describes an edge to a balancer.
     #[must_use]
     pub fn as_edge(&self) -> Option<Edge> {
         let address = self.announced.mcp.as_ref()?.socket_addrs(|| None).ok()?;

@@ -104,7 +104,6 @@ pub(super) fn variable(setting: &str) -> String {
     format!("SHOAL_{}", setting.to_uppercase().replace('.', "__"))
 }
 
-/// Members of a role differ, and so do the first members of the roles.
 fn skew(role: Role, number: usize) -> i64 {
     let place = match role {
         Role::Edge | Role::Whole => 0,

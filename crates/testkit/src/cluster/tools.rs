@@ -18,7 +18,7 @@ pub enum Tools {
     Command(Vec<String>),
     /// `chaos_tools`, which record executions in a ledger.
     Chaos,
-    /// `chaos_tools` with split pools: half of the workers have the tool that asks, the others the rest.
+    /// `chaos_tools`, with the tool that asks on one half of the workers, and the rest on the other.
     SplitChaos,
     /// Pools from the text of a configuration file.
     Configured(String),
@@ -27,7 +27,7 @@ pub enum Tools {
 /// Large enough that capacity does not limit calls.
 const ROOM: usize = 4096;
 
-/// Each process serves one call at a time. All clients are one principal, which may have this many asking calls.
+/// Each process serves one call. All clients are one principal, which may have this many asking calls.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
@@ -71,7 +71,6 @@ fn configured(directory: &Directory, number: usize, text: &str) -> anyhow::Resul
 }
 
 fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
-    // For paths, a JSON string is also a TOML string.
     let program = serde_json::to_string(&programs::chaos_tools()?)?;
     let ledger = serde_json::to_string(&ledger(directory))?;
     let pool = |name: &str, more: &str| {

@@ -60,7 +60,6 @@ impl Link {
             .await;
         match found.map(|faults| faults.of(class)) {
             Ok(fault) => fault,
-            // The proxy is being dropped, and this connection with it.
             Err(_) => std::future::pending().await,
         }
     }

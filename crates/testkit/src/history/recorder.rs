@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Entry, History, Step};
 
-/// Records what a client does and sees. Clones append to the same history.
+/// Records a client's steps. Clones append to the same history.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     began: Instant,
@@ -14,7 +14,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates an empty history in a run that began at `began`.
+    /// Creates an empty history.
     #[must_use]
     pub fn new(client: usize, began: Instant) -> Self {
         let history = History {

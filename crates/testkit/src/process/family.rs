@@ -1,6 +1,5 @@
-//! Kills a process with all descendants.
-//!
-//! Killing the process group is not enough, because a worker gives each stdio server its own group.
+//! Kills a process with all descendants. Its process group is not enough, because a worker gives each
+//! stdio server its own group.
 
 use std::collections::HashMap;
 
@@ -8,7 +7,7 @@ use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
 pub(super) fn kill(pid: u32) {
-    // The descendants are looked up first, because the children of a dead process get another parent.
+    // The children of a dead process get another parent.
     let descendants = descendants(pid);
     for pid in std::iter::once(pid).chain(descendants) {
         if let Ok(pid) = i32::try_from(pid) {

@@ -19,7 +19,7 @@ pub struct Launch {
     pub program: PathBuf,
     /// The arguments.
     pub arguments: Vec<OsString>,
-    /// Variables to set. The program inherits no others that begin with `SHOAL_`.
+    /// Variables to set, besides the inherited ones that do not begin with `SHOAL_`.
     pub environment: Vec<(String, String)>,
     /// The file to which standard error is appended.
     pub log: PathBuf,
@@ -88,7 +88,6 @@ impl Launch {
 fn full_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     let mut filling = writer.try_clone()?;
-    // Blocks in its last write until the reader is dropped.
     thread::spawn(move || while filling.write_all(&[b'\n'; 4096]).is_ok() {});
     Ok((reader, writer))
 }

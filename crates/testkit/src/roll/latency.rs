@@ -1,4 +1,4 @@
-//! The latency of calls beyond the time of their tools.
+//! The latency of calls without the time of their tools.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::tally::Sample;
 
 const LONGEST_US: u64 = 600_000_000;
 
-/// The latency of calls beyond the time of their tools, in milliseconds.
+/// The latency of calls without the time of their tools, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     /// Number of calls.

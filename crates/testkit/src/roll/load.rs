@@ -18,10 +18,10 @@ use crate::history::{History, Recorder};
 /// The parameters of the clients.
 #[derive(Clone, Debug)]
 pub struct Clients {
-    /// Number of clients of 2025-11-25. Each has a session, a standalone stream, a lane of long calls and
-    /// one of short calls.
+    /// Number of clients of 2025-11-25. Each has a session, a standalone stream, and lanes of long and
+    /// short calls.
     pub legacy: usize,
-    /// Number of clients of 2026-07-28. Each listens for changes, and makes long and short calls.
+    /// Number of clients of 2026-07-28. Each listens, and makes long and short calls.
     pub modern: usize,
     /// The tools that they call.
     pub tools: Toolset,
@@ -100,7 +100,6 @@ impl Load {
         self.listeners.push(AbortOnDropHandle::new(listener));
     }
 
-    /// A call that is still open after `within` is cut off, which its history shows.
     pub(super) async fn settle(mut self, within: Duration) -> Seen {
         self.enough.cancel();
         let _ = timeout(within, async {

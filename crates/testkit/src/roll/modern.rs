@@ -1,5 +1,4 @@
-//! A client of 2026-07-28, without sessions and resumable streams. Every broken request counts as a
-//! failure.
+//! A client of 2026-07-28. Every broken request counts as a failure.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -25,13 +25,13 @@ pub struct Report {
     pub modern: usize,
     /// How long the clients worked.
     pub took: Duration,
-    /// Figures for each role's restarts, for the remaining time, and in total.
+    /// Figures for each role's restarts, the remaining time, and in total.
     pub rows: Vec<Row>,
     /// Every process that was replaced.
     pub restarts: Vec<Restart>,
     /// The latency of short calls.
     pub short_calls: Latency,
-    /// The latency of long calls, beyond the time of their tools.
+    /// The latency of long calls.
     pub long_calls: Latency,
     /// The slowest short calls, to look up in logs.
     pub slowest_short_calls: Vec<Sample>,
@@ -52,7 +52,7 @@ pub struct Row {
     pub drain: Duration,
     /// Number of sessions handed over.
     pub handed_over: u64,
-    /// The median hand-over in milliseconds, from the node where it is longest.
+    /// The median hand-over in milliseconds, at the slowest node.
     pub median_ms: f64,
     /// The longest hand-over in milliseconds.
     pub longest_ms: f64,
@@ -64,7 +64,7 @@ pub struct Row {
     pub reinitialised: usize,
     /// Number of streams resumed.
     pub resumes: usize,
-    /// The latency of calls beyond the time of their tools.
+    /// The latency of calls.
     pub latency: Latency,
 }
 
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    /// Whether no client noticed the restarts and every process ended in order.
+    /// Whether clients saw no failure and every process ended in order.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.clean

@@ -18,15 +18,15 @@ pub struct Restart {
     pub role: String,
     /// The process's name.
     pub name: String,
-    /// When its successor was started, since the beginning of the run.
+    /// When its successor was started, since the run began.
     pub from: Duration,
     /// When the process was terminated.
     pub told: Duration,
     /// When the process had ended.
     pub until: Duration,
-    /// Why the end was not in order, if it was not.
+    /// Why the end was not in order.
     pub failed: Option<String>,
-    /// The sessions that the process handed over, according to its log.
+    /// The sessions that the process handed over.
     pub handed_over: Option<HandOver>,
 }
 

@@ -1,8 +1,8 @@
 //! Counts failures from the view of an ordinary client.
 //!
-//! The checks of [`crate::check`] judge the final outcome of calls. The tally counts each failed exchange
-//! that an ordinary client would show its user, even if the patient client succeeded later: a refusal, an
-//! error, a failed connection, or an answer that broke off before an event id.
+//! [`crate::check`] judges the final outcome of calls. The tally counts each failed exchange, even if the
+//! patient client succeeded later: a refusal, an error, a failed connection, or an answer that broke off
+//! before an event id.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Failure {
 /// A call that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// When the call was made, since the beginning of the run.
+    /// When the call was made, since the run began.
     pub at: Duration,
     /// How long the call took.
     pub took: Duration,
@@ -46,7 +46,7 @@ pub struct Tally {
     pub answered: u64,
     /// The failures.
     pub failures: Vec<Failure>,
-    /// When clients were told that their session is gone, and had to open another.
+    /// When clients had to open another session.
     pub reinitialised: Vec<Duration>,
     /// Events that were lost or out of order.
     pub lost: u64,
@@ -60,7 +60,7 @@ pub struct Tally {
     pub resumes: Vec<Duration>,
     /// Resumable streams that broke instead of ending in order.
     pub broken_off: u64,
-    /// Streams of changes that the server ended, and that modern clients opened again.
+    /// Streams of changes that modern clients had to open again.
     pub told_to_return: u64,
     /// When requests were sent.
     #[serde(skip)]

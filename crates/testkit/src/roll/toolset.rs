@@ -71,7 +71,6 @@ impl Toolset {
         }
         let tool = match self {
             Self::Demo => Tool::Job,
-            // The ledger is not compared with the calls of modern clients.
             Self::Chaos => Tool::Steps,
         };
         Plan {

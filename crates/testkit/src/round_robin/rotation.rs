@@ -42,7 +42,6 @@ impl Rotation {
         }
     }
 
-    /// All edges in the order of attempts: ready ones first.
     pub(super) fn turn(&self) -> impl Iterator<Item = &Edge> {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let count = self.places.len();

@@ -174,7 +174,6 @@ impl Client {
         }
     }
 
-    /// Returns all messages of an answer. Resumes a broken stream.
     pub(crate) async fn answered(&self, id: u64, tool: &str, arguments: &Value) -> Vec<Value> {
         let answer = self.send(&self.call_of(id, tool, arguments)).await;
         let kind = answer.headers().get("content-type");
@@ -314,7 +313,7 @@ impl Events {
     }
 }
 
-/// Opens a session of HTTP+SSE. The returned path for messages works at any edge.
+/// The returned path for messages works at any edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();

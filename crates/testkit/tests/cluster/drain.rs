@@ -110,7 +110,7 @@ async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
         while running.admin().is_ready().await {
             sleep(Duration::from_millis(20)).await;
         }
-        // The last owner is a node that started after the worker was told to end.
+        // The last owner started after the worker was told to end.
         for node in cluster.sessions() {
             node.terminate(ORDERLY).await.unwrap();
             node.start_again().await.unwrap();
@@ -162,7 +162,6 @@ async fn a_draining_edge_takes_calls_while_it_waits_for_a_stream() {
     let (ended, rest, answers) = tokio::join!(edges[0].terminate(ORDERLY), events.rest(), called);
     assert!(ended.unwrap().success());
     assert_eq!(text_of(rest.last().unwrap()), "beside");
-    // The end of the process may cut off the last answer.
     let refused = answers.iter().find(|answer| answer.contains("50301"));
     assert_eq!(refused, None, "{} answers", answers.len());
     assert!(answers.iter().any(|answer| answer.contains("late")));

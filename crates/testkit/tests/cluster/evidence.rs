@@ -1,7 +1,6 @@
 //! Owners that are gone, and owners that only seem to be.
 //!
-//! Some leases here outlast every wait, so a take-over needs evidence that the owner is gone. If a take-over must not
-//! happen, the session's epoch shows that it did not.
+//! Some leases here outlast every wait, so a take-over needs evidence. The session's epoch shows whether it happened.
 
 use std::time::Duration;
 
@@ -64,7 +63,7 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
     let paused = owner(&cluster).await;
-    // The node renews after a third of its lease, so at most a third has passed.
+    // At most a third of the lease has passed since the last renewal.
     paused.pause().await.unwrap();
     let begun = Instant::now();
     client.echo_patiently(2).await;

@@ -1,4 +1,4 @@
-//! A Redis that has lost its newest writes, as after a failover to a lagging replica.
+//! A Redis that has lost its newest writes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,8 +12,7 @@ use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
 use crate::{small, start};
 
-/// Longer than a failover. If a replica lags by more than a lease, another node claims sessions that have lost their
-/// journal.
+/// If a replica lags by more than a lease, another node claims sessions that have lost their journal.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
 async fn remember(redis: &Redis) {
@@ -88,7 +87,6 @@ async fn nothing_mixes(
     heard.entry(1).or_default().push(more);
     lose.await;
 
-    // The store opens as many streams again as it has lost.
     let mut anew = Vec::new();
     for id in 6..10 {
         let nonce = format!("anew-{id}");

@@ -11,7 +11,6 @@ use crate::{small, start};
 
 const LANES: u64 = 16;
 const ROUNDS: u64 = 25;
-/// How long all resources may take to be released on a slow machine.
 const SOON: Duration = Duration::from_secs(60);
 
 const LONG: Duration = Duration::from_secs(30);

@@ -56,7 +56,6 @@ async fn a_cold_edge_reaches_the_owner_without_the_store() {
         client.echo_patiently(2).await;
     }
     assert_eq!(lookups(&cluster).await, 0);
-    // A wrong id with a right hint, and an unknown id.
     let client = Client::open(first.mcp_url().unwrap()).await;
     let (random, tag) = client.session().split_once('-').unwrap();
     for (looks, forged) in [

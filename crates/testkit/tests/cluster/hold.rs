@@ -1,5 +1,4 @@
-//! Calls that must not run twice and end within the hold. They cost no Redis writes, and still survive the loss of their
-//! session's node.
+//! Calls that end within the hold cost no Redis writes, and still survive the loss of their session's node.
 
 use std::sync::Arc;
 use std::time::Duration;

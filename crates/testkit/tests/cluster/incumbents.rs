@@ -1,4 +1,4 @@
-//! Two pools offer the same name. The first pool keeps it, even when other pools join or nodes restart.
+//! Of two pools that offer the same name, the first keeps it, even when nodes restart.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Nodes that start while a worker is late. They must not refuse permanently what they do not know yet.
+//! Nodes that start while a worker is late must not refuse permanently.
 
 use std::time::Duration;
 
@@ -100,7 +100,6 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
     let cluster = cluster_of(1).await;
     let nodes = [cluster.edges()[0], cluster.sessions()[0]];
     cut(&cluster, &nodes, Fault::Cut);
-    // Both at once, so that no other node knows the pool.
     for node in nodes {
         node.kill().await.unwrap();
     }
@@ -159,7 +158,6 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
             let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;
             assert!(not_yet || answer.status == 503, "{answer:?}");
-            // A node has taken the session and does not know the tool yet.
             if not_yet && !std::mem::replace(&mut healed, true) {
                 cluster.heal();
             }

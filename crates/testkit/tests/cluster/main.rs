@@ -44,7 +44,6 @@ use std::time::Duration;
 
 use shoal_testkit::cluster::{Builder, Cluster, Tools};
 
-/// Long enough for a slow machine to renew in time.
 const LEASE: Duration = Duration::from_secs(2);
 
 fn small() -> Builder {

@@ -1,4 +1,4 @@
-//! Many concurrent questions to clients of 2026-07-28, answered at any edge while nodes are lost.
+//! Concurrent questions to clients of 2026-07-28, answered at any edge while nodes are lost.
 
 use futures::StreamExt as _;
 use futures::stream::{self, FuturesUnordered};

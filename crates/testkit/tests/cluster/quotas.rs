@@ -1,4 +1,4 @@
-//! Permits of `concurrent` quotas, which a call holds until it has ended on edge, session node and worker.
+//! Permits of `concurrent` quotas, which a call holds until it has ended everywhere.
 
 use std::time::Duration;
 
@@ -12,7 +12,6 @@ use crate::{small, start};
 /// The tool continues after its client hangs up.
 const TWO: &str = "[{ name = 'two', per = 'principal', tools = ['record'], concurrent = 2 }]";
 const CALLS: usize = 6;
-/// How long a client waits before it hangs up. Refusals are faster.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 const META: &str = "io.modelcontextprotocol";

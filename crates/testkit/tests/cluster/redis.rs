@@ -78,7 +78,6 @@ async fn when_redis_has_lost_its_data_clients_are_told() {
     redis.kill().await.unwrap();
     redis.start_again(Data::Lost).await.unwrap();
     let told = async {
-        // The owner learns of the loss at its next check of the store.
         while client
             .call(2, "record", &json!({ "nonce": "m", "ms": 0 }))
             .await

@@ -1,5 +1,4 @@
-//! A Redis that is slow, or fills up during calls. Every call is answered, and all resources are
-//! released.
+//! A Redis that is slow or fills up. Every call is answered, and all resources are released.
 
 use std::time::Duration;
 
@@ -138,7 +137,6 @@ async fn a_redis_that_fills_up_under_calls_refuses_new_ones_and_ends_those_that_
     }
     let used = "return tostring(redis.call('INFO', 'memory'):match('used_memory:(%d+)'))";
     let used: u64 = eval(redis, used).await.parse().unwrap();
-    // The streams of ended calls are kept for a while.
     redis.limit_memory(used + (256 << 10)).await.unwrap();
     let mut refused = 0;
     for round in 1..20 {

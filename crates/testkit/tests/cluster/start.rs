@@ -36,7 +36,6 @@ impl Starting {
         }
     }
 
-    /// Waits until the process reports what it waits for. It must run and not be ready.
     async fn waits_for(&mut self, what: &str) {
         let said = async {
             loop {

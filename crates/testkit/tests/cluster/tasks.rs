@@ -240,7 +240,6 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
         cluster.between(edge, worker, Fault::BlackHole);
     }
     let mut answering = Box::pin(request(url, "tools/call", "ask", params));
-    // Long enough to become a task, whose session finds the question open.
     let early = tokio::time::timeout(Duration::from_secs(3), &mut answering).await;
     let mut statuses = Vec::new();
     if let Ok(early) = &early {
@@ -269,8 +268,7 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
 
-/// A watcher at another node than the owner's polls only every ten seconds. Faster news must come through
-/// Redis.
+/// A node that does not own the task polls only every ten seconds. Faster news must come through Redis.
 #[tokio::test]
 async fn that_a_task_has_changed_is_told_by_way_of_redis() {
     let cluster = start(hurried()).await;

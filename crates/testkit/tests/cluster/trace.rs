@@ -27,7 +27,6 @@ fn traced(collector: &Collector) -> Builder {
         .tools(Tools::Chaos)
         .setting("telemetry.endpoint", &collector.endpoint)
         .setting("telemetry.traces.ratio", "0")
-        // Calls that must not run twice must appear in the journal.
         .setting("streams.hold", "0s")
 }
 
@@ -80,8 +79,7 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
         "session resume call",
         "session take over",
     ];
-    // Spans that the killed node had not sent are lost, with their children's parents. All others must be
-    // connected.
+    // Spans that the killed node had not sent are lost. All others must be connected.
     let spans = collector
         .wait_for(&TRACE, |spans| {
             let survivors = survivors(spans, killed);
@@ -112,7 +110,6 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
     }
     assert_ne!(server.attribute("client.port"), "");
 
-    // The new owner resumed the call below the span that the client knows.
     let resumed = one(&spans, "session resume call");
     assert_eq!(resumed.span.parent_span_id, server.span.span_id);
     let taken_over = one(&spans, "session take over");

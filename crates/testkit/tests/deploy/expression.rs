@@ -1,4 +1,4 @@
-//! A parser for the part of PromQL that the files of `deploy/` use.
+//! A parser for the part of PromQL that `deploy/` uses.
 
 const OR_ZERO: &str = " or on() vector(0)";
 

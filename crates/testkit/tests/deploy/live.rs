@@ -1,4 +1,4 @@
-//! A running cluster with clients, observed by a real Prometheus and the dashboards.
+//! A running cluster, observed by a real Prometheus and the dashboards.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use crate::files::{Query, deploy, queries};
 use crate::prometheus::{Prometheus, path, promtool};
 use crate::traffic;
 
-/// Long enough for scrapes every second and a take-over after a lease.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Grafana's `$__rate_interval` at this scrape interval.

@@ -66,7 +66,6 @@ async fn come_and_go(url: String) {
             "capabilities": {},
             "clientInfo": { "name": "passing", "version": "1" }
         } });
-        // A request that is refused while a node is missing is repeated later.
         if let Ok(opened) = post("", opening).send().await
             && let Some(session) = opened.headers().get("mcp-session-id")
             && let Ok(session) = session.to_str()

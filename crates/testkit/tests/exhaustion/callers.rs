@@ -10,7 +10,7 @@ use shoal_auth::fixture::{AuthorizationServer, CLIENT, SigningKey, now};
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 /// The issuer delays its answer about these tokens indefinitely.
 pub(crate) const INVENTED: &str = "invented";
-/// So few bytes for DPoP proofs that the hostile principal reaches its share.
+/// So few bytes that the hostile principal reaches its share.
 const PROOF_BYTES: usize = 64 << 10;
 const PROOF_BYTES_LONG: usize = 4 << 20;
 

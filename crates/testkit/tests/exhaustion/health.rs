@@ -1,7 +1,7 @@
 //! Upstream servers whose calls fail for one principal must stay available to the other.
 //!
 //! The hostile principal makes few calls, as a quota would allow. All fail: the server answers 5xx, closes the connection,
-//! is slow, or exits. Each kind of backend is tested with one server and with two equal ones.
+//! is slow, or exits.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -20,7 +20,6 @@ use crate::{ALONE, Attack};
 
 const START: Duration = Duration::from_secs(20);
 const TIME: Duration = Duration::from_secs(3);
-/// Several calls of the hostile principal fail during this pause.
 const SELDOM: Duration = Duration::from_secs(1);
 /// About ten calls a second, with the concurrent ones.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -155,7 +154,7 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // A stdio server's safe calls are repeated. Others are lost with the process, but new ones are not refused.
+    // Safe calls are repeated. Others are lost with the process.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

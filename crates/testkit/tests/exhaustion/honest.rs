@@ -1,5 +1,4 @@
-//! The principal that must not notice the attack. It makes small and large calls, with sessions and without, one
-//! after the other.
+//! The principal that must not notice the attack.
 
 use std::time::Duration;
 
@@ -165,7 +164,6 @@ async fn answer(request: RequestBuilder) -> Result<Value, String> {
     let answer = request.send().await.map_err(|error| error.to_string())?;
     let status = answer.status();
     let text = answer.text().await.map_err(|error| error.to_string())?;
-    // On a slow machine the answer may be a stream.
     let json = text.lines().find_map(|line| line.strip_prefix("data: "));
     let said = serde_json::from_str(json.unwrap_or(&text));
     match (status, said) {

@@ -1,4 +1,4 @@
-//! The hostile principal. It attacks in one way at a time until it is stopped.
+//! The hostile principal, which attacks in one way at a time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
 /// Oversized, but still fits into a message.
 const LONG: usize = 3 << 20;
-/// The pause between attempts, so that the test reaches the server's bounds rather than the machine's CPU.
+/// Makes the server's bounds the limit, rather than the machine's CPU.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -117,7 +117,6 @@ impl Hostile {
         join_all((0..AT_A_TIME).map(one)).await;
     }
 
-    /// Every text that the server stores or repeats, at maximum length.
     pub(crate) async fn long_strings(self) {
         let long = "x".repeat(LONG);
         let info = json!({"name": long, "version": "1"});
@@ -174,7 +173,6 @@ impl Hostile {
             .await;
     }
 
-    /// Requests without their bodies are in flight until the server gives up.
     pub(crate) async fn request_permits(self) {
         let head = self.head("echo", 100);
         self.repeat(4 * AT_ONCE, async |hostile| {

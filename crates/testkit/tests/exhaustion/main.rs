@@ -1,8 +1,8 @@
 //! Two principals on one server: one attacks, and the other must not notice.
 //!
-//! Each test is one attack. Meanwhile every call of the honest principal must succeed, and no process may exceed its
-//! configured memory. A test takes a second or two. With `EXHAUSTION_SECONDS=30` each takes that long, on an otherwise
-//! idle machine, and the honest principal's 99th percentile must stay within three times its value without an attack:
+//! During an attack every call of the honest principal must succeed, and no process may exceed its configured memory. With
+//! `EXHAUSTION_SECONDS=30` an attack takes that long, on an otherwise idle machine, and the honest principal's 99th
+//! percentile must stay within three times its value without an attack:
 //!
 //! `EXHAUSTION_SECONDS=30 cargo test --release -p shoal-testkit --test exhaustion -- --nocapture --test-threads 1`
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
@@ -56,7 +56,6 @@ where
     let stopped = Arc::clone(&hostile.stopped);
     let attacking = Attack::begin(attack, hostile);
     if auth != Auth::Tokens {
-        // Independent of the machine's speed, the hostile principal must have reached its limit.
         let reached = async {
             while stopped.load(Ordering::Relaxed) == 0 {
                 sleep(Duration::from_millis(10)).await;
@@ -104,7 +103,7 @@ where
     }
 }
 
-/// The attack has its own thread, so that its cost does not slow the honest principal down.
+/// The cost of the attack must not slow the honest principal down.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,

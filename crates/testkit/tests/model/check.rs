@@ -16,7 +16,6 @@ use super::cluster::Cluster;
 use super::setup::Setup;
 use super::state::State;
 
-/// Every `always` property must hold, and every `sometimes` property must occur.
 pub(crate) fn holds(setup: Setup) {
     let begun = Instant::now();
     let checker = Cluster(setup).checker().spawn_bfs().join();

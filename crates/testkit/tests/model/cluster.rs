@@ -17,7 +17,6 @@ impl Model for Cluster {
     type State = State;
     type Action = Action;
 
-    /// The first node owns the session, and the call is bound to the first worker.
     fn init_states(&self) -> Vec<State> {
         let setup = &self.0;
         let nodes = usize::from(setup.nodes);

@@ -1,4 +1,4 @@
-//! How a node that owns the session, or believes so, drives the call.
+//! How a node that believes to own the session drives the call.
 
 use super::action::Reply;
 use super::fault::Fault;
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// One step: the journal has the call, and the stream is open. Then the client gets its id.
+    /// The client gets its id only after this step.
     pub(crate) fn journal(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         if setup.plants(Fault::IdBeforeStep) {
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    /// One step: the store has the write, and the journal the call. Then the worker is told.
+    /// The worker is told only after this step.
     pub(crate) fn write(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         let written = self.store.write(setup, &mut self.past, epoch, binding);
@@ -261,7 +261,6 @@ impl State {
     pub(crate) fn rebind(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node);
         if task.step != Step::Logged && self.log_knows_more(setup) {
-            // An earlier delivery of the call was refused here too.
             let waiter = task.waiter;
             return self.find_in_log(setup, node, waiter);
         }

@@ -8,7 +8,6 @@ use super::state::{
 };
 use super::worker::Known;
 
-/// The steps that a participant takes eventually, unless another step makes them unnecessary.
 pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     for node in state.node_ids() {
         leases_and_claims(setup, state, node, actions);
@@ -160,7 +159,6 @@ fn handle(setup: &Setup, state: &State, post: Post, actions: &mut Vec<Action>) {
     }
 }
 
-/// The owner, a former owner, or a node that may claim.
 fn takes(setup: &Setup, state: &State, node: NodeId) -> bool {
     let this = state.node(node);
     let finds = match this.belief {

@@ -64,7 +64,6 @@ impl State {
         self.store.notes[usize::from(owner)] |= lives && !setup.plants(Fault::NoNotes);
     }
 
-    /// A node that lost the race or the reply starts over.
     pub(crate) fn swap(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let Belief::Claiming(owner, epoch) = self.node(node).belief else {
             unreachable!("only a claim swaps");
@@ -127,7 +126,7 @@ impl State {
         }
     }
 
-    /// Forgets the session and its call, which continues at the worker.
+    /// The call continues at the worker.
     pub(crate) fn step_down(&mut self, setup: &Setup, node: NodeId) {
         let epoch = match self.node(node).belief {
             Belief::Owner(epoch) | Belief::Fresh(epoch) => Some(epoch),

@@ -1,9 +1,8 @@
 //! The properties that must hold in every state, and those that must be possible.
 //!
-//! That every call is answered is a liveness property, but stateright's `eventually` misses failures on cycles and forgets
-//! obligations where paths join (see its documentation). [`ANSWERED`] is the equivalent invariant: in a state in which only
-//! mishaps are possible, the call is answered. Because the graph has no cycle (`has_no_cycle` in `check.rs`), every fair run
-//! ends in such a state.
+//! That every call is answered is a liveness property, which stateright's `eventually` cannot check on cycles and joining
+//! paths. [`ANSWERED`] is the equivalent invariant: if only mishaps are possible, the call is answered. Because the graph
+//! has no cycle (`has_no_cycle` in `check.rs`), every fair run ends in such a state.
 
 use stateright::Property;
 
@@ -89,7 +88,7 @@ pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     all
 }
 
-/// What must be possible. Without these properties, a model in which nothing happens would be correct.
+/// Without these properties, a model in which nothing happens would be correct.
 fn possible(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut some = Vec::new();
     let moves = setup.has(Trouble::Age) || setup.has(Trouble::RefuseConnections);

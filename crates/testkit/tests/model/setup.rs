@@ -5,7 +5,7 @@ use super::fault::Fault;
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
-    /// Session nodes. A node that restarts has a new id, so it counts as another node.
+    /// A node that restarts has a new id, so it counts as another node.
     pub(crate) nodes: u8,
     pub(crate) way: Way,
     pub(crate) tool: Tool,
@@ -44,7 +44,7 @@ pub(crate) enum Also {
     Delete,
 }
 
-/// A kind of mishap. Delays and lost steps are always possible and do not count.
+/// Delays and lost steps are always possible, and do not count as mishaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     BreakClient,

@@ -1,7 +1,7 @@
 //! The state of the modelled cluster.
 //!
-//! There is one call, which must not run twice. Its id is that of its delivery, so the model needs none. Volatile and
-//! durable parts are separate: a crash clears the [`Node`], and only [`Store`] survives everything.
+//! The id of the single call is that of its delivery, so the model needs none. A crash clears the [`Node`], and only
+//! [`Store`] survives everything.
 
 use super::worker::Worker;
 
@@ -19,7 +19,7 @@ pub(crate) struct State {
     pub(crate) frames: Vec<Frame>,
     pub(crate) workers: [Worker; WORKERS as usize],
     pub(crate) store: Store,
-    /// A bit for each worker that a node cannot reach.
+    /// A bit for each worker.
     pub(crate) cuts: Vec<u8>,
     pub(crate) past: Past,
     pub(crate) mishaps: u8,
@@ -30,7 +30,7 @@ pub(crate) struct Client {
     pub(crate) phase: Phase,
     /// Lost connections to owners. The edge accepts only answers to the newest attempt.
     pub(crate) attempt: u8,
-    /// Whether an owner may have sent the call on. From then on every delivery is a repetition.
+    /// Whether an owner may have sent the call on, which makes later deliveries repetitions.
     pub(crate) left: bool,
     pub(crate) binding: Binding,
     /// The client has an event id, or was told that its request was accepted.
@@ -69,7 +69,6 @@ pub(crate) struct Binding {
 pub(crate) struct Post {
     pub(crate) node: NodeId,
     pub(crate) attempt: u8,
-    /// Whether an owner may have sent the call on before.
     pub(crate) repeated: bool,
     pub(crate) binding: Binding,
 }
@@ -77,9 +76,9 @@ pub(crate) struct Post {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
     pub(crate) alive: bool,
-    /// Whether less than a lease has passed since the last confirmed renewal was sent.
+    /// Less than a lease has passed since the last confirmed renewal was sent.
     pub(crate) certain: bool,
-    /// Whether other nodes may have claimed, so that this node must check the owner again a lease later.
+    /// Other nodes may have claimed, so this node must check the owner again a lease later.
     pub(crate) doubts: bool,
     pub(crate) refuses: bool,
     pub(crate) belief: Belief,
@@ -128,7 +127,7 @@ pub(crate) enum Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Hold,
-    /// A step was sent, and its outcome is not known.
+    /// The step was sent, but its outcome is not known.
     Unsure,
     Logged,
     /// The answer was sent as JSON, and an entry that may exist must be closed.
@@ -150,7 +149,7 @@ pub(crate) enum What {
         attach_only: bool,
     },
     Input,
-    /// This many events are safe, so the worker may drop them.
+    /// The worker may drop this many events.
     Free(u8),
     Cancel,
     EndSession,

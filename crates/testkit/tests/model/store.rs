@@ -31,7 +31,6 @@ impl Store {
         Ok(self.epoch)
     }
 
-    /// Does nothing if both the entry and the stream exist.
     pub(crate) fn begin(
         &mut self,
         setup: &Setup,

@@ -1,6 +1,5 @@
-//! Orders of events, with a fault and without.
-//!
-//! In each schedule the fault shows. A schedule waits for events instead of time, and breaks no promise without the fault.
+//! Orders of events in which a fault shows. A schedule waits for events instead of time, and breaks no promise without the
+//! fault.
 
 use std::sync::Arc;
 
@@ -42,8 +41,8 @@ pub(crate) async fn all_tools() -> Verdict {
     cluster.verdict()
 }
 
-/// A sends an event to the client, and the owner changes before the event is stored. The client resumes before B has caught
-/// up. Later B gets the same event from the worker and gives it the same number.
+/// A sends an event to the client before it is stored, and the owner changes. The client resumes before B has caught up.
+/// Later B gives the same event the same number.
 pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     let mut late = None;
     let caught_up = watch::Sender::new(false);
@@ -78,7 +77,7 @@ pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// An append of A is on its way when the owner changes, and arrives after B has written the same event.
+/// An append of A arrives after B has written the same event.
 pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     let mut slow = None;
     let cluster = TestCluster::start(
@@ -123,8 +122,8 @@ pub(crate) async fn call_under_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A accepts a request, and the link breaks before the edge gets an answer. The edge delivers the request again, to B. The
-/// store does not have the call.
+/// The link breaks after A has accepted a request, and the edge delivers the request again, to B. The store does not have
+/// the call.
 pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
     let plant = |b: &mut Parts| {
         b.hold = LONG;
@@ -165,7 +164,6 @@ pub(crate) async fn result_on_its_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// The client listens until it is answered or sent away.
 pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
     let cluster = TestCluster::start(|_| {}, |b| forget(b, planted)).await;
     let call = cluster.call(Tool::Record, 0);

@@ -1,4 +1,4 @@
-//! A log that can delay its appends to the store, and can drop their fencing.
+//! A log that can delay its appends, and drop their fencing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,6 @@ use tokio::sync::watch;
 
 pub(crate) struct SlowLog {
     store: Store,
-    /// Whether the store gets the epoch of an append, and the stream position that its sender saw.
     fenced: bool,
     held: watch::Sender<bool>,
     sent: AtomicUsize,
@@ -43,8 +42,8 @@ impl SlowLog {
         self.sent.load(Ordering::SeqCst) - arrived
     }
 
-    /// Appends with the newest epoch at the end of the stream. Once the current owner has written, either its
-    /// epoch or its position refuses an append of a former owner.
+    /// Appends with the newest epoch at the end of the stream. Once the current owner has written, either one
+    /// refuses an append of a former owner.
     async fn append_as_owner(
         &self,
         session: &SessionId,

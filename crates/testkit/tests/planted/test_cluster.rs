@@ -1,5 +1,4 @@
-//! Two session nodes on one store, a worker, an edge and a client over HTTP, with a failover between the
-//! nodes.
+//! Two session nodes on one store, a worker, an edge and a client, with a failover between the nodes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -26,7 +25,6 @@ use super::link::{Link, Links};
 use super::stage::{Stage, StagedTools};
 
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
-/// Longer than a node waits for a stream without writers.
 const SOON: Duration = Duration::from_secs(40);
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -1,5 +1,5 @@
-//! A peer without an accepted certificate must not read or answer anything at a cluster's ports, and must appear in the
-//! node's log, while the good worker continues. The test prints each attempt and its outcome.
+//! A peer without an accepted certificate must not get in, and must appear in the node's log, while the good worker
+//! continues. The test prints each attempt and its outcome.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -121,7 +121,6 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
                     let answer = ask(node.address, &case.shown, method, messages).await;
                     let row = format!("{} | {} | {method}", member.name(), case.name);
                     assert!(!answer.told_anything(), "{row}: {answer:?}");
-                    // A peer that was let in and calls an unknown method is not logged.
                     let logged = if answer.is_not_served() { "" } else { case.why };
                     node.logs(log, logged).await;
                     println!("| {row} | {} | {logged} |", answer.ended);
@@ -132,7 +131,6 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
         }
     }
     steady.end().await;
-    // The same messages are answered if the certificate is valid for them.
     let node = Node::of(cluster.sessions()[0]).await;
     let known = node.known().await;
     for (name, shown, nodes) in [

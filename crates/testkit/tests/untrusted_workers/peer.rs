@@ -61,7 +61,6 @@ impl fmt::Display for Ended {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) ended: Ended,
-    /// Messages that reveal more than the link and the cluster's members.
     told: Vec<String>,
 }
 
@@ -144,8 +143,8 @@ where
         .body(StreamBody::new(body))
         .unwrap();
     let answered = sender.send_request(request);
-    // If the connection ends just as it receives a request, the request stays in the connection's queue. The request fails
-    // only when the queue is dropped, with its last sender.
+    // A request that the connection receives just as it ends stays in a queue, and fails only when its last sender is
+    // dropped.
     drop(sender);
     let answer = match answered.await {
         Ok(response) => read(method, response).await,
@@ -195,7 +194,7 @@ fn heard(frame: NodeFrame, told: &mut Vec<String>) -> Option<Ended> {
     match frame.frame? {
         // Every worker of the cluster is told the members, see docs/tls.md.
         Said::Welcome(_) | Said::Nodes(_) | Said::Pong(_) => None,
-        // The node has accepted the announcement and waits for the worker.
+        // The node has accepted the announcement.
         Said::Ping(_) => Some(Ended::Answered),
         Said::Close(close) => Some(Ended::Closed(close.reason)),
         Said::Batch(batch) => batch.frames.into_iter().find_map(|one| heard(one, told)),

@@ -1,4 +1,4 @@
-//! Gives members wrong clocks, each with a different offset that changes when the member is killed.
+//! Gives members different wrong clocks, which change when the member is killed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Calls an edge during its whole drain. Each call must get one answer, or a refusal that says it did not run.
+//! Calls an edge during its drain. Each call must get one answer, or a refusal that says it did not run.
 
 use std::time::Duration;
 

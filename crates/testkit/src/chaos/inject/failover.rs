@@ -31,7 +31,6 @@ impl Injector<'_> {
         Ok(deeds(failed_over, loses))
     }
 
-    /// The master agrees every other time, and is killed otherwise.
     pub(super) async fn fail_over_in_cluster(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let Store::Cluster(redis) = self.store else {
             bail!("there is no Redis Cluster")
@@ -45,7 +44,6 @@ impl Injector<'_> {
             redis.fail_over(master).await?;
         }
         let failed_over = Deed::FailedOver(format!("of {}", master.address()));
-        // A killed master has acknowledged writes that it had not sent to its replica.
         Ok(deeds(failed_over, dies))
     }
 }

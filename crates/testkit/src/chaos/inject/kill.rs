@@ -1,4 +1,4 @@
-//! Kills members with SIGKILL: one member, two of different roles, or all session nodes.
+//! Kills members with SIGKILL.
 
 use std::time::Duration;
 
@@ -43,7 +43,6 @@ impl Injector<'_> {
         Ok(members.map(killed).to_vec())
     }
 
-    /// One worker reaches the nodes late, so that at first they do not know all pools.
     pub(super) async fn kill_all_session_nodes(&mut self) -> anyhow::Result<Vec<Deed>> {
         let nodes = self.cluster.sessions();
         let late = self.one_of(&self.cluster.workers())?;

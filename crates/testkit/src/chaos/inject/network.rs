@@ -1,4 +1,4 @@
-//! Makes connections break, fall silent, lose one direction, or slow down.
+//! Breaks, silences and slows connections.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 use crate::process::SOON;
 
-/// How long messages are held before a node stops, and how long they have to arrive before it continues.
+/// How long messages are held before a node stops, and how long they may travel before it continues.
 const HELD_UP: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {

@@ -1,4 +1,4 @@
-//! Kills Redis, which comes back with or without its data.
+//! Kills Redis.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Clients return together to sessions that are about to expire, while nodes sweep and Redis stops repeatedly.
+//! Clients return together to sessions that are about to expire, while Redis stops repeatedly.
 
 use std::fmt;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Injector<'_> {
         let (url, patience) = (self.cluster.url(), self.options.settle);
         let opened =
             try_join_all((0..CLIENTS).map(|_| Visitor::open(&http, url, patience))).await?;
-        // The sessions are used together, so that they expire together.
+        // They expire together.
         let used = opened
             .iter()
             .map(|(visitor, used)| visitor.use_session(*used));
@@ -139,7 +139,7 @@ impl Visitor {
         }
     }
 
-    /// Returns when this use began, or `None` if the session has expired.
+    /// Returns `None` if the session has expired, else when this use began.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });

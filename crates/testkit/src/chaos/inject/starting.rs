@@ -1,4 +1,4 @@
-//! Clients listen at an edge while it starts. Each must hear of the next list change.
+//! Clients that listen at a starting edge must hear of the next list change.
 
 use anyhow::{Context as _, ensure};
 use futures::future::try_join_all;

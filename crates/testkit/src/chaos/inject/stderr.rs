@@ -1,4 +1,4 @@
-//! Starts members with a standard error that is a full pipe.
+//! Starts members with a full pipe as standard error.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use crate::process::SOON;
 const AWAY: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
-    /// The pipe stays full until the member is killed again.
     pub(super) async fn stop_reading(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
         member.kill().await?;

@@ -1,4 +1,4 @@
-//! WebSocket clients return without an event id to sessions whose oldest events are gone, while a session node is killed.
+//! WebSocket clients return without an event id after the oldest events are gone, while a session node is killed.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// Tries one edge after another until an answer arrives. The events that the log still has precede it.
+    /// The events that the log still has precede the answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);
