@@ -1,4 +1,4 @@
-//! The errors of tools whose client does not support a question or does not answer it.
+//! Errors of tools whose client does not support or answer a question.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -28,7 +28,7 @@ impl Need {
         if self.met_by(&declared) {
             return Ok(());
         }
-        // -32021 is new in 2026-07-28. An older client would show its user only the number.
+        // -32021 is new in 2026-07-28.
         if ctx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
             Err(Refused::Protocol(self.missing()))
         } else {
@@ -83,7 +83,6 @@ impl Need {
 #[derive(Debug)]
 pub(crate) enum Refused {
     Protocol(ErrorData),
-    /// The caller sees the text in the tool's result.
     Told(String),
 }
 

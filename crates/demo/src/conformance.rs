@@ -44,9 +44,8 @@ const EXTRA_PROMPT: &str = "test_extra_prompt";
 /// Cache time of constant lists, in milliseconds.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
-/// The fixtures of `@modelcontextprotocol/conformance`. Clones share their state.
-///
-/// Each scenario of the suite documents the names and contents that it expects.
+/// The fixtures of `@modelcontextprotocol/conformance`, whose scenarios document the names and
+/// contents. Clones share their state.
 #[derive(Clone)]
 pub struct ConformanceServer {
     tools: Arc<ToolRouter<Self>>,

@@ -45,7 +45,7 @@ const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answ
 /// The demo server. Clones share their state.
 #[derive(Clone)]
 pub struct DemoServer {
-    // Built once, because rmcp by default builds routers and schemas on every request.
+    // By default rmcp builds routers and schemas on every request.
     tools: Arc<ToolRouter<Self>>,
     prompts: Arc<PromptRouter<Self>>,
     state: Arc<State>,
@@ -145,7 +145,7 @@ impl ServerHandler for DemoServer {
         self.read(&request.uri).map(Into::into)
     }
 
-    // The host forwards updates to subscribers, so the server keeps no list.
+    // The host forwards updates to subscribers.
     async fn subscribe(
         &self,
         _request: SubscribeRequestParams,
@@ -170,8 +170,7 @@ impl ServerHandler for DemoServer {
         completions::complete(&request)
     }
 
-    // The level belongs to the session, which this shared instance does not know. The host filters
-    // by it.
+    // The host filters by the session's level, which this shared instance does not know.
     async fn set_level(
         &self,
         _request: SetLevelRequestParams,

@@ -1,8 +1,8 @@
-//! Demo and conformance pools, written as rmcp server handlers.
+//! Demo and conformance pools, written as rmcp server handlers that are independent of Shoal
+//! (`examples/serve.rs` serves them).
 //!
-//! Both handlers are independent of Shoal, and any rmcp transport can serve them
-//! (`examples/serve.rs`). One clone serves every caller, so state is shared behind an
-//! [`Arc`](std::sync::Arc), and a [`Peer`](rmcp::Peer) lives no longer than its request.
+//! One clone serves every caller, so state is shared behind an [`Arc`](std::sync::Arc), and a
+//! [`Peer`](rmcp::Peer) lives no longer than its request.
 
 mod ask;
 mod conformance;

@@ -8,10 +8,10 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Sends `data` to the client as a log message, if the request accepts it.
+/// Sends `data` as a log message, if the request accepts it.
 ///
-/// Since 2026-07-28 a request names its level in `_meta`, and without one gets no messages. Before,
-/// the level belongs to the session, whose host filters.
+/// Since 2026-07-28 a request names its level in `_meta`. Before, the level belongs to the session,
+/// whose host filters.
 pub(crate) async fn log(
     ctx: &RequestContext<RoleServer>,
     logger: &'static str,
@@ -25,7 +25,7 @@ pub(crate) async fn log(
         .map_or(!per_request, |least| level as u8 >= least as u8);
     if wanted {
         let message = LoggingMessageNotificationParam::new(level, data.into()).with_logger(logger);
-        // A tool does not fail because a log message cannot be delivered.
+        // A lost log message does not fail the tool.
         ctx.peer.notify_logging_message(message).await.ok();
     }
 }

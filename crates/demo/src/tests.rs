@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// A client with every capability, which answers forms with `elicited`.
+    /// A client with every capability.
     pub(crate) fn able(elicited: ElicitResult) -> Self {
         let modes = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
@@ -65,7 +65,7 @@ impl Client {
         client
     }
 
-    /// Connects with the `initialize` handshake, as clients up to 2025-11-25 do.
+    /// Clients up to 2025-11-25 use the `initialize` handshake.
     pub(crate) async fn connect<H: ServerHandler>(self, server: H) -> Session<H> {
         self.connect_as(server, ClientLifecycleMode::Initialize)
             .await
@@ -209,7 +209,6 @@ impl<H: ServerHandler> Session<H> {
         self.told.recv().await.expect("the client is connected")
     }
 
-    /// A context like a host's for one call: this session's peer and the request's `_meta`.
     pub(crate) fn context(&self, meta: RequestMetaObject) -> RequestContext<RoleServer> {
         let peer: Peer<RoleServer> = self.server.peer().clone();
         let mut context = RequestContext::new(NumberOrString::Number(7), peer);
@@ -217,7 +216,7 @@ impl<H: ServerHandler> Session<H> {
         context
     }
 
-    /// Calls a tool as a host does, without a transport.
+    /// Bypasses the transport, as a host does.
     pub(crate) async fn call_directly(
         &self,
         tool: &'static str,

@@ -10,7 +10,7 @@ pub(crate) enum Kind {
     Loopback,
     /// Neighbours. Clouds serve instance metadata here, with credentials.
     LinkLocal,
-    /// Cloud instance metadata at addresses of other kinds.
+    /// Cloud instance metadata at other addresses.
     Metadata,
     /// The unspecified address. Linux treats it as this machine.
     Unspecified,
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an address. An address that leads to an IPv4 address has the kind of that one.
+    /// An address that leads to an IPv4 address has the kind of that one.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -87,7 +87,7 @@ fn of_v6(address: Ipv6Addr) -> Kind {
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0, 0, 0, 0, 0, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
-        // Local NAT64 (RFC 8215), where the position of the IPv4 address is not known.
+        // Local NAT64 (RFC 8215), which hides the IPv4 address.
         [0x64, 0xff9b, 1, ..] => Kind::Private,
         // 6to4.
         [0x2002, high, low, ..] => v4(high, low),

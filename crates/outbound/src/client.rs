@@ -20,10 +20,9 @@ use crate::rules::{ChosenBy, Refused, Rules};
 
 /// Detects a dead peer behind a silent stream.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Maximum header fields of a response. Servers behind several proxies exceed the parser's default of 100. Header bytes have
-/// a separate limit.
+/// Servers behind several proxies exceed the parser's default of 100 header fields.
 const MOST_HEADERS: usize = 512;
-/// Maximum bytes of a certificate or key file. An authority bundle has a few hundred thousand.
+/// An authority bundle has a few hundred thousand bytes.
 const LONGEST_FILE: u64 = 4 << 20;
 
 /// Builds HTTP clients for the targets that may be reached. Clones share everything.
@@ -32,12 +31,11 @@ pub struct Outbound {
     rules: Arc<Rules>,
     lookup: Arc<dyn Lookup>,
     proxies: bool,
-    /// TLS for clients without their own files. Shared, because loading the system's authorities costs milliseconds and
-    /// memory, and there may be a thousand clients.
+    /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand clients.
     system_tls: Arc<OnceLock<Result<ClientConfig, String>>>,
 }
 
-/// A client certificate and its private key, as PEM files.
+/// A client certificate and its key, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The certificate.
@@ -82,7 +80,7 @@ struct Inner {
     named: Named,
     /// For targets that the operator has named.
     to_named: reqwest::Client,
-    /// For all other targets. Most clients have none.
+    /// For all other targets, which most clients lack.
     to_others: OnceLock<Result<reqwest::Client, String>>,
 }
 
@@ -139,8 +137,7 @@ impl Outbound {
             .pool_idle_timeout(settings.connection_idle)
             .tcp_keepalive(TCP_KEEP_ALIVE)
             .tcp_nodelay(true)
-            // Asks servers not to compress. Responses that are compressed anyway are unpacked in small pieces, which the
-            // reader limits.
+            // Compressed responses are unpacked in small pieces, which the reader limits.
             .default_headers(HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
@@ -150,7 +147,7 @@ impl Outbound {
             .http1_max_headers(MOST_HEADERS)
             .redirect(settings.redirects.policy());
         builder = match self.proxies {
-            // The resolver also resolves the proxy's name, which the operator has named.
+            // The resolver also resolves the proxy's name.
             true => builder.dns_resolver(self.checking(ChosenBy::Operator)),
             false => builder.dns_resolver(self.checking(chosen)).no_proxy(),
         };
@@ -206,7 +203,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the URL has a forbidden address. The addresses of a host name are checked when the request is sent.
+    /// If the URL has a forbidden address. Sending checks the addresses of a host name.
     pub fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, String> {
         let Inner {
             outbound,
@@ -228,7 +225,6 @@ impl Client {
 }
 
 impl Outbound {
-    /// Checks the address in a URL that the operator did not name.
     fn expect_reachable(&self, url: &Url) -> Result<(), Refused> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
@@ -247,7 +243,7 @@ impl Outbound {
 }
 
 impl Named {
-    /// Compares ports as well: a document at one port must not lead to other servers on that machine.
+    /// A document at one port must not lead to other servers on that machine.
     fn has(&self, url: &Url) -> bool {
         let place = |url: &Url| {
             (

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-/// Describes an error with its causes, which reqwest's own text omits. The URL is left out because its query may be
+/// Describes an error with its causes, which reqwest's own text omits, and without its URL, whose query may be
 /// secret.
 pub fn whole_story(error: &reqwest::Error) -> String {
     let mut story = match error.is_timeout() {

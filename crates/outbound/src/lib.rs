@@ -1,20 +1,20 @@
 //! The HTTP clients for servers behind URLs, services with an OpenAPI document, and authorization servers.
 //!
-//! The operator chooses the targets in the configuration. A target that comes from elsewhere (a document's `servers`, an
-//! issuer's metadata) could be anything that Shoal reaches and its callers do not, so it must have a public address or one of
-//! `outbound.allow`. Shoal connects to the address that was checked
+//! The operator chooses targets in the configuration. A target from elsewhere (a document's `servers`, an issuer's metadata)
+//! must have a public address or one of `outbound.allow`, because it could be anything that Shoal reaches and its callers do
+//! not. Shoal connects to the address that was checked
 //! ([why](../../../docs/adr/0041-targets-that-others-name-are-public.md)).
 //!
 //! | file | its part |
 //! |---|---|
-//! | `config` | the settings |
+//! | `config` | settings |
 //! | `address` | kinds of addresses |
-//! | `network` | an entry of `allow` |
-//! | `rules` | which addresses may be reached |
-//! | `resolver` | resolves names and checks their addresses |
+//! | `network` | entries of `allow` |
+//! | `rules` | allowed addresses |
+//! | `resolver` | checked name resolution |
 //! | `client` | the only constructor of clients |
-//! | `redirect` | which redirects are followed |
-//! | `body` | reads bodies up to a limit |
+//! | `redirect` | followed redirects |
+//! | `body` | bounded bodies |
 
 mod address;
 mod body;

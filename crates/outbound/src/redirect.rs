@@ -1,5 +1,5 @@
-//! Follows redirects that keep the request unchanged and stay within its origin, so that a server cannot send Shoal's
-//! credentials or requests elsewhere.
+//! Follows redirects only if they keep the request unchanged and within its origin, so that a server cannot redirect
+//! Shoal's credentials.
 
 use http::StatusCode;
 use reqwest::redirect::{Action, Attempt, Policy};

@@ -1,4 +1,4 @@
-//! Resolves names to allowed addresses. A connection uses an address that was checked, without a second lookup.
+//! Resolves names to allowed addresses. A connection uses a checked address, without a second lookup.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

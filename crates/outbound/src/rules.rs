@@ -6,7 +6,7 @@ use crate::address::Kind;
 use crate::config::OutboundConfig;
 use crate::network::Network;
 
-/// Who chose a target.
+/// The party that chose a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChosenBy {
     /// The operator, in the configuration or on the command line.
@@ -20,7 +20,7 @@ pub(crate) struct Rules {
     named_may_be_private: bool,
 }
 
-/// A refused target. The message omits the address, because callers must not learn it.
+/// The message omits the address, because callers must not learn it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{host} has an address that Shoal does not connect to ({kind}); outbound.allow can name its network"
@@ -38,12 +38,11 @@ impl Rules {
         })
     }
 
-    /// The kind of the address, if its target must not be reached.
     pub(crate) fn against(&self, address: IpAddr, chosen: ChosenBy) -> Option<Kind> {
         let kind = Kind::of(address);
         let fine = match (kind, chosen) {
             (Kind::Public, _) => true,
-            // Refused even for operators, because the name's owner could point it at data that only this machine may read.
+            // The name's owner could point it at data that only this machine may read.
             (Kind::LinkLocal | Kind::Metadata | Kind::Unspecified | Kind::Multicast, _) => false,
             (Kind::Private | Kind::Loopback | Kind::Reserved, ChosenBy::Operator) => {
                 self.named_may_be_private

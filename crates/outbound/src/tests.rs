@@ -1,4 +1,4 @@
-//! Which targets can be reached: by who names them, how, and what the name resolves to.
+//! Which targets can be reached.
 
 use std::collections::VecDeque;
 use std::io;
@@ -112,7 +112,7 @@ fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
         allow: vec!["169.254.169.254".to_owned(), "10.0.0.0/8".to_owned()],
         ..OutboundConfig::default()
     });
-    // Columns: reachable for operators and for others by default, for operators in strict mode, and for others with `allow`.
+    // Columns: for operators and for others by default, for operators in strict mode, and for others with `allow`.
     for (text, expected) in [
         ("8.8.8.8", [true, true, true, true]),
         ("10.0.0.1", [true, false, false, true]),
@@ -344,7 +344,7 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
     let checked = Server::start("127.0.0.1", 0, answer("200 OK", "", "checked")).await;
     let port = checked.at.port();
     let rebound = Server::start("127.0.0.2", port, answer("200 OK", "", "rebound")).await;
-    // The first lookup is allowed. A second one would return a forbidden address.
+    // A second lookup would return a forbidden address.
     let answers = Answers::new(&["127.0.0.1", "127.0.0.2"]);
     let client = outbound(&["127.0.0.1"], &answers)
         .client(settings(Redirects::None), Named::These(Vec::new()))

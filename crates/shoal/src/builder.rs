@@ -15,7 +15,7 @@ use shoal_worker::{Backend, RmcpBackend};
 
 /// Describes a server before it starts.
 ///
-/// All values are defaults. Operators override them by a configuration file, by variables (`SHOAL_…`) and by flags.
+/// Operators override its values by a configuration file, by variables (`SHOAL_…`) and by flags.
 #[must_use = "a server that is not started does nothing"]
 pub struct Builder {
     start: StartHandler,
@@ -56,8 +56,8 @@ impl Builder {
         }
     }
 
-    /// Sets the name of the program in its help and of the process in its cluster, where a random suffix follows. The
-    /// default is the name of the executable.
+    /// Sets the name of the program and, with a random suffix, of its process in the cluster. The default is the name of
+    /// the executable.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -69,15 +69,15 @@ impl Builder {
         self
     }
 
-    /// Sets the pool of the server's processes: a-z, 0-9, `-` and single `_`. Workers of a pool offer the same tools and
-    /// share its calls. The default is the program's name.
+    /// Sets the pool: a-z, 0-9, `-` and single `_`. Workers of a pool offer the same tools and share its calls. The default
+    /// is the program's name.
     pub fn pool(mut self, pool: impl Into<String>) -> Self {
         self.pool = Some(pool.into());
         self
     }
 
-    /// Sets how many calls one process runs at once (`pools.<pool>.concurrency`). Further calls queue, and beyond the queue
-    /// they are refused as overload.
+    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls queue, and are refused when
+    /// the queue is full.
     pub fn capacity(mut self, calls: usize) -> Self {
         self.capacity = Some(calls);
         self

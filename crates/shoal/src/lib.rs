@@ -13,10 +13,10 @@ pub use shoal_protocol::TraceContext;
 pub use shoal_worker::{CallerSession, RequestContextExt};
 
 /// Runs the whole program around a server: `serve`, `stdio`, `call`, `config` and the other commands of `--help`. Return the
-/// result from `main`.
+/// result from `main`, which must not be async.
 ///
-/// The function handles the process's arguments, signals, logging and telemetry, and starts a Tokio runtime, so `main` must
-/// not be async. To set more than the handler, use a [`Builder`].
+/// The function handles arguments, signals, logging and telemetry, and starts a Tokio runtime. To set more than the handler,
+/// use a [`Builder`].
 pub fn serve(handler: impl ServerHandler) -> ExitCode {
     server(handler).serve()
 }
@@ -26,8 +26,8 @@ pub fn server(handler: impl ServerHandler) -> Builder {
     server_with(async move || Ok::<_, std::convert::Infallible>(handler))
 }
 
-/// Like [`server`], for a server that must be created first, for example by connecting to a database. Shoal calls `start`
-/// when the process begins to serve, and skips it for `--help` and `config check`.
+/// Like [`server`], for a server that must be created first, for example by connecting to a database. `start` runs when the
+/// process begins to serve, and not for `--help` or `config check`.
 pub fn server_with<H, S, F, E>(start: S) -> Builder
 where
     H: ServerHandler,

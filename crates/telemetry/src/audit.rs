@@ -1,7 +1,6 @@
 //! The audit trail: logins, decisions, and the outcome of each call (`docs/audit.md`).
 //!
-//! Each decision is recorded once, by the code that makes it. Recording does not block: an event that finds its queue full
-//! is dropped and counted.
+//! Recording does not block: an event that finds its queue full is dropped and counted.
 
 mod arguments;
 mod config;
@@ -34,11 +33,11 @@ struct Trail {
     collector: Option<SdkLogger>,
 }
 
-/// Starts the trail for the whole process, after [`init`](crate::init). Does nothing if no destination is configured.
+/// Starts the trail for the process, after [`init`](crate::init).
 ///
 /// # Errors
 ///
-/// If the file cannot be opened. The error contains its name.
+/// If the file cannot be opened.
 pub fn start(audit: &Audit) -> io::Result<()> {
     let file = audit.file.as_deref();
     let file = file.map(|path| file::open(path, audit.queue_bytes));
@@ -55,7 +54,7 @@ pub fn start(audit: &Audit) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is a trail. Check it before gathering data that only events need.
+/// Whether there is a trail. Check it before gathering data for events.
 #[must_use]
 pub fn enabled() -> bool {
     TRAIL.get().is_some()
@@ -67,7 +66,7 @@ pub fn keeps(kind: Kind) -> bool {
     TRAIL.get().is_some_and(|trail| trail.kinds.contains(&kind))
 }
 
-/// Records an event that `fill` describes. `fill` runs only if events of this kind are recorded.
+/// Records an event. `fill` runs only if events of this kind are recorded.
 pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
     let Some(trail) = TRAIL.get().filter(|trail| trail.kinds.contains(&kind)) else {
         return;
@@ -82,7 +81,6 @@ pub fn record(kind: Kind, fill: impl FnOnce(&mut Event)) {
         count(AuditSink::File, kept);
     }
     if let Some((collector, record)) = trail.collector.as_ref().zip(record) {
-        // Later losses count as not reaching the collector.
         collector.emit(*record);
         count(AuditSink::Otlp, true);
     }

@@ -1,7 +1,5 @@
-//! Sends all signals to the collector.
-//!
-//! Exports run on their own threads and runtime, so that neither a busy node nor a bad collector delays the other.
-//! Each export has a time limit, and queues are bounded.
+//! Sends all signals to the collector, on separate threads and a separate runtime, so that neither a busy node nor
+//! a bad collector delays the other. Times and queues are bounded.
 
 use std::sync::Arc;
 
@@ -61,7 +59,7 @@ impl<'a> Collector<'a> {
 
     pub(crate) fn sender(&self, signal: Signal) -> Result<Sender, String> {
         let (address, name) = (self.address, signal.as_str());
-        // A gRPC channel drives its connection on the runtime in which it is created.
+        // The channel drives its connection on this runtime.
         let _entered = self.runtime.enter();
         let client = match &self.client {
             None => Grpc::new(self.otlp, address, signal).map(OtlpClient::Grpc),

@@ -10,9 +10,8 @@ use crate::{audit, logging};
 /// The minimum wait for the last log lines.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// The handle that [`init`](crate::init) returns. [Shut it down](Self::shutdown) last.
-///
-/// Dropping the guard without a shutdown loses the data that waits for the collector.
+/// The handle that [`init`](crate::init) returns. [Shut it down](Self::shutdown) last, or the data that waits for
+/// the collector is lost.
 #[derive(Debug)]
 #[must_use = "call `shutdown` before the process ends, or what waits for the collector is lost"]
 pub struct Guard {
@@ -24,9 +23,8 @@ impl Guard {
         Self { state }
     }
 
-    /// Sends what waits for the collector, and stops. Data that is not sent within `within` is lost. Later spans and
-    /// log records are dropped. Log lines still go to standard error, and the shutdown waits for those that are
-    /// queued.
+    /// Sends what waits for the collector within `within`, and waits for queued log lines. Later spans and log
+    /// records are dropped, but lines still go to standard error.
     ///
     /// Blocks the calling thread for at most `within` and half a second.
     pub fn shutdown(self, within: Duration) {
@@ -43,7 +41,7 @@ impl Guard {
         }
         let started = Instant::now();
         let (done, ended) = mpsc::channel();
-        // Concurrently, because all wait for the same collector, and one has no time limit.
+        // All wait for the same collector, and one has no time limit.
         let mut running = 0;
         let mut start = |work: Box<dyn FnOnce() + Send>| {
             let done = done.clone();
@@ -61,7 +59,7 @@ impl Guard {
             }));
         }
         if let Some(meters) = &state.meters {
-            // Not shut down, because Prometheus may scrape until the process ends.
+            // Prometheus may scrape until the process ends.
             start(Box::new(move || {
                 let _ = meters.force_flush();
             }));

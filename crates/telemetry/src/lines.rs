@@ -1,7 +1,7 @@
 //! Writes lines to a reader that may have stopped: standard error or a file.
 //!
-//! Callers must not block, because a full pipe would stop every thread of the process. A separate thread writes from a queue
-//! that is bounded in bytes. Lines that do not fit are dropped and counted.
+//! A full pipe would stop every thread of the process, so a separate thread writes from a queue that is bounded in bytes.
+//! Lines that do not fit are dropped and counted.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// The lines should be written while in the CPU's cache. A smaller number would wake the writer too often.
+/// Fits the CPU's cache. A smaller number would wake the writer too often.
 const ENOUGH: usize = 256 << 10;
 
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Lines(Arc<Queue>);
 pub(crate) trait Output: Send + 'static {
     fn write(&mut self, lines: &[u8]);
 
-    /// Called when there is room again, with the lines dropped since the last call.
+    /// Reports lines dropped since the last call, when there is room again.
     fn dropped(&mut self, count: u64);
 }
 
@@ -43,8 +43,7 @@ struct State {
 }
 
 impl Lines {
-    /// Starts a thread that writes to an output. At most `limit` bytes wait. Lines that come within `gather` are written
-    /// together, which is cheaper under load.
+    /// Starts a thread that writes to an output. At most `limit` bytes wait. Gathering lines is cheaper under load.
     pub(crate) fn start(
         name: &str,
         output: impl Output,

@@ -1,8 +1,7 @@
-//! Structured logs on standard error.
+//! Structured logs on standard error. Only [`flush`] waits for their reader.
 //!
-//! Logging does not wait for the reader of the logs, except [`flush`] at the end. Standard output is left alone, because in
-//! `shoal stdio` it carries the protocol. Lines inside a span of a recorded trace ([`InSpan`](crate::trace::InSpan)) carry
-//! `trace_id` and `span_id`.
+//! Standard output carries the protocol in `shoal stdio`. Lines inside a recorded span ([`InSpan`](crate::trace::InSpan))
+//! carry `trace_id` and `span_id`.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ use repeats::Gate;
 pub(crate) use repeats::Repeats;
 pub use stderr::{flush, tell};
 
-/// The default filter. rmcp logs every request at `info`, and ractor enters a span whenever an actor runs.
+/// The default filter, without rmcp's requests and ractor's spans.
 pub const DEFAULT_FILTER: &str = "info,rmcp=warn,ractor=warn";
 
 /// How a log line looks.
@@ -99,7 +98,7 @@ pub fn check(filter: &str) -> Result<(), Error> {
     parse(filter).map(|_| ())
 }
 
-/// Starts logging to standard error for the whole process. [`crate::init`] includes this.
+/// Starts logging to standard error. [`crate::init`] includes this.
 ///
 /// # Errors
 ///
@@ -144,7 +143,7 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
     };
     // `export` logs failures of exports once a minute.
     let silence = "opentelemetry=off".parse().expect("a good directive");
-    // `EnvFilter` takes an unknown word for a target, so that "verbose" would silence everything.
+    // `EnvFilter` takes "verbose" for a target, which would silence everything.
     let lost = filter
         .split(',')
         .map(str::trim)

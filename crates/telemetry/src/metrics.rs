@@ -1,8 +1,7 @@
 //! Metrics: counts and durations.
 //!
-//! Every metric is a [`Definition`] in the [catalogue](definitions) with a typed function in [`metrics`]. Attribute
-//! values are enums or names that the operator configured. Values that clients invent are recorded as `_OTHER`, so that
-//! clients cannot create series.
+//! Every metric is a [`Definition`] in the [catalogue](definitions) with a function in [`metrics`]. Attribute values
+//! are enums or configured names. Others are recorded as `_OTHER`, so that clients cannot create series.
 
 mod actors;
 mod area;
@@ -151,13 +150,13 @@ areas! {
 
 /// Returns the instruments of this process.
 ///
-/// Call this function each time, because a reference taken before [`init`](crate::init) stays off.
+/// A reference taken before [`init`](crate::init) stays off.
 #[must_use]
 pub fn metrics() -> &'static Metrics {
     crate::state::metrics()
 }
 
-/// Whether metrics are recorded. Only needed to avoid the cost of gathering values.
+/// Whether metrics are recorded. Ask before gathering costly values.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::has_metrics()

@@ -1,7 +1,6 @@
 //! Writes spans directly as OTLP's protobuf.
 //!
-//! The messages that are generated from OTLP's definitions copy every name and attribute, and again for each attempt
-//! to send. Writing a span once, when it ends, halves the cost. The format is that of
+//! OTLP's generated messages copy every name and attribute, which doubles the cost of a span. The format is that of
 //! `opentelemetry/proto/trace/v1/trace.proto`; a test reads it back with the generated messages.
 
 mod span;

@@ -1,8 +1,8 @@
 //! Spans of calls.
 //!
-//! Parents are explicit: a span's parent is the [`TraceContext`](shoal_protocol::TraceContext) that it is given, independent
-//! of the thread. A span of an unsampled trace costs a few comparisons and no allocation. Its [`context`](Span::context)
-//! passes the decision on, so that traces are complete or absent.
+//! A span's parent is the [`TraceContext`](shoal_protocol::TraceContext) that it is given, independent of the thread. A span
+//! of an unsampled trace costs a few comparisons, and its [`context`](Span::context) passes the decision on, so that traces
+//! are complete or absent.
 
 pub mod attributes;
 mod builder;
@@ -22,7 +22,7 @@ pub(crate) use decision::Decision;
 pub(crate) use span::SpanData;
 pub(crate) use tracer::Tracer;
 
-/// Whether spans are recorded. Callers need not ask, because a span is free if they are not.
+/// Whether spans are recorded. Callers need not ask.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::tracer().is_some()

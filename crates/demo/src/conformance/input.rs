@@ -1,4 +1,4 @@
-//! Rounds of input for requests that need it (SEP-2322): questions, answers and state.
+//! Rounds of input for requests that need it (SEP-2322).
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -19,10 +19,8 @@ use serde_json::{Value, json};
 use super::asking::form_schema;
 use crate::ask::Refused;
 
-/// The state of a request between its rounds.
-///
-/// The state passes through the client as plain JSON, so the host must seal it, as Shoal does, if
-/// clients must not forge it.
+/// The state of a request between its rounds, which passes through the client as plain JSON. The
+/// host must seal it, as Shoal does, if clients must not forge it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "awaiting", rename_all = "camelCase", deny_unknown_fields)]
 pub(super) enum State {
@@ -91,8 +89,7 @@ pub(super) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// The answers of one round. If an answer is missing or malformed, the tool asks again, as SEP-2322
-/// recommends.
+/// If an answer is missing or malformed, the tool asks again, as SEP-2322 recommends.
 #[derive(Clone, Copy)]
 pub(super) struct Answers<'a>(Option<&'a InputResponses>);
 
@@ -101,7 +98,6 @@ impl<'a> Answers<'a> {
         Self(responses)
     }
 
-    /// Returns a field of the form `key`, or how the user declined.
     pub(super) fn field<T: DeserializeOwned>(
         self,
         key: &str,

@@ -169,7 +169,6 @@ impl ConformanceServer {
     ) -> Result<CallToolResponse, Refused> {
         let declared = ctx.client_capabilities().unwrap_or_default();
         let answers = Answers::new(responses.as_ref());
-        // Asks by the first means that the client supports.
         if Need::Form.met_by(&declared) {
             return Ok(match answers.field::<String>("user_name", "name") {
                 Some(answer) => text(answer.unwrap_or("no name".to_owned())),

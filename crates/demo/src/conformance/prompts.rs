@@ -94,7 +94,7 @@ impl ConformanceServer {
     /// A prompt that needs input from the user.
     #[prompt]
     fn test_input_required_result_prompt(&self) -> Result<GetPromptResult, ErrorData> {
-        // The router only lists this prompt. `ask_for_context` serves it.
+        // `ask_for_context` serves this prompt, which the router only lists.
         Err(ErrorData::internal_error(
             "this prompt is not served by the router",
             None,

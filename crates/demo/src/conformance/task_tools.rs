@@ -20,7 +20,6 @@ use super::input::Answers;
 use super::input_tools::ask_who;
 use crate::ask::{Need, Refused};
 
-/// Longer than a call may take before it becomes a task.
 const LONG: Duration = Duration::from_millis(1000);
 
 #[derive(Deserialize, JsonSchema)]
@@ -137,7 +136,7 @@ impl ConformanceServer {
     }
 }
 
-/// Clients of 2025-11-25 may call a tool as a task only if it declares this.
+/// Clients of 2025-11-25 may call a tool as a task only with this.
 fn optional() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }

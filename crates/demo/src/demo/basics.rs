@@ -51,7 +51,7 @@ impl DemoServer {
         text
     }
 
-    // Does the same work, but is not declared safe to repeat.
+    // The same work, but not declared safe to repeat.
     /// Returns its argument, but asks not to be called twice.
     #[tool(annotations(
         read_only_hint = false,
@@ -63,7 +63,7 @@ impl DemoServer {
         text
     }
 
-    // Like most tools, it declares no hints, so it must not be called twice, and it waits.
+    // Like most tools, it declares no hints, so it must not be called twice.
     /// Returns its argument after 20 milliseconds.
     #[tool]
     async fn echo_slowly(
@@ -81,7 +81,7 @@ impl DemoServer {
         Parameters(AddArguments { a, b }): Parameters<AddArguments>,
     ) -> Result<Json<Sum>, String> {
         let sum = a + b;
-        // JSON has no infinity, and the output schema promises a number.
+        // JSON has no infinity.
         if sum.is_finite() {
             Ok(Json(Sum { sum }))
         } else {

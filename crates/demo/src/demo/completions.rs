@@ -18,7 +18,6 @@ const LANGUAGES: &[&str] = &[
 ];
 const NAMES: &[&str] = &["Ada", "Alan", "Barbara", "Edsger", "Grace", "Margaret"];
 
-/// The known values that begin with the user's input.
 pub(super) fn complete(request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
     let known = match (&request.r#ref, request.argument.name.as_str()) {
         (Reference::Prompt(prompt), "language") if prompt.name == "greet" => LANGUAGES,

@@ -61,8 +61,8 @@ impl DemoServer {
                 // The job continues even if its client is gone.
                 ctx.peer.notify_progress(progress).await.ok();
             }
-            // The work follows the report, because some clients drop a progress notification that
-            // arrives together with the result.
+            // Some clients drop a progress notification that arrives together with the result, so
+            // the work follows the report.
             select! {
                 biased;
                 () = ctx.ct.cancelled() => return Err(format!("cancelled in step {step}")),
@@ -73,7 +73,7 @@ impl DemoServer {
     }
 }
 
-/// Clients of 2025-11-25 may call a tool as a task only if it declares this.
+/// Clients of 2025-11-25 may call a tool as a task only with this.
 pub(super) fn may_be_task() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }

@@ -1,5 +1,5 @@
-//! A server that writes each run of its tools to a ledger, for `interop/composed`. Another program serves it over
-//! stdio, unchanged.
+//! A server that records its tool runs in a ledger, for `interop/composed`. Another program serves it over stdio,
+//! unchanged.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -64,7 +64,6 @@ impl ServerHandler for Ledger {
     }
 }
 
-/// Appends the key and the process ids to the file LEDGER.
 fn write_down(key: u64) -> Result<(), ErrorData> {
     let line = format!(
         "{key} {} {}\n",

@@ -42,7 +42,6 @@ fn append_to(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether the last writer ran out of space within a line.
 fn is_torn(path: &Path) -> bool {
     // Only regular files, because opening a pipe makes this process its reader.
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -84,7 +83,7 @@ impl AuditFile {
         }
     }
 
-    /// Writes the report of lost events first. Returns how many bytes of the lines were written.
+    /// Returns how many bytes of the lines were written, after the report of lost events.
     fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));

@@ -1,4 +1,4 @@
-//! The keys that only the audit trail uses. All others are those of spans.
+//! Keys of the audit trail besides those of spans.
 
 use std::time::Duration;
 
@@ -28,6 +28,6 @@ pub const URL_PATH: Key<str> = key!("url.path");
 
 /// May exceed the limit of other texts.
 pub(super) const TOOL_ARGUMENTS: Key<str> = key!("gen_ai.tool.call.arguments");
-/// Only in the file. Log records have fields for both ids.
+/// Only in the file, because log records have fields for both ids.
 pub(super) const TRACE_ID: Key<str> = key!("trace_id");
 pub(super) const SPAN_ID: Key<str> = key!("span_id");

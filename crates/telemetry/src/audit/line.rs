@@ -1,6 +1,4 @@
-//! Writes an event directly as a line of JSON.
-//!
-//! A call of a small tool may have three lines, so each line reuses its thread's buffer to keep the cost low.
+//! Writes an event directly as a line of JSON, in a buffer of its thread, to keep the cost low.
 
 use std::cell::Cell;
 
@@ -11,7 +9,7 @@ use crate::trace::attributes::{Recorded, write_text};
 
 const USUAL: usize = 512;
 
-/// Larger buffers are dropped, because arguments can be long.
+/// Arguments can be long.
 const KEPT: usize = 4096;
 
 thread_local! {
@@ -56,7 +54,6 @@ impl Drop for Line {
     }
 }
 
-/// The constant text between the time and the members, copied at once.
 const fn after_time(kind: Kind) -> &'static str {
     macro_rules! after_time {
         ($name:literal) => {

@@ -26,7 +26,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Waiting here could block a thread that must not block.
+            // The current thread may have to stay responsive.
             runtime.shutdown_background();
         }
     }

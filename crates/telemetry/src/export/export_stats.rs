@@ -54,7 +54,7 @@ impl ExportStats {
             metrics()
                 .telemetry
                 .dropped(self.signal, DropReason::QueueFull, 1);
-            // The next export logs the loss, because callers must not wait for a log line.
+            // Callers must not wait for a log line, so the next export logs the loss.
             if let Some(mut said) = self.said.try_lock() {
                 said.lost += 1;
             }
@@ -117,7 +117,6 @@ impl ExportStats {
         }
     }
 
-    /// The collector accepted the export only in part.
     pub(super) fn rejected(&self, count: u64, why: &str) {
         let own = &metrics().telemetry;
         own.dropped(self.signal, DropReason::Rejected, count);

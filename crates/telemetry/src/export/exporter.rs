@@ -37,7 +37,7 @@ impl Exporter {
         }
     }
 
-    /// Runs on telemetry's runtime, because the SDK's threads have none.
+    /// The SDK's threads have no runtime.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
         let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();

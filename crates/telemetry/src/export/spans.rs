@@ -98,7 +98,7 @@ impl Spans {
         }
     }
 
-    /// Sends the queued spans, and accepts no more. Blocks for at most `within`, after which the rest is lost.
+    /// Blocks for at most `within`, after which unsent spans are lost.
     pub(crate) fn shut_down(&self, within: Duration) {
         self.queue.stats.close();
         let (ended, wait) = mpsc::channel();

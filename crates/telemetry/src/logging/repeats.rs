@@ -25,7 +25,7 @@ const SHOWN: usize = 160;
 /// Names the kind of a refusal. Callers can cause any number of such lines, so one of each kind passes in an interval.
 const REFUSAL: &str = "refusal";
 
-/// The place in the code, and a hash of the message or kind of refusal.
+/// The place in the code, and a hash.
 type Key = (Identifier, u64);
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Repeats {
         false
     }
 
-    /// The thread reports even if no further line comes, and ends when all is reported.
+    /// The thread reports even if no further line comes.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()
@@ -174,7 +174,6 @@ fn say(due: Vec<LeftOut>) {
         refusal,
     } in due
     {
-        // The level of the suppressed lines, but at least a visible one.
         if level == Level::ERROR {
             tracing::error!(
                 target: TARGET,

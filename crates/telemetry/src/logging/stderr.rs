@@ -21,18 +21,17 @@ pub(super) struct Stderr(Lines);
 #[derive(Debug)]
 pub(super) struct LineWriter<'a>(&'a Lines);
 
-/// Waits up to `within` until all lines logged so far are written. For a process that exits by itself.
+/// Waits up to `within` until all lines so far are written.
 pub fn flush(within: Duration) {
     if let Some(lines) = PROCESS.get() {
         lines.flush(within);
     }
 }
 
-/// Writes lines for a person at the terminal, after the lines logged so far and without log formatting. Each must end in a
-/// line break.
+/// Writes lines for a person, after the lines logged so far. Each must end in a line break.
 pub fn tell(lines: &str) {
     match PROCESS.get() {
-        // A full queue means that standard error is not read.
+        // Standard error is not read.
         Some(process) => drop(process.push(lines.as_bytes())),
         // Standard error may be closed.
         None => drop(io::stderr().write_all(lines.as_bytes())),
@@ -55,7 +54,7 @@ impl<W: Write + Send + 'static> Output for Console<W> {
     }
 
     fn dropped(&mut self, dropped: u64) {
-        // Logged as usual, so that the line has the right format and reaches the collector.
+        // The line must reach the collector too.
         tracing::warn!(target: TARGET, dropped, "{dropped} log lines were dropped: standard error was not read in time");
     }
 }

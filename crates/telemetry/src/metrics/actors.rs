@@ -19,7 +19,7 @@ area! {
 }
 
 labels! {
-    /// What an actor is for.
+    /// The kind of an actor.
     ActorKind: KIND {
         /// A session.
         Session = "session",

@@ -49,8 +49,7 @@ impl<M: Measured> Measured for Option<M> {
     }
 }
 
-/// Declares the metrics of one area. A row has a method's name, the kind of the metric, its attributes, and its name, unit
-/// and description.
+/// Declares the metrics of one area: method, kind, attributes, name, unit and description.
 ///
 /// | kind | its method |
 /// |---|---|

@@ -21,7 +21,7 @@ labels! {
     ReloadOutcome: OUTCOME {
         /// Settings changed, now or for the next start.
         Changed = "changed",
-        /// Nothing changed.
+        /// The same settings as before.
         Unchanged = "unchanged",
         /// The file is invalid, and the old settings stay.
         Refused = "refused",

@@ -1,4 +1,4 @@
-//! The definition of a metric, for the code, the reference page and the checks of dashboards.
+//! Definitions of metrics, for the code, the reference page and the checks of dashboards.
 
 /// A metric.
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub struct Definition {
 pub enum Kind {
     /// Only grows, until the process restarts.
     Counter,
-    /// Goes up and down, and can be summed over nodes. Read at collection.
+    /// Goes up and down, and can be summed. Read at collection.
     UpDownCounter,
-    /// A current value that cannot be summed. Read at collection.
+    /// Cannot be summed. Read at collection.
     Gauge,
     /// A distribution, with the upper bounds of its buckets.
     Histogram(&'static [f64]),
@@ -71,12 +71,12 @@ pub(crate) const MCP_SECONDS: &[f64] = &[
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
 
-/// Buckets for steps of at most a network round trip, in seconds.
+/// For steps of at most a network round trip, in seconds.
 pub(crate) const SHORT_SECONDS: &[f64] = &[
     0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 ];
 
-/// Buckets for waits and moving sessions, in seconds.
+/// For waits and moving sessions, in seconds.
 pub(crate) const WAIT_SECONDS: &[f64] = &[
     0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];

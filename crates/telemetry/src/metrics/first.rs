@@ -1,16 +1,13 @@
-//! Creates the series of a counter at 0 when the process starts.
-//!
-//! Prometheus does not count the first value of a series as an increase, so the first take-over or lapse of a process
-//! would be missing from every `increase(…)` and raise no alert.
+//! Creates the series of a counter at 0 when the process starts. Prometheus does not count the first value as an
+//! increase, so the first lapse of a process would raise no alert.
 
 use opentelemetry::KeyValue;
 
 use super::definition::{Definition, Values};
 
-/// Counters with more combinations start empty, because most of these would remain at 0.
+/// Most of the series of larger counters would remain at 0.
 const MOST: usize = 16;
 
-/// Every combination of attributes, if all values are known and they are few.
 pub(super) fn series(of: &Definition) -> Vec<Vec<KeyValue>> {
     let mut all = vec![Vec::new()];
     for attribute in of.attributes {

@@ -70,7 +70,7 @@ labels! {
 }
 
 labels! {
-    /// What the bytes belong to.
+    /// The kind of body.
     Body: KIND {
         /// A body with a known end.
         Plain = "plain",
@@ -84,7 +84,7 @@ labels! {
 labels! {
     /// Why an answer was given up.
     GivenUp: REASON {
-        /// The client read nothing for the maximum time.
+        /// The client stopped reading.
         Stalled = "stalled",
         /// The client had stopped reading, and others needed the memory.
         Crowded = "crowded",

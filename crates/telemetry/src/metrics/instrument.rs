@@ -1,4 +1,4 @@
-//! Instruments that are built from definitions, and cost one branch when metrics are off.
+//! Instruments that cost one branch when metrics are off.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::labels::Pair;
 use super::observed::{Observed, Source};
 use super::series::Series;
 
-/// Builds instruments, which are off without a meter.
+/// Without a meter, instruments are off.
 #[derive(Debug)]
 pub(crate) struct Factory(Option<Meter>);
 

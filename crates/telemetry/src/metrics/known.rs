@@ -28,7 +28,7 @@ pub enum NameKind {
 
 /// The names that may become attribute values. All others are recorded as [`OTHER`].
 ///
-/// A known name stays in memory for good, because operators choose few.
+/// Known names stay in memory, because operators choose few.
 #[derive(Debug, Default)]
 pub struct Known(());
 
@@ -37,7 +37,7 @@ type Names = HashSet<&'static str, RandomState>;
 static NAMES: LazyLock<[RwLock<Names>; 4]> = LazyLock::new(Default::default);
 
 impl Known {
-    /// Replaces the known names of a kind. Recorded series stay.
+    /// Replaces the known names of a kind.
     pub fn replace<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
         let mut known = names_of(kind).write();
         let names = names.into_iter().map(|name| kept(&known, name.as_ref()));
@@ -54,13 +54,12 @@ impl Known {
         }
     }
 
-    /// Whether the name is known, so that span names may contain it too.
+    /// Whether the name is known. Span names may contain it too.
     #[must_use]
     pub fn has(&self, kind: NameKind, name: &str) -> bool {
         names_of(kind).read().contains(name)
     }
 
-    /// The name as an attribute, without a copy.
     pub(super) fn label(kind: NameKind, key: &'static str, name: &str) -> Pair {
         let known = names_of(kind).read().get(name).copied();
         label(key, known.unwrap_or(OTHER))

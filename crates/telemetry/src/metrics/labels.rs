@@ -1,4 +1,4 @@
-//! Attribute values that are enums, and keys that several metrics share.
+//! Attribute values that are enums, and shared keys.
 
 use std::hash::{Hash, Hasher};
 
@@ -52,8 +52,8 @@ pub(super) const ROLE: &str = "shoal.role";
 pub(super) const STATE: &str = "shoal.state";
 pub(super) const TRANSPORT: &str = "network.transport";
 
-/// An attribute of a measurement. Its texts are static, so pairs are compared by address. Equal texts at two
-/// addresses differ here, but are the same series in OpenTelemetry.
+/// An attribute of a measurement. Pairs are compared by the addresses of their static texts, so equal texts
+/// may differ here.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
     key: &'static str,
@@ -105,7 +105,6 @@ impl From<Pair> for KeyValue {
     }
 }
 
-/// An attribute whose value is a literal or a name that is known for good.
 pub(super) const fn label(key: &'static str, value: &'static str) -> Pair {
     Pair {
         key,
@@ -113,7 +112,6 @@ pub(super) const fn label(key: &'static str, value: &'static str) -> Pair {
     }
 }
 
-/// An attribute that is one of few numbers.
 pub(super) const fn number(key: &'static str, value: i64) -> Pair {
     Pair {
         key,

@@ -60,7 +60,7 @@ labels! {
         Reachable = "reachable",
         /// Announced but unreachable.
         Unreachable = "unreachable",
-        /// Started, but accepts nothing yet.
+        /// Starting, and not ready yet.
         Starting = "starting",
         /// Stopping.
         Draining = "draining",
@@ -90,7 +90,7 @@ impl NodeMetrics {
         self.roles(move |to| read(&mut |role| to(role, 1)))
     }
 
-    /// Observes how long the lease lasts, or `None` without a lease.
+    /// Observes the remaining time of the lease.
     pub fn observe_lease(
         &self,
         read: impl Fn() -> Option<Duration> + Send + Sync + 'static,

@@ -10,11 +10,10 @@ use parking_lot::Mutex;
 use super::area::Measured;
 use super::labels::Pair;
 
-/// Reads values and passes each to the closure with its attributes.
+/// Passes each value with its attributes to the closure.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
-/// All readers of one metric. Values with the same attributes are summed, so that two nodes in one process appear as
-/// one.
+/// Values with the same attributes are summed, so that two nodes in one process appear as one.
 #[derive(Clone, Default)]
 pub(super) struct Source(Arc<Mutex<Readers>>);
 
@@ -32,7 +31,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // Callbacks run without the lock, because they may be slow or register readers.
+        // Callbacks may be slow or register readers.
         let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -53,7 +52,6 @@ impl Source {
 pub(super) struct Observed(pub(super) Option<Source>);
 
 impl Observed {
-    /// Calls `read` at each collection until the registration is dropped.
     pub(super) fn observe<M: Measured>(
         &self,
         read: impl Fn(&mut dyn FnMut(M, Vec<Pair>)) + Send + Sync + 'static,
@@ -99,7 +97,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // Dropped after the lock, because the closure may own another registration.
+        // The closure may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

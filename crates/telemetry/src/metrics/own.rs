@@ -1,4 +1,4 @@
-//! Telemetry itself: what did not reach the collector.
+//! Telemetry itself: losses on the way to the collector.
 
 use super::area::area;
 use super::labels::{OUTCOME, REASON, labels};

@@ -1,4 +1,4 @@
-//! What the rules decide.
+//! Decisions of policy rules.
 
 use super::area::area;
 use super::configuration::ReloadOutcome;

@@ -19,7 +19,7 @@ impl fmt::Debug for Exposition {
 impl Exposition {
     pub(crate) fn new() -> Result<(Self, PrometheusExporter), OTelSdkError> {
         let registry = Registry::new();
-        // There is only one scope, so scope labels add nothing. `target_info` has the resource.
+        // Labels of the single scope add nothing. `target_info` has the resource.
         let reader = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .scope_info_enabled(false)
@@ -29,7 +29,7 @@ impl Exposition {
 
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Fails only on a family without metrics, which the exporter does not create.
+        // Fails only on an empty family, which the exporter does not create.
         let _ = TextEncoder::new().encode_utf8(&self.0.gather(), &mut text);
         text
     }
@@ -40,7 +40,7 @@ pub const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=ut
 
 /// Returns all metrics in Prometheus' text format, or an empty text if Prometheus is off.
 ///
-/// Calls every registered `observe_…` callback, and takes about as long as these.
+/// Calls every `observe_…` callback, and takes as long as these.
 #[must_use]
 pub fn prometheus_text() -> String {
     crate::state::exposition()
@@ -48,7 +48,7 @@ pub fn prometheus_text() -> String {
         .unwrap_or_default()
 }
 
-/// Returns the names of all series in [`prometheus_text`], with `_bucket`, `_sum` and `_count` of histograms.
+/// Returns the names of all series in [`prometheus_text`].
 pub fn prometheus_names() -> impl Iterator<Item = String> {
     super::definitions()
         .flat_map(prometheus_names_of)

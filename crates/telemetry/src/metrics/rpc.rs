@@ -28,7 +28,7 @@ area! {
 }
 
 labels! {
-    /// What a link connects.
+    /// The kind of a link.
     LinkKind: KIND {
         /// An edge and a session owner.
         Gateway = "gateway",

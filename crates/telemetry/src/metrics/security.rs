@@ -1,4 +1,4 @@
-//! Who may call, and how often.
+//! Authentication and quotas.
 
 use super::area::{Label, area};
 use super::definition::Attribute;

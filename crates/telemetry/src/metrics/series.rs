@@ -1,7 +1,7 @@
 //! Finds the series of an instrument by the addresses of its attributes.
 //!
-//! The SDK hashes all attribute texts for every measurement. With nine measurements per call, that was a tenth of a
-//! small call's cost. A bound series costs a third of that.
+//! The SDK hashes all attribute texts for every measurement, which was a tenth of a small call's cost. A bound
+//! series costs a third of that.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 
 use super::labels::Pair;
 
-/// Maximum bound series of an instrument. Beyond it, each measurement binds its own.
+/// Beyond it, each measurement binds its own series.
 const MOST: usize = 4096;
 
 pub(super) trait Bind {

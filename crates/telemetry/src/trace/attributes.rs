@@ -1,7 +1,7 @@
 //! The keys of span attributes, each with the type of its value.
 //!
-//! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP. Shoal's own names begin with `shoal.`. Spans
-//! contain no arguments or results of tools.
+//! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP, or begin with `shoal.`. Spans contain no
+//! arguments or results of tools.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -57,7 +57,7 @@ impl<T: ?Sized> Key<T> {
     }
 }
 
-/// Maximum bytes of a text. It bounds the memory of queued spans, because clients write some of the texts.
+/// Maximum bytes of a text, because clients write some of the queued texts.
 pub const LONGEST_TEXT: usize = 1_024;
 
 pub(super) fn cut(text: &str) -> &str {
@@ -206,8 +206,8 @@ fn write_letter(letter: char, json: &mut Vec<u8>) {
     }
 }
 
-/// The loops have no early exit, so that the compiler can vectorise them. The last chunk overlaps the one before, which is
-/// faster than single bytes.
+/// Loops without an early exit can be vectorised. The last chunk overlaps the one before, which is faster than single
+/// bytes.
 fn is_plain(text: &[u8]) -> bool {
     match (text.len(), text.last_chunk()) {
         (..4, _) => !text.iter().any(|&byte| has_escape(byte)),
@@ -230,7 +230,7 @@ fn ends_have_escape<const N: usize>(text: &[u8]) -> bool {
     text.first_chunk().is_some_and(any) | text.last_chunk().is_some_and(any)
 }
 
-/// Marks the bytes that need an escape. Inlined, because otherwise it compiles to slower instructions.
+/// Inlined, because otherwise it compiles to slower instructions.
 #[inline(always)]
 fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     for (found, &byte) in found.iter_mut().zip(chunk) {

@@ -9,7 +9,7 @@ use shoal_protocol::TraceContext;
 use super::Tracer;
 use super::span::{Attributes, Span};
 
-/// A name that is built only when the span is recorded: a text, or a closure that returns one.
+/// A name that is built only when the span is recorded: a text or a closure.
 pub trait Name {
     #[doc(hidden)]
     fn make(self) -> Cow<'static, str>;
@@ -27,12 +27,12 @@ impl<F: FnOnce() -> String> Name for F {
     }
 }
 
-/// Builds a span for serving a request of a peer.
+/// Builds a span for serving a request.
 pub fn server<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
     SpanBuilder::new(SpanKind::Server, name)
 }
 
-/// Builds a span for a request to a peer.
+/// Builds a span for sending a request.
 pub fn client<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
     SpanBuilder::new(SpanKind::Client, name)
 }
@@ -72,14 +72,14 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self
     }
 
-    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) applies if no parent has
-    /// decided.
+    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) applies without a
+    /// parent's decision.
     pub fn sampling_target(mut self, tool: &'a str) -> Self {
         self.tool = Some(tool);
         self
     }
 
-    /// Links to a span that is not the parent. [`Span::add_link`] adds more.
+    /// Links to a span that is not the parent.
     pub fn link(mut self, to: Option<&'a TraceContext>) -> Self {
         self.link = to;
         self

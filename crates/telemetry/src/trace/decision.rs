@@ -1,4 +1,4 @@
-//! Decides whether a trace is recorded, once, at its first span in Shoal.
+//! Decides once, at the first span in Shoal, whether a trace is recorded.
 
 use shoal_ports::matches_pattern;
 use shoal_protocol::TraceContext;
@@ -37,8 +37,7 @@ impl Decision {
     }
 }
 
-/// 63 bits of the id, like OpenTelemetry's `TraceIdRatioBased`, so that processes with the same ratio record the
-/// same traces.
+/// As in OpenTelemetry's `TraceIdRatioBased`, so that processes with the same ratio record the same traces.
 fn place(trace_id: u128) -> u64 {
     (trace_id as u64) >> 1
 }

@@ -3,7 +3,7 @@
 /// A span that Shoal records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanName {
-    /// The name, with `{…}` for the parts that a function of this module fills in.
+    /// The name, with `{…}` for the parts that a function fills in.
     pub name: &'static str,
     /// The kind.
     pub kind: &'static str,
@@ -60,8 +60,8 @@ names! {
         "a request to the MCP server behind a pool. Build the name with `mcp_name`.";
 }
 
-/// Returns `{method} {target}`, or only the method: the name by the MCP conventions. `target` must be a tool or
-/// prompt of the catalog, because clients must not invent names.
+/// Returns `{method} {target}`, or only the method. `target` must be a tool or prompt of the catalog, because
+/// clients must not invent names.
 #[must_use]
 pub fn mcp_name(method: &str, target: Option<&str>) -> String {
     match target {
@@ -76,7 +76,7 @@ pub fn store_name(operation: &str) -> String {
     format!("redis {operation}")
 }
 
-/// Returns the name of a span around an HTTP request without an MCP message. `route` is a pattern, not the path.
+/// Returns the name of a span around an HTTP request without an MCP message. `route` is a pattern.
 #[must_use]
 pub fn http_name(method: &str, route: &str) -> String {
     format!("{method} {route}")

@@ -45,10 +45,9 @@ fn trace_context(context: &SpanContext) -> TraceContext {
         .with_tracestate(&context.trace_state().header())
 }
 
-/// Returns the context of the span in whose scope this is called ([`InSpan`]), or `None` outside of all spans and in
-/// unsampled traces.
+/// Returns the context of the current span ([`InSpan`]), if it is recorded.
 ///
-/// For code behind an interface without a trace argument, called in the caller's task. Elsewhere, pass the parent
+/// For code behind an interface without a trace argument, in the caller's task. Elsewhere, pass the parent
 /// explicitly.
 #[must_use]
 pub fn current() -> Option<TraceContext> {
@@ -65,7 +64,7 @@ pub trait InSpan: Future + Sized {
     /// Makes the log lines of this future carry the span's ids. Costs one comparison per poll when the span is not
     /// recorded.
     ///
-    /// The span is only read. It continues after the future, and the future may outlive it.
+    /// The future may outlive the span, which does not end with it.
     fn in_span(self, span: &Span) -> Either<Self, WithContext<Self>> {
         self.in_trace(span.log_ids())
     }

@@ -12,8 +12,7 @@ use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 /// Further attributes and events are only counted.
 pub(super) const MOST: usize = 128;
 
-/// A step of a call. It ends when it is dropped, so a span that is moved into a task ends with the task, even if
-/// that is cancelled.
+/// A step of a call. It ends when it is dropped, for example with a cancelled task.
 ///
 /// In an unsampled trace, every method returns at once.
 #[derive(Debug, Default)]
@@ -62,7 +61,8 @@ impl Span {
         }
     }
 
-    /// Returns the context for children and other processes, or `None` when traces are off and there is no parent.
+    /// Returns the context for children and other processes. It is absent when traces are off and there is no
+    /// parent.
     #[must_use]
     pub fn context(&self) -> Option<&TraceContext> {
         self.context.as_ref()
@@ -88,20 +88,19 @@ impl Span {
         }
     }
 
-    /// Renames the span, for example once the tool is known. `name` runs only when the span is recorded.
+    /// Renames the span. `name` runs only when the span is recorded.
     pub fn rename<N: Into<Cow<'static, str>>>(&mut self, name: impl FnOnce() -> N) {
         if let Some(running) = &mut self.running {
             running.name = cut_name(name().into());
         }
     }
 
-    /// Marks the step as failed: sets `error.type` and the status. `kind` must be one of few: a JSON-RPC code,
-    /// `tool_error`, or a short name.
+    /// Marks the step as failed. `kind` must be one of few: a JSON-RPC code, `tool_error`, or a short name.
     pub fn record_error(&mut self, kind: &str) {
         self.record_error_with(kind, "");
     }
 
-    /// Like [`record_error`](Self::record_error), with a message for people. It must not be secret.
+    /// Like [`record_error`](Self::record_error), with a message that must not be secret.
     pub fn record_error_with(&mut self, kind: &str, message: &str) {
         if let Some(running) = &mut self.running {
             running.set(ERROR_TYPE.name(), str::to_value(kind));
@@ -109,7 +108,7 @@ impl Span {
         }
     }
 
-    /// Adds an event at this moment. `attributes` runs only when the span is recorded.
+    /// Adds an event. `attributes` runs only when the span is recorded.
     pub fn add_event(&mut self, name: &'static str, attributes: impl FnOnce(&mut Attributes)) {
         let Some(running) = &mut self.running else {
             return;
@@ -125,7 +124,7 @@ impl Span {
             .push(Event::new(name, SystemTime::now(), gathered.gathered, 0));
     }
 
-    /// Links to a span that is not the parent, such as a former attempt or related work in another trace.
+    /// Links to a span that is not the parent, such as a former attempt.
     pub fn add_link(&mut self, to: &TraceContext) {
         if let Some(running) = &mut self.running {
             running.link(to);

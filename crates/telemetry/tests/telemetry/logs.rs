@@ -167,7 +167,6 @@ fn that_repeat_are_reported_when_the_interval_ends() {
                     tracing::error!("round {round}");
                 }
             }
-            // The reporting thread ends when all is reported.
             while threads() > before {
                 std::thread::sleep(Duration::from_millis(10));
             }

@@ -9,8 +9,8 @@ use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 
-/// Runs `body` in a new process that calls this test, named `name`, again. Returns the output, or
-/// `None` inside the process.
+/// Runs `body` in a new process that calls this test, named `name`, again, and returns its output.
+/// Inside that process there is none.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     alone_with(name, &[], body)
 }

@@ -39,7 +39,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The failure of a call, or `None` if it succeeded. Searches the result.
+    /// Returns the failure of a call, if it failed. Searches the result.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Option<Self> {
         match outcome {

@@ -24,7 +24,7 @@ labels! {
     CircuitState: STATE {
         /// Every call.
         Closed = "closed",
-        /// None, for a while.
+        /// Paused for a while.
         Open = "open",
         /// One, as a test.
         HalfOpen = "half_open",
