@@ -28,7 +28,7 @@ impl Need {
         if self.met_by(&declared) {
             return Ok(());
         }
-        // -32021 is new in 2026-07-28.
+        // -32021 is new in 2026-07-28. An older client would show its user only the number.
         if ctx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
             Err(Refused::Protocol(self.missing()))
         } else {

@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// An address that leads to an IPv4 address has the kind of that one.
+    /// Classifies an address. An address that leads to an IPv4 address has the kind of that one.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),

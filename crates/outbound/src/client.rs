@@ -243,7 +243,7 @@ impl Outbound {
 }
 
 impl Named {
-    /// A document at one port must not lead to other servers on that machine.
+    /// Compares ports too, so that a document at one port cannot lead to other servers on that machine.
     fn has(&self, url: &Url) -> bool {
         let place = |url: &Url| {
             (

@@ -10,7 +10,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// An IPv4-mapped address counts as IPv4.
+    /// Whether the network contains an address. An IPv4-mapped address counts as IPv4.
     pub(crate) fn holds(&self, address: IpAddr) -> bool {
         match (self.first, address.to_canonical()) {
             (IpAddr::V4(first), IpAddr::V4(address)) => {
@@ -29,7 +29,8 @@ impl Network {
 impl FromStr for Network {
     type Err = ();
 
-    /// Bits beyond the prefix must be zero, because `10.1.2.3/8` is probably a mistake.
+    /// Parses `address/length`. Bits beyond the prefix must be zero, because `10.1.2.3/8` is
+    /// probably a mistake.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),

@@ -63,7 +63,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Returns false if the line was dropped.
+    /// Queues a line. Returns false if the line was dropped.
     pub(crate) fn push(&self, line: &[u8]) -> bool {
         let queue = &*self.0;
         let mut state = queue.state.lock();
@@ -95,7 +95,7 @@ impl Lines {
 }
 
 impl Queue {
-    /// Enough lines wait, or room runs out.
+    /// Whether enough lines wait, or room runs out.
     fn is_filling(&self, state: &State) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }

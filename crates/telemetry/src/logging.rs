@@ -62,7 +62,7 @@ impl Logging {
     }
 }
 
-/// See <https://no-color.org>.
+/// Follows <https://no-color.org>.
 fn colours_are_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }

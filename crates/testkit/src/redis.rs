@@ -251,7 +251,7 @@ impl Redis {
     }
 }
 
-/// The error contains the last failure.
+/// Waits for a condition. The error contains the last failure.
 pub(crate) async fn until(
     what: &str,
     holds: impl AsyncFn() -> anyhow::Result<bool>,

@@ -164,7 +164,7 @@ impl RedisSentinel {
         .await
     }
 
-    /// The master holds writes until it is unpaused.
+    /// Pauses writes until the replica is in sync. The master holds them until it is unpaused.
     async fn hold_writes_until_alike(&self) -> anyhow::Result<()> {
         let pause = ["CLIENT", "PAUSE", NO_WRITES_MS, "WRITE"];
         self.master().command(&pause).await?;

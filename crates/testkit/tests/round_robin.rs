@@ -37,7 +37,7 @@ impl Drop for Told {
 }
 
 impl TestEdge {
-    /// Breaks before the answer to `/break` and in the middle of `/half`.
+    /// Starts an edge that breaks before the answer to `/break` and in the middle of `/half`.
     async fn start(name: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let edge = Edge {

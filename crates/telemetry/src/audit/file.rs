@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A write per event would cost more than a call.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Readable only for the owner and group.
+/// Opens or creates the file, readable only for the owner and group.
 pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
     let named = |error: io::Error| {
         let text = format!("cannot write to audit.file {}: {error}", path.display());
@@ -83,7 +83,8 @@ impl AuditFile {
         }
     }
 
-    /// Returns how many bytes of the lines were written, after the report of lost events.
+    /// Writes the report of lost events and then the lines. Returns how many bytes of the lines
+    /// were written.
     fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));

@@ -53,7 +53,8 @@ fn begin(seconds: u64) -> Text {
     text
 }
 
-/// Years begin in March, in eras of 400 years, so that a leap day is the last of its year.
+/// Converts days since 1970. Years begin in March, in eras of 400 years, so that a leap day is the
+/// last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

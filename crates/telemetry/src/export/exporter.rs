@@ -37,7 +37,7 @@ impl Exporter {
         }
     }
 
-    /// The SDK's threads have no runtime.
+    /// Sends a request on telemetry's runtime, because the SDK's threads have none.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
         let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();

@@ -74,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// The timeout includes all retries.
+    /// Sends a request with retries, all within the timeout.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
@@ -118,7 +118,7 @@ impl Sender {
     }
 }
 
-/// All signals use the same encoding.
+/// Reads the rejections of a response, which has the same encoding for all signals.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
     let count = u64::try_from(partial.rejected_spans).unwrap_or(0);

@@ -98,7 +98,7 @@ impl Spans {
         }
     }
 
-    /// Blocks for at most `within`, after which unsent spans are lost.
+    /// Sends the queued spans. Blocks for at most `within`, after which unsent spans are lost.
     pub(crate) fn shut_down(&self, within: Duration) {
         self.queue.stats.close();
         let (ended, wait) = mpsc::channel();

@@ -117,7 +117,7 @@ impl Repeats {
         false
     }
 
-    /// The thread reports even if no further line comes.
+    /// Starts a thread that reports even if no further line comes.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()

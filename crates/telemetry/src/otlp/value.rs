@@ -30,7 +30,7 @@ fn len(value: &Value) -> usize {
     }
 }
 
-/// Zero and empty values are written, because the `oneof` must be set.
+/// Writes a value, even if it is zero or empty, because the `oneof` must be set.
 fn write(to: &mut Vec<u8>, value: &Value) {
     match value {
         Value::String(text) => bytes(to, 1, text.as_str().as_bytes()),
@@ -58,7 +58,7 @@ fn array_len(array: &Array) -> usize {
     elements.map(|value| nested_len(1, len(&value))).sum()
 }
 
-/// Copies are acceptable, because Shoal's own attributes have no arrays.
+/// Copies the elements, which is acceptable because Shoal's own attributes have no arrays.
 fn elements(array: &Array) -> Vec<Value> {
     match array {
         Array::Bool(values) => values.iter().copied().map(Value::Bool).collect(),

@@ -42,7 +42,7 @@ pub(super) fn fixed64(to: &mut Vec<u8>, tag: u32, bytes: [u8; 8]) {
     to.extend_from_slice(&bytes);
 }
 
-/// Nanoseconds since 1970.
+/// Writes nanoseconds since 1970.
 pub(super) fn time(to: &mut Vec<u8>, tag: u32, time: SystemTime) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);

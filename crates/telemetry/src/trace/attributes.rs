@@ -131,7 +131,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Faster than finding the shortest number.
+    /// Writes seconds with a fraction, which is faster than finding the shortest number.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";
@@ -179,8 +179,8 @@ impl Recorded for IpAddr {
     }
 }
 
-/// Escapes every invisible character, because some end a line or turn its direction. Most texts need no escapes and are
-/// copied.
+/// Writes a text as JSON. Escapes every invisible character, because some end a line or turn its direction. Most texts
+/// need no escapes and are copied.
 pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
     json.push(b'"');
     if is_plain(text.as_bytes()) {
@@ -206,8 +206,8 @@ fn write_letter(letter: char, json: &mut Vec<u8>) {
     }
 }
 
-/// Loops without an early exit can be vectorised. The last chunk overlaps the one before, which is faster than single
-/// bytes.
+/// Whether a text needs no escapes. Loops without an early exit can be vectorised. The last chunk overlaps the one
+/// before, which is faster than single bytes.
 fn is_plain(text: &[u8]) -> bool {
     match (text.len(), text.last_chunk()) {
         (..4, _) => !text.iter().any(|&byte| has_escape(byte)),

@@ -37,7 +37,8 @@ impl Decision {
     }
 }
 
-/// As in OpenTelemetry's `TraceIdRatioBased`, so that processes with the same ratio record the same traces.
+/// Maps a trace id as OpenTelemetry's `TraceIdRatioBased` does, so that processes with the same ratio
+/// record the same traces.
 fn place(trace_id: u128) -> u64 {
     (trace_id as u64) >> 1
 }

@@ -9,7 +9,7 @@ pub struct SpanName {
     pub kind: &'static str,
     /// Where it is recorded.
     pub made: &'static str,
-    /// What its time covers.
+    /// The time that it covers.
     pub covers: &'static str,
 }
 

@@ -83,7 +83,7 @@ impl Tracer {
         Span::recorded(context, running)
     }
 
-    /// Passes on the parent's position, so that a later recorded span has a known parent.
+    /// Returns the parent's position, so that a later recorded span has a known parent.
     fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),

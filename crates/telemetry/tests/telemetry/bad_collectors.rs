@@ -105,7 +105,7 @@ fn dead_over_http() {
     });
 }
 
-/// An export may take five minutes here, but the shutdown only a moment.
+/// The collector may delay an export for five minutes, but not the shutdown.
 fn silent(protocol: Protocol) {
     let endpoint = listen(|stream| {
         std::thread::park();

@@ -223,7 +223,7 @@ impl Fault {
         }
     }
 
-    /// What the checks excuse. Killed edges and lost data are excused by their times.
+    /// The excuses for the checks. Killed edges and lost data are excused by their times.
     pub(super) fn rules(self) -> Rules {
         Rules {
             outcome_unknown: self.has(Unknown),

@@ -111,7 +111,7 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// A session must exist, or be reported as gone if its data was lost.
+/// Calls once more: the session must exist, or be reported as gone if its data was lost.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -179,7 +179,7 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// Calls that ask are exempt, because a client that hangs up could not answer.
+/// When a client hangs up. Calls that ask are exempt, because such a client could not answer.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

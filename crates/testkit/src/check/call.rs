@@ -248,7 +248,7 @@ impl CallRecord {
     }
 }
 
-/// Lost writes excuse a lost end only if they fall between the sending of the call and the report of its end.
+/// Whether lost writes excuse a lost end: they must fall between the sending of the call and the report of its end.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,

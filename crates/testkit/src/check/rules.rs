@@ -1,4 +1,4 @@
-//! What the faults of a run excuse.
+//! The excuses for the faults of a run.
 
 use std::collections::HashMap;
 use std::time::Duration;

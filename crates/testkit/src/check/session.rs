@@ -60,7 +60,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// A session may be gone if all data was lost during its life, or if the lost writes fall into its opening.
+/// Whether all data was lost during the session's life, or the lost writes fall into its opening.
 fn excused(
     at: Duration,
     session: &str,
@@ -91,7 +91,7 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// The request did not run and can be retried, other checks judge it, or its history is lost.
+/// Whether the request can be retried, other checks judge it, or its history is lost.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];

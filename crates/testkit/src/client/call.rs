@@ -201,7 +201,7 @@ impl Attempt<'_> {
         .await;
     }
 
-    /// Returns true for the answer.
+    /// Records an event. Returns true for the answer.
     fn take(&mut self, event: Sse) -> bool {
         if let Some(retry) = event.retry {
             self.retry = Duration::from_millis(retry).min(LONGEST_PAUSE);

@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// Returns `None`, after a pause, if the exchange failed.
+    /// Exchanges one message. Returns `None`, after a pause, if that failed.
     async fn exchange_opening(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
         let Exchange { tag, outcome } = self.wire.post(session, message).await;
         let pause = match outcome {

@@ -26,7 +26,7 @@ enum Got {
 }
 
 impl Request<'_> {
-    /// Polls once more after the end, which must stay the same.
+    /// Polls a task to its end, and once more, because the end must stay the same.
     pub(super) async fn follow(&self, task: &str) -> Became {
         let mut asked = HashSet::new();
         let mut end: Option<Answer> = None;

@@ -172,7 +172,8 @@ impl Refusal {
         }
     }
 
-    /// `None` if a retry is not allowed. A balancer without an edge sends `502`.
+    /// The pause before a retry, or `None` if a retry is not allowed. A balancer without an edge
+    /// sends `502`.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,

@@ -33,7 +33,7 @@ pub(super) struct Gates {
 }
 
 impl Plan {
-    /// Chooses the ports here, so that the member keeps them after a restart.
+    /// Starts a member. Its ports are chosen here, so that it keeps them after a restart.
     pub(super) async fn start(
         &self,
         role: Role,

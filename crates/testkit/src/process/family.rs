@@ -48,7 +48,8 @@ fn children() -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The second field after the command, which is in parentheses and may contain any characters.
+/// Parses `/proc/<pid>/stat`: the second field after the command, which is in parentheses and may
+/// contain any characters.
 fn parent(stat: &str) -> Option<u32> {
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()

@@ -1,4 +1,4 @@
-//! How to start a program, repeatedly if needed.
+//! Starts a program, repeatedly if needed.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;

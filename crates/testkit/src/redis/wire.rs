@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Of an array, only the head is read.
+/// Sends a command. Of an array reply, only the head is read.
 pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
     timeout(PATIENCE, exchange(address, words))
         .await

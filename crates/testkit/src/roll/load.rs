@@ -48,7 +48,7 @@ pub(super) struct Seen {
 }
 
 impl Load {
-    /// Spreads the starts over one thinking time.
+    /// Starts the clients, spread over one thinking time.
     pub(super) fn start(url: &str, clients: &Clients, began: Instant) -> anyhow::Result<Self> {
         let mut dice = StdRng::seed_from_u64(clients.seed);
         let mut load = Self {

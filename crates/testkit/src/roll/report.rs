@@ -35,7 +35,7 @@ pub struct Report {
     pub long_calls: Latency,
     /// The slowest short calls, to look up in logs.
     pub slowest_short_calls: Vec<Sample>,
-    /// What the clients saw.
+    /// The observations of the clients.
     pub tally: Tally,
     /// The directory of the logs, if anything failed.
     pub kept: Option<PathBuf>,

@@ -23,7 +23,7 @@ const HOP_BY_HOP: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// An error breaks the client's connection too.
+/// Forwards a request. An error breaks the client's connection too.
 pub(super) async fn forward(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,
@@ -48,7 +48,7 @@ pub(super) async fn forward(
     Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
-/// Dropping the handle closes the connection.
+/// Connects to the next edge. Dropping the handle closes the connection.
 async fn connect(
     shared: &Shared,
 ) -> Option<(String, SendRequest<Incoming>, AbortOnDropHandle<()>)> {

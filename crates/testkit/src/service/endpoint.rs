@@ -40,7 +40,7 @@ impl Endpoint {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// An endpoint without an admin port is always ready.
+    /// Probes an endpoint, which is always ready without an admin port.
     pub(super) async fn probe(self: std::sync::Arc<Self>, probing: Probing) {
         let mut ticks = interval(probing.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -284,7 +284,8 @@ impl Events {
         }
     }
 
-    /// Returns `None` at the end, broken or not. Events without data only update the id.
+    /// The next message, or `None` at the end, broken or not. Events without data only update the
+    /// id.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let event = within(self.stream.next()).await??;
@@ -313,7 +314,7 @@ impl Events {
     }
 }
 
-/// The returned path for messages works at any edge.
+/// Opens a session of HTTP+SSE. The returned path for messages works at any edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();

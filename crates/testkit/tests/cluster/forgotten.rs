@@ -64,7 +64,8 @@ fn executed(cluster: &Cluster) -> BTreeMap<String, usize> {
     deeds
 }
 
-/// Writes between `before` and `lose` may be lost. Each call must still get its own events and answer.
+/// Runs calls, of which each must get its own events and answer. Writes between `before` and `lose`
+/// may be lost.
 async fn nothing_mixes(
     cluster: &Cluster,
     before: impl Future<Output = ()>,

@@ -60,7 +60,7 @@ async fn a_task_is_read_at_another_edge_after_its_session_node_is_lost() {
     assert_eq!(ended["error"]["code"], -32602, "{ended}");
 }
 
-/// Returns the parameters of `tasks/result`.
+/// Starts a task whose tool asks. Returns the parameters of `tasks/result`.
 async fn begin_asking(client: &Client, nonce: &str) -> Value {
     let arguments = json!({ "nonce": nonce });
     let params = json!({ "name": "ask", "arguments": arguments, "task": {} });

@@ -41,7 +41,7 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Each append is one `RPUSH`.
+/// Counts appended events. Each append is one `RPUSH`.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {

@@ -20,7 +20,7 @@ async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
     commands.iter().filter_map(count).sum()
 }
 
-/// Only appends use these commands.
+/// Counts appended events. Only appends use these commands.
 pub(crate) async fn appended(redis: &Redis) -> u64 {
     ran(redis, &["rpush", "rpushx"]).await
 }

@@ -62,7 +62,7 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// The session remembers "old", and the replica receives no later writes.
+/// Starts a cluster whose session remembers "old", and whose replica receives no later writes.
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);

@@ -45,7 +45,7 @@ async fn send(url: &str, method: &str, name: &str, mut params: Value) -> reqwest
         .unwrap()
 }
 
-/// Returns the task's id.
+/// Starts a task, and returns its id.
 async fn begin(url: &str, nonce: &str, ms: u64) -> String {
     begin_tool(url, "record", json!({ "nonce": nonce, "ms": ms })).await
 }

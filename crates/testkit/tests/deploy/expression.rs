@@ -71,7 +71,8 @@ fn is_followed_by_labels(word: &str) -> bool {
     ["by", "without", "on", "ignoring"].contains(&word)
 }
 
-/// Not a number, duration, operator, function, or aggregation (whose labels may come first).
+/// Whether a word is not a number, duration, operator, function, or aggregation (whose labels may come
+/// first).
 fn is_metric(word: &str, before: &str, rest: &str) -> bool {
     let is_operator = ["and", "or", "unless", "offset"].contains(&word);
     let next = rest.trim_start();

@@ -117,7 +117,7 @@ impl Answer {
             .next_back()
     }
 
-    /// Answers to a batch are sorted, because its messages run concurrently.
+    /// The comparable form. Answers to a batch are sorted, because its messages run concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {

@@ -34,7 +34,7 @@ impl Honest {
         }
     }
 
-    /// Workers join one pool after the other.
+    /// Waits for every pool, because workers join one after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {
@@ -102,7 +102,7 @@ impl Honest {
         }
     }
 
-    /// A call that may ask its user has its own process.
+    /// Makes a call that may ask its user, and therefore has its own process.
     async fn alone(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let request = modern_call(

@@ -52,7 +52,7 @@ impl Hostile {
         .await;
     }
 
-    /// A pattern with look-aheads starts at every character of these arguments.
+    /// Sends arguments on which a pattern with look-aheads starts at every character.
     pub(crate) async fn pattern_bombs(self) {
         let text = "a".repeat(LONG / 10);
         let texts = vec!["a".repeat(1000); LONG / 10_000];
@@ -77,7 +77,7 @@ impl Hostile {
         .await;
     }
 
-    /// The tools have their own processes.
+    /// Leaves questions of tools unanswered that have their own processes.
     pub(crate) async fn unanswered_processes(self) {
         let capabilities = json!({"elicitation": {"form": {}}});
         self.repeat(AT_ONCE, async |hostile| {
@@ -193,7 +193,7 @@ impl Hostile {
         .await;
     }
 
-    /// The server must remember each proof.
+    /// Sends useless requests, each with a proof that the server must remember.
     pub(crate) async fn proofs(self) {
         let request = async |hostile: &Self| {
             let request = hostile.caller.show("GET", hostile.http.get(&hostile.url));
@@ -272,7 +272,7 @@ impl Hostile {
         request.body(message).send().await
     }
 
-    /// Does not read for longer than the server waits.
+    /// Sends a request, and does not read for longer than the server waits.
     async fn unread(&self, request: &str) {
         let mut socket = self.connect().await;
         let _ = socket.write_all(request.as_bytes()).await;

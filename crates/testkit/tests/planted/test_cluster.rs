@@ -85,7 +85,7 @@ impl TestCluster {
         tokio::spawn(async move { client.call(work, None).await })
     }
 
-    /// Requests for A's sessions go to B. A lives on without knowing.
+    /// Makes requests for A's sessions go to B. A lives on without knowing.
     pub(crate) async fn fail_over(&self) {
         let (a, membership) = (NodeId::new("a"), &self.store.membership);
         membership.announce(&info("b", true), LONG).await.unwrap();

@@ -17,7 +17,7 @@ pub(crate) struct Steady {
 }
 
 impl Steady {
-    /// Returns after the first answer.
+    /// Starts the calls, and waits for the first answer.
     pub(crate) async fn start(url: &str) -> Self {
         let answered = Arc::new(AtomicU64::new(0));
         let (count, url) = (Arc::clone(&answered), url.to_owned());

@@ -22,7 +22,7 @@ impl Injector<'_> {
         self.pause_for(members, time).await
     }
 
-    /// The node's last messages to workers arrive while it is stopped and others own its sessions.
+    /// Stops a node. Its last messages to workers arrive when others own its sessions.
     pub(super) async fn pause_with_late_starts(&mut self) -> anyhow::Result<Vec<Deed>> {
         let cluster = self.cluster;
         let node = self.one_of(&cluster.sessions())?;

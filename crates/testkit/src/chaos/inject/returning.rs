@@ -85,7 +85,7 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Returns when the opening began.
+    /// Opens a session, and returns when the opening began.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -139,7 +139,7 @@ impl Visitor {
         }
     }
 
-    /// Returns `None` if the session has expired, else when this use began.
+    /// Uses the session. Returns `None` if the session has expired, else when this use began.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
@@ -163,7 +163,7 @@ impl Visitor {
         }
     }
 
-    /// Returns false if the session had expired.
+    /// Uses the session at a time. Returns false if the session had expired.
     async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
         sleep_until(at).await;
         let Some(used) = self.use_session(used).await? else {

@@ -78,7 +78,7 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// The events that the log still has precede the answer.
+    /// Resumes without an id. The events that the log still has precede the answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);

@@ -88,7 +88,7 @@ impl Span {
     }
 }
 
-/// Links count in both directions.
+/// The spans without a path to `root`. Links count in both directions.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {
