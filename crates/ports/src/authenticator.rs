@@ -1,4 +1,4 @@
-//! The seam that decides who is calling.
+//! The seam that authenticates callers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use tokio::time::Instant;
 use crate::last_token::digest_of;
 use crate::{GrantWatch, Memo, Principal, TokenDigest};
 
-/// Decides who is calling from the credentials of an HTTP request.
+/// Identifies the caller by the credentials of an HTTP request.
 ///
-/// Cancellation safe. Must not log or return the credentials.
+/// Cancellation safe. Implementations must not log or return the credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
-    /// Names the caller.
+    /// Identifies the caller.
     async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError>;
 
-    /// How metrics call this way to authenticate.
+    /// The label of this method in metrics.
     fn method(&self) -> &'static str {
         "bearer"
     }
 
-    /// Whether what was granted to a caller is enough for a request. The edge asks only for callers with a [`Grant`].
+    /// Checks that a grant covers a request. The edge asks only for callers with a [`Grant`].
     ///
     /// # Errors
     /// [`AuthError::Scope`], with every scope that the request needs.
@@ -34,13 +34,13 @@ pub trait Authenticator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Watches the token by which a caller was let in, for a stream that stays open. One that is taken back ends the watch within the
-    /// time for which a request with it would still be let in.
+    /// Watches a caller's token while a stream stays open. Revocation ends the watch at the latest when requests with
+    /// the token would be refused.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
 
-    /// What `WWW-Authenticate` says to a caller who was turned away: a value for each scheme.
+    /// The values of `WWW-Authenticate` for a refused caller, one for each scheme.
     fn challenges(&self, why: &AuthError) -> Vec<String> {
         match why {
             AuthError::Missing => vec!["Bearer".to_owned()],
@@ -52,33 +52,33 @@ pub trait Authenticator: Send + Sync + 'static {
         }
     }
 
-    /// What anybody may read of the protected resource (RFC 9728), if it has such a document.
+    /// The public metadata of the protected resource (RFC 9728), if there is any.
     fn resource_metadata(&self) -> Option<ResourceMetadata> {
         None
     }
 }
 
-/// What a request shows of its caller. Nothing prints it.
+/// A request's credentials. They have no `Debug`, so they cannot be printed.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
-    /// The scheme and the token of `Authorization`, if there was one.
+    /// The scheme and token of `Authorization`, if present.
     pub token: Option<(Scheme, &'a [u8])>,
-    /// The digest of that token, where it is known already.
+    /// The digest of that token, if already known.
     pub digest: Option<TokenDigest>,
-    /// The header `DPoP`.
+    /// The `DPoP` header.
     pub proof: Option<&'a str>,
-    /// The certificate of its connection, if the client showed one.
+    /// The client's TLS certificate, if it sent one.
     pub certificate: Option<&'a ClientCertificate>,
     /// The request's method.
     pub method: &'a str,
-    /// The path that it asks for.
+    /// The request's path.
     pub path: &'a str,
-    /// When it came: as of then the token must be believed.
+    /// When the request arrived. The token must be valid at this time.
     pub came: Instant,
 }
 
 impl<'a> Credentials<'a> {
-    /// Nothing but a bearer token.
+    /// A bearer token alone.
     pub fn bearer(token: &'a str) -> Self {
         Self {
             token: Some((Scheme::Bearer, token.as_bytes())),
@@ -91,7 +91,7 @@ impl<'a> Credentials<'a> {
         self.digest.unwrap_or_else(|| digest_of(token))
     }
 
-    /// Nothing at all.
+    /// Empty credentials.
     pub fn none() -> Self {
         Self {
             token: None,
@@ -105,23 +105,23 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// The certificate that a client showed when TLS began, by its SHA-256 (RFC 8705, 3.1).
+/// The SHA-256 of a client's TLS certificate (RFC 8705, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientCertificate([u8; 32]);
 
 impl ClientCertificate {
-    /// Of a certificate in DER.
+    /// Hashes a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 
-    /// Its SHA-256.
+    /// The SHA-256.
     pub fn sha256(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// How a token is shown.
+/// The authentication scheme of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// `Authorization: Bearer …` (RFC 6750).
@@ -130,12 +130,12 @@ pub enum Scheme {
     Dpop,
 }
 
-/// Who is calling.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authenticated {
-    /// Its name.
+    /// The caller's name.
     pub principal: Principal,
-    /// What it showed, if that was more than who it is.
+    /// The caller's grant, if the credentials carry one.
     pub grant: Option<Arc<Grant>>,
 }
 
@@ -148,27 +148,27 @@ impl From<Principal> for Authenticated {
     }
 }
 
-/// What an authorization server granted to a caller.
+/// The permissions that an authorization server granted to a caller.
 #[derive(PartialEq, Eq)]
 pub struct Grant {
     /// The scopes, with those that they imply.
     pub scopes: Box<[Arc<str>]>,
-    /// All claims of the token, as a JSON object. The authenticator limits their length.
+    /// All claims of the token, as a JSON object. The authenticator limits its length.
     pub claims: RawJson,
     /// When the grant ends, if it does, by this machine's monotonic clock.
     pub until: Option<Instant>,
-    /// What policy rules have read of it.
+    /// The parsed form for policy rules.
     pub read: Memo,
 }
 
 impl Grant {
-    /// Whether a scope is among those that were granted.
+    /// Whether the grant includes a scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|granted| **granted == *scope)
     }
 }
 
-// Claims say more of a person than a log should.
+// Omits the claims, which are too personal for logs.
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (f.debug_struct("Grant"))
@@ -178,7 +178,7 @@ impl fmt::Debug for Grant {
     }
 }
 
-/// What a request is for.
+/// The operation that a request asks for.
 pub struct Operation<'a> {
     /// Its JSON-RPC method.
     pub method: &'a str,
@@ -187,54 +187,54 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The text that a parameter is, such as `name` of `tools/call`.
+    /// A text parameter, such as `name` of `tools/call`.
     pub fn parameter(&self, name: &str) -> Option<String> {
         let value = self.params?.member(name)?;
         serde_json::from_slice(&value.to_bytes()).ok()
     }
 }
 
-/// A document that anybody may read, and where.
+/// A public document and its paths.
 #[derive(Clone, Debug)]
 pub struct ResourceMetadata {
-    /// The paths at which it is served.
+    /// The paths that serve it.
     pub paths: Vec<String>,
-    /// It, as JSON.
+    /// The document, as JSON.
     pub document: Bytes,
 }
 
-/// Why a caller was turned away.
+/// Why a caller was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// No credentials.
+    /// The request has no credentials.
     #[error("a bearer token is required; send Authorization: Bearer with a valid one")]
     Missing,
-    /// Credentials that nobody has.
+    /// The credentials are unknown.
     #[error("the bearer token is not valid; send Authorization: Bearer with a valid one")]
     Invalid,
-    /// An access token that was not granted for this, or not any more.
+    /// The access token is invalid here.
     #[error("the access token is not valid: {0}; authorize again")]
     Token(TokenFault),
-    /// The proof that the caller has the token's key is wrong (RFC 9449).
+    /// The DPoP proof is wrong (RFC 9449).
     #[error("the DPoP proof is not valid: {0}; send a new one with each request")]
     Proof(ProofFault),
-    /// A valid proof for which there is no room: the principal has shown too many within the time in which each could be replayed.
+    /// The proof is valid, but the principal has shown too many within the time in which each could be replayed.
     #[error(
         "this principal has shown too many DPoP proofs within a short time; send requests more slowly"
     )]
     TooManyProofs {
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// A valid token that is not enough: all scopes that the request needs.
+    /// The token is valid but lacks scopes. Lists all scopes that the request needs.
     #[error("the access token lacks a scope; this needs: {}; authorize again with it", .0.join(" "))]
     Scope(Arc<[String]>),
-    /// Nobody can tell now.
+    /// Callers cannot be authenticated now.
     #[error("callers cannot be authenticated now: {reason}; try again later")]
     Unavailable {
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
 }
@@ -248,7 +248,7 @@ macro_rules! faults {
         }
 
         impl $name {
-            /// How metrics call it.
+            /// The label in metrics.
             pub fn label(self) -> &'static str {
                 match self {
                     $(Self::$variant => $label,)+
@@ -259,61 +259,61 @@ macro_rules! faults {
 }
 
 faults! {
-    /// What is wrong with an access token.
+    /// Why an access token is refused.
     TokenFault {
-        /// Longer than any that is taken.
+        /// The token exceeds the length limit.
         TooLong = "too_long": "it is too long",
-        /// Neither a JWT nor anything that can be asked about.
+        /// The token is not a JWT and cannot be introspected.
         Malformed = "malformed": "it cannot be read",
-        /// Signed in a way that is not allowed for its issuer.
+        /// The issuer may not use this signature algorithm.
         Algorithm = "algorithm": "its algorithm is not allowed here",
-        /// Signed with a key that its issuer does not have.
+        /// The issuer does not have the signing key.
         Key = "key": "its key is not known",
         /// The signature is wrong.
         Signature = "signature": "its signature is wrong",
-        /// Of an issuer that is not trusted.
+        /// The issuer is not trusted.
         Issuer = "issuer": "its issuer is not trusted here",
-        /// For another resource.
+        /// The token is for another resource.
         Audience = "audience": "it is not for this server",
-        /// Its time is over.
+        /// The token has expired.
         Expired = "expired": "it has expired",
-        /// Its time has not come.
+        /// The token is not valid yet.
         NotYet = "not_yet": "it is not valid yet",
-        /// Not active, as its issuer says.
+        /// The issuer says that the token is inactive.
         Inactive = "inactive": "it is not active",
-        /// It does not say whose it is, or when it ends.
+        /// The token lacks a subject or an expiry.
         Claims = "claims": "a claim is missing or cannot be used",
-        /// Bound to a key, and shown without a proof of it.
+        /// The token is bound to a key, and the proof is missing.
         Bound = "bound": "it is bound to a key; show a proof of that key",
-        /// Bound to a certificate, and shown over a connection without it.
+        /// The token is bound to a certificate that the connection lacks.
         Certificate = "certificate": "it is bound to a certificate; connect with that one",
-        /// Bound in a way that cannot be checked here.
+        /// Shoal cannot check how the token is bound.
         Binding = "binding": "it is bound to its client in a way that cannot be checked here",
-        /// Not bound, where it must be.
+        /// The token is unbound where a binding is required.
         Unbound = "unbound": "it is not bound to a key, as this server requires",
     }
 }
 
 faults! {
-    /// What is wrong with a DPoP proof.
+    /// Why a DPoP proof is refused.
     ProofFault {
-        /// There is none.
+        /// The proof is missing.
         Missing = "proof_missing": "there is none",
-        /// It cannot be read.
+        /// The proof cannot be read.
         Malformed = "proof_malformed": "it cannot be read",
-        /// Signed in a way that is not allowed.
+        /// The signature algorithm is not allowed.
         Algorithm = "proof_algorithm": "its algorithm is not allowed here",
         /// The signature is wrong.
         Signature = "proof_signature": "its signature is wrong",
-        /// Made with another key than the token is bound to.
+        /// The proof's key is not the token's key.
         Key = "proof_key": "its key is not the token's",
-        /// For another request.
+        /// The proof is for another request.
         Request = "proof_request": "it is for another request",
-        /// For another token.
+        /// The proof is for another token.
         Token = "proof_token": "it is for another token",
-        /// Made too long ago, or in the future.
+        /// The proof is too old, or from the future.
         Time = "proof_time": "it was not made just now",
-        /// It was there before.
+        /// The proof was used before.
         Replayed = "proof_replayed": "it was used before",
     }
 }

@@ -1,10 +1,10 @@
-//! Pauses that grow, each with a random part so that those who wait together do not return together.
+//! Growing pauses between attempts. A random part spreads the attempts of different waiters.
 
 use std::time::Duration;
 
 use rand::Rng;
 
-/// A series of pauses between attempts, for everything that is tried again.
+/// The pauses between attempts at an operation.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -23,19 +23,19 @@ impl Backoff {
         }
     }
 
-    /// The next pause: between half and all of what its turn allows.
+    /// Returns the next pause: a random part, at least half, of the current length.
     pub fn pause(&mut self) -> Duration {
         self.pause_by(&mut rand::rng())
     }
 
-    /// The same, by these dice.
+    /// Like [`pause`](Self::pause), with a given random generator.
     pub fn pause_by(&mut self, rng: &mut impl Rng) -> Duration {
         let whole = self.next;
         self.next = (whole * 2).min(self.longest);
         whole.mul_f64(rng.random_range(0.5..=1.0))
     }
 
-    /// Begins anew, after a success.
+    /// Starts again from the first pause, after a success.
     pub fn reset(&mut self) {
         self.next = self.first.min(self.longest);
     }

@@ -1,4 +1,4 @@
-//! The one worker that may run a call, and the number that its ledger had when the call was bound to it.
+//! The one worker that may run a call, and the ledger number under which the call was bound to it.
 
 use std::sync::Arc;
 
@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, WorkerId};
 
-/// How far a worker's ledger is: it counts up by itself, and remembers what it took or refused for its last numbers.
+/// The position of a worker's ledger. It counts up, and the worker remembers which calls it took or refused under its
+/// latest numbers.
 ///
-/// A call is bound under the number that the binder knew. A worker of another incarnation, or one that has counted on
-/// too far, can no longer say whether it had the call before, and does not run it. So no clock is compared.
+/// A call carries the number that the binder knew. A worker refuses the call if its incarnation differs or its ledger
+/// has moved too far, because it can no longer say whether it already had the call. This needs no comparison of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerNumber {
-    /// Drawn when the worker started: one that has started anew remembers nothing.
+    /// Drawn when the worker starts, because a restarted worker has forgotten its calls.
     pub incarnation: u64,
     /// The count.
     pub number: u64,
@@ -23,18 +24,18 @@ pub struct LedgerNumber {
 pub struct Binding {
     /// The worker.
     pub worker: WorkerId,
-    /// Its ledger's number as the binder knew it, before the call was journaled or started; `None` where the worker
+    /// The worker's ledger number that the binder knew before the call was journaled or started. `None` if the worker
     /// announces none, as older releases do.
     pub ledger: Option<LedgerNumber>,
 }
 
-/// Where a call runs, as its worker knows it.
+/// Where a call runs, as reported by its worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The call. One that waited for its client has the id of the request that began it.
+    /// The call. A call that waited for its client keeps the id of the first request.
     pub call: CallId,
     /// The worker's pool.
     pub pool: Arc<str>,
-    /// The worker, and the number of its ledger before the call came there.
+    /// The worker, with its ledger number from before the call arrived.
     pub worker: Binding,
 }

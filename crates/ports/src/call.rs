@@ -1,4 +1,4 @@
-//! A call on its way to a tool: what goes in, what comes back, and how to steer it meanwhile.
+//! A call to a tool: its request, events, outcome and control.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -12,71 +12,69 @@ use crate::{
     Principal, Repeat, Retry, SessionId, StateRequest, WorkerId,
 };
 
-/// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
-/// for the dispatcher's catalog (the list methods).
+/// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or a list method for
+/// the dispatcher's catalog.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The call's identity, everywhere.
+    /// The call's id on all nodes.
     pub id: CallId,
-    /// What to do.
+    /// The method.
     pub method: Method,
-    /// With what; untouched, `_meta` included.
+    /// The parameters as sent, `_meta` included.
     pub params: Option<RawJson>,
-    /// For whom.
+    /// The caller.
     pub caller: Arc<Caller>,
-    /// The client's progress token. Backends report progress under it.
+    /// The client's progress token, under which backends report progress.
     pub progress_token: Option<RawJson>,
-    /// Which `notifications/message` the caller wants.
+    /// The log messages that the caller wants.
     pub log: LogFilter,
     /// When the tool is told to stop and the caller gets [`CallFailure::DeadlineExceeded`].
     pub deadline: Instant,
-    /// How it is carried. A worker keeps the result of a `Journaled` call for whoever attaches later; a
-    /// `Repeatable` one that nobody was asked in is run again instead.
+    /// Whether the call may run again. A worker keeps the result of a call that must run once, for later readers. It
+    /// may rerun a repeatable call that has asked no questions.
     pub repeat: Repeat,
-    /// The span that caused it, for whoever makes the next one.
+    /// The parent span.
     pub trace: Option<TraceContext>,
-    /// The only worker that may run it: a journaled call is bound to the worker that its journal names.
-    /// `None` leaves the choice to the dispatcher.
+    /// The only worker that may run the call, as named in its journal. `None` lets the dispatcher choose.
     pub worker: Option<WorkerId>,
-    /// The number of its worker's ledger under which it was bound. `None` where nobody knew one: then the worker
-    /// remembers what it took, but no refusal of it is final.
+    /// The worker's ledger number under which the call was bound. If `None`, the worker's refusals are not final.
     pub ledger: Option<LedgerNumber>,
-    /// Whether it is attached to and never started: it was cancelled before it comes to its worker again. One that does not
-    /// know it refuses it as cancelled, now and whoever starts it later.
+    /// Whether the worker must only attach, because the call was cancelled before it reached the worker again. A worker
+    /// that does not know the call refuses it as cancelled, also later.
     pub attach_only: bool,
-    /// Whether a person must agree before it is started. The dispatcher asks; workers are not told.
+    /// Whether a person must agree before the start. The dispatcher asks, before the worker sees the call.
     pub asks_first: bool,
-    /// The epoch of its session's owner, who starts it or goes on with it. A worker refuses one that is lower than it has
-    /// heard of for that session. `None` for callers without a session, and from releases that do not say it.
+    /// The epoch of the session's owner. A worker refuses an epoch lower than the highest it has seen for the session.
+    /// `None` without a session, and from older releases.
     pub epoch: Option<Epoch>,
 }
 
 /// The client behind a call.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Who pays and who may see the answer.
+    /// The principal that quotas are charged to and that may read the result.
     pub principal: Principal,
-    /// The legacy session, if it is one.
+    /// The legacy session, if there is one.
     pub session: Option<SessionId>,
-    /// The revision that the client speaks on this request.
+    /// The revision of this request.
     pub revision: Revision,
-    /// `Implementation`, if the client named itself.
+    /// The client's `Implementation`, if sent.
     pub client_info: Option<ClientInfo>,
-    /// `ClientCapabilities`; `{}` if it declared none.
+    /// The `ClientCapabilities`, or `{}`.
     pub capabilities: RawJson,
-    /// What its request says in headers that the call's pool asks for.
+    /// The request headers that the pool asks for.
     pub headers: ForwardedHeaders,
-    /// What was granted to the principal on this request, for whoever plans. Workers in other processes are not told, and a call
-    /// that goes on at another node after its session's owner was lost has been allowed.
+    /// The principal's grant, for planning. It stays in this process: a call that resumes on another node was already
+    /// allowed.
     pub grant: Option<Arc<Grant>>,
 }
 
-/// Which log messages of a call reach its client.
+/// The log messages that reach a call's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFilter {
-    /// None: a modern request without `logLevel`.
+    /// All messages are dropped, as for a modern request without `logLevel`.
     Off,
-    /// This severity and above.
+    /// Messages of at least this severity pass.
     AtLeast(LogLevel),
 }
 
@@ -87,21 +85,21 @@ impl LogFilter {
     }
 }
 
-/// A call that has been accepted.
+/// A call that a worker has accepted.
 ///
-/// Dropping it does not cancel the call; use the control. When `events` ends without
-/// [`CallEventKind::Finished`], the way to the worker broke.
+/// Dropping it does not cancel the call; use the control. If `events` ends without [`CallEventKind::Finished`], the
+/// connection to the worker broke.
 pub struct RunningCall {
-    /// What the call sends, in order; `Finished` is the last. Read it with `events.next().await`.
+    /// The call's events, in order, up to `Finished`.
     pub events: CallEvents,
-    /// Steers the call.
+    /// The call's control.
     pub control: Arc<dyn CallControl>,
-    /// The worker that runs it, to attach to it again; `None` for calls answered by the dispatcher.
+    /// The worker, for attaching again; `None` for calls that the dispatcher answers.
     pub worker: Option<WorkerId>,
 }
 
 impl RunningCall {
-    /// A call that has ended already; there is nothing left to steer.
+    /// A call that has already ended.
     pub fn ended(outcome: CallOutcome, worker: Option<WorkerId>) -> Self {
         static NOTHING: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Nothing));
         Self {
@@ -111,7 +109,7 @@ impl RunningCall {
         }
     }
 
-    /// A call whose worker could not be asked: the way to it is broken.
+    /// A call whose worker is disconnected.
     pub fn lost(worker: WorkerId) -> Self {
         static NOWHERE: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Nowhere));
         Self {
@@ -122,7 +120,6 @@ impl RunningCall {
     }
 }
 
-/// Steers nothing: the way is broken.
 struct Nowhere;
 
 impl CallControl for Nowhere {
@@ -133,7 +130,6 @@ impl CallControl for Nowhere {
     fn cancel(&self, _: &str) {}
 }
 
-/// What is left to steer of a call that has ended.
 struct Nothing;
 
 impl CallControl for Nothing {
@@ -144,148 +140,145 @@ impl CallControl for Nothing {
     fn cancel(&self, _: &str) {}
 }
 
-/// Something that a call sent.
+/// An event of a call.
 #[derive(Clone, Debug)]
 pub struct CallEvent {
-    /// The worker's number of the event. A worker counts a call's events from 1 without gaps, so that
-    /// whoever attaches again can say after which.
+    /// The event's number. A worker counts a call's events from 1 without gaps, so that a reader can resume after any
+    /// of them.
     ///
-    /// The dispatcher's numbers never fall within a journaled call, but some are missing or come twice.
-    /// Where it calls a backend in rounds, the round stands above the lowest 32 bits. A question that it
-    /// puts itself carries the number before that of the event which made it ask, so that an owner who
-    /// resumes there gets that event, and the question, again.
+    /// The dispatcher's numbers do not decrease within a journaled call, but may skip or repeat. If it calls a backend
+    /// in rounds, the bits above the lowest 32 hold the round. Its own question carries the number before the event
+    /// that caused it, so that an owner resuming there gets the event and the question again.
     pub sequence: u64,
-    /// What it is.
+    /// The content.
     pub kind: CallEventKind,
 }
 
-/// What a call can send.
+/// The content of an event.
 #[derive(Clone, Debug)]
 pub enum CallEventKind {
-    /// `notifications/progress` or `notifications/message`, already filtered, for the caller.
+    /// `notifications/progress` or `notifications/message`, already filtered.
     Notification {
         /// The method.
         method: Method,
-        /// Its parameters.
+        /// The parameters.
         params: Option<RawJson>,
     },
-    /// A request to the client (`elicitation/create`, `sampling/createMessage`, `roots/list`); the
-    /// answer goes to [`CallControl::answer`].
+    /// A request to the client (`elicitation/create`, `sampling/createMessage`, `roots/list`). Answer through
+    /// [`CallControl::answer`].
     Ask {
-        /// Names the request within the call.
+        /// The request's id within the call.
         ask: AskId,
         /// The method.
         method: Method,
-        /// Its parameters.
+        /// The parameters.
         params: Option<RawJson>,
     },
-    /// Nobody waits any more for what was asked: the client need not answer it.
+    /// The call withdraws a question.
     Withdrawn {
-        /// The request, as [`Ask`](Self::Ask) has named it.
+        /// The id from [`Ask`](Self::Ask).
         ask: AskId,
     },
-    /// A request for the state of the caller's session, for the session's owner; the answer goes to
-    /// [`CallControl::answer`]. Never for the client's eyes. A call puts one at a time, and one that has not
-    /// been answered comes again, under another number, to whoever attaches.
+    /// A request to the session's state, which the session's owner answers through [`CallControl::answer`]. A call has
+    /// one such request open at a time. An unanswered request is repeated to a new reader with another event number.
     State {
-        /// Names the request within the call, among its questions.
+        /// The request's id within the call.
         ask: AskId,
-        /// What is asked.
+        /// The request.
         request: StateRequest,
     },
-    /// The tool asks that the client's connection be closed and polled again later (SEP-1699).
+    /// The tool asks Shoal to close the client's connection so that the client polls later (SEP-1699).
     CloseStream {
-        /// When the client should come back.
+        /// When the client should reconnect.
         retry: Duration,
     },
     /// The end.
     Finished(CallOutcome),
 }
 
-/// A request to the client, or to its session, within one call.
+/// The id of a call's request to its client or session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskId(pub u64);
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub enum CallOutcome {
-    /// The backend's result, untouched (`resultType: "input_required"` reaches only modern callers).
+    /// The backend's result as sent. Only modern callers see `resultType: "input_required"`.
     Result(RawJson),
     /// The backend's own error.
     Error(RpcError),
-    /// The request earned it before it came to a backend (unknown tool, bad cursor).
+    /// Shoal refused the request before it reached a backend, as for an unknown tool or a bad cursor.
     Refused(RpcError),
     /// Shoal could not finish it.
     Failed(CallFailure),
 }
 
-/// Why Shoal did not finish a call. The first three answers are the ones that a client must be able
-/// to tell apart (`docs/guarantees.md`).
+/// Why Shoal did not finish a call. Clients must be able to distinguish the first three answers (`docs/guarantees.md`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
-    /// Nothing was executed; safe to send again.
+    /// The call was not executed. It is safe to send again.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     NotExecuted {
-        /// What prevented it.
+        /// The cause.
         reason: String,
     },
-    /// The only worker that may run it cannot be reached from here, and has not got it from here. Whether it has from
-    /// elsewhere is for whoever bound the call to know.
+    /// The bound worker cannot be reached, and this node did not send it the call. Only the binder knows whether
+    /// another node did.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
-        /// Why it cannot.
+        /// The cause.
         reason: String,
     },
-    /// This node does not know yet whether what was called exists, and nothing was executed.
+    /// This node does not know yet whether the target exists. The call was not executed.
     #[error("the call was not executed: {reason}; it is safe to send it again in {} s", retry_after.as_secs().max(1))]
     NotReady {
-        /// What is not known yet.
+        /// The missing knowledge.
         reason: String,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// A limit was reached and nothing was executed.
+    /// A limit was reached. The call was not executed.
     #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
     Overloaded {
-        /// Which limit.
+        /// The limit.
         reason: String,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// It was started, and nobody knows whether it took effect.
+    /// The call was started, and its effect is unknown.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
-        /// What was lost.
+        /// The cause.
         reason: String,
     },
-    /// Its deadline passed; the tool was told to stop.
+    /// The deadline passed, and the tool was told to stop.
     #[error("the call did not finish within {} s and was cancelled", (limit.as_secs_f64() * 100.0).round() / 100.0)]
     DeadlineExceeded {
-        /// The time it was given.
+        /// The time allowed.
         limit: Duration,
     },
-    /// Its caller cancelled it, or an operator.
+    /// The caller or an operator cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// Its worker has heard of a later owner of its session, and has done nothing. Never an outcome: whoever hears it asks
-    /// the store whose the session is.
+    /// The worker knows a later owner of the session and did not act. This is no outcome: the receiver asks the store
+    /// for the owner.
     #[error(
         "the outcome of the call is unknown: its session has another owner; check before you repeat it"
     )]
     Superseded {
-        /// Of the latest owner that the worker has heard of.
+        /// The highest epoch known to the worker.
         epoch: Epoch,
     },
 }
 
 impl CallFailure {
-    /// Nothing was executed, and what prevented it.
+    /// Makes a [`NotExecuted`](Self::NotExecuted).
     pub fn not_executed(reason: impl Into<String>) -> Self {
         let reason = reason.into();
         Self::NotExecuted { reason }
     }
 
-    /// A limit was reached, and when to come back.
+    /// Makes an [`Overloaded`](Self::Overloaded).
     pub fn overloaded(reason: impl Into<String>, retry_after: Duration) -> Self {
         let reason = reason.into();
         Self::Overloaded {
@@ -294,7 +287,7 @@ impl CallFailure {
         }
     }
 
-    /// It was started, and what was lost.
+    /// Makes an [`OutcomeUnknown`](Self::OutcomeUnknown).
     pub fn outcome_unknown(reason: impl Into<String>) -> Self {
         let reason = reason.into();
         Self::OutcomeUnknown { reason }
@@ -314,7 +307,7 @@ impl CallFailure {
         }
     }
 
-    /// Whether the same call may be sent again.
+    /// Whether the call may be sent again.
     pub fn retry(&self) -> Retry {
         match self {
             Self::NotExecuted { .. }
@@ -328,7 +321,7 @@ impl CallFailure {
         }
     }
 
-    /// When to come back, where that is known.
+    /// When to retry, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NotReady { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
@@ -355,7 +348,7 @@ impl CallFailure {
 }
 
 impl CallOutcome {
-    /// The response's content: result or error.
+    /// The response's result or error.
     pub fn into_outcome(self) -> Outcome {
         match self {
             Self::Result(result) => Outcome::Result(result),
@@ -365,49 +358,48 @@ impl CallOutcome {
     }
 }
 
-/// Steers a running call. All methods return at once and are without effect when the call has ended, or
-/// when somebody else has attached to it since.
+/// Controls a running call. Methods return at once, and have no effect after the call has ended or another reader has
+/// attached.
 pub trait CallControl: Send + Sync {
-    /// Answers a request that the call put to its client or session; a second answer is ignored, and told as the
-    /// first. The answer is taken when this returns, but it may still be on its way to the worker: the future tells
-    /// when it has arrived, and whether that request has its answer. Dropping the future takes nothing back.
+    /// Answers a question of the call. Later answers are ignored and reported like the first. The answer is recorded
+    /// when this returns. The future resolves once it has reached the worker, and tells whether the question is
+    /// answered. Dropping the future does not take the answer back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
     /// Tells the tool to stop. The call still ends with one `Finished`, soon.
     fn cancel(&self, reason: &str);
 
-    /// Waits until nothing of the call runs any more. A tool that was told to stop may run on after the call's end. `None` if
-    /// nothing runs, or nobody here can know. The future ends if the way to the worker breaks. Cancellation safe.
+    /// Waits until the call has stopped running, which may be after its end. `None` if it has stopped, or this node
+    /// cannot know. The future ends if the connection to the worker breaks. Cancellation safe.
     fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
         None
     }
 
-    /// Whether somebody else has attached to the call since. Its events end here without `Finished` then, as
-    /// they do when the way broke, but attaching again would only take it back from the other.
+    /// Whether another reader has attached. The events then end without `Finished`, and attaching again would take the
+    /// call back.
     fn is_replaced(&self) -> bool {
         false
     }
 
-    /// Where a call runs that was begun without a session, so that one may take it over; `None` where that is not known.
-    /// Told once no answer is on its way to the worker: who takes the call over before one has arrived finds its question
-    /// open, and puts it again.
+    /// Where a sessionless call runs, so that a session may take it over; `None` if unknown. Resolves once all answers
+    /// have reached the worker, because a new owner would repeat a question that is still open.
     fn bound(&self) -> future::BoxFuture<'static, Option<Bound>> {
         Box::pin(future::ready(None))
     }
 
-    /// Names this reader to the worker, under which name it [comes back](crate::Attach::reader) when the way
-    /// breaks; `None` where the worker has said nothing of the call, or names no readers.
+    /// This reader's id at the worker, for [reattaching](crate::Attach::reader) after a disconnection. `None` before
+    /// the worker's first message, or if it does not name readers.
     fn reader(&self) -> Option<u64> {
         None
     }
 }
 
-/// Whether a request has its answer, once that has arrived. Where the way to the worker breaks before that is known, a
-/// worker's control never says: whoever attaches to the call again answers again. The dispatcher says `false` when the way
-/// broke for good.
+/// Resolves when an answer has reached its worker, with whether the question is answered. A worker's control stays
+/// pending if the connection breaks first: the next reader answers again. The dispatcher says `false` once the
+/// connection is lost for good.
 pub type Answered = future::BoxFuture<'static, bool>;
 
-/// An answer whose fate is known already.
+/// An answer whose result is already known.
 pub fn answered(open: bool) -> Answered {
     Box::pin(std::future::ready(open))
 }

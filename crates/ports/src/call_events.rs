@@ -1,4 +1,4 @@
-//! The events of a running call, as whoever runs the call reads them.
+//! The events of a running call.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,8 +11,8 @@ use crate::{CallEvent, CallEventKind, CallOutcome};
 
 /// The events of one call, in order.
 ///
-/// A stream from the worker. Whoever stands between may put another in its place that changes the events as they
-/// pass: it runs inside the reader's `next`, so a decorated call costs no task.
+/// A component may wrap the worker's stream to change passing events. It runs within the reader's `next` and needs no
+/// task.
 pub struct CallEvents(Source);
 
 enum Source {
@@ -21,7 +21,7 @@ enum Source {
 }
 
 impl CallEvents {
-    /// Events that a stream produces.
+    /// Wraps a stream of events.
     pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
         Self(Source::Stream(Box::pin(stream.fuse())))
     }
@@ -31,7 +31,7 @@ impl CallEvents {
         Self(Source::Ended(Some(outcome)))
     }
 
-    /// How the call ended, if it had ended before anybody could wait for it.
+    /// How the call ended, if it had ended before the first read.
     pub fn ended(&self) -> Option<&CallOutcome> {
         match &self.0 {
             Source::Ended(outcome) => outcome.as_ref(),
@@ -39,7 +39,7 @@ impl CallEvents {
         }
     }
 
-    /// Takes that end.
+    /// Takes the outcome of [`ended`](Self::ended).
     pub fn take_ended(&mut self) -> Option<CallOutcome> {
         match &mut self.0 {
             Source::Ended(outcome) => outcome.take(),
@@ -47,10 +47,9 @@ impl CallEvents {
         }
     }
 
-    /// The next event; `None` after `Finished`, or when the way to the worker broke before it;
-    /// then always `None`.
+    /// Returns the next event; `None` after `Finished`, or when the connection to the worker broke.
     ///
-    /// Cancellation safe: an event is never lost.
+    /// Cancellation safe: events are not lost.
     pub async fn next(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

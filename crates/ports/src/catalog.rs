@@ -1,4 +1,4 @@
-//! What a pool offers, and what the whole server says of itself.
+//! The catalogs of pools, and the facts of the whole server.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use shoal_protocol::{RawJson, RawObject};
 
 use crate::{CallFailure, ListOwner, ListScope, OwnLists, Principal, SessionId};
 
-/// Everything that one pool offers, as its backend described it.
+/// The catalog of one pool, as its backend described it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolCatalog {
-    /// `Implementation` of the backend.
+    /// The backend's `Implementation`.
     pub server_info: Option<RawJson>,
     /// The backend's instructions for models.
     pub instructions: Option<String>,
-    /// `ServerCapabilities` as the backend declared them.
+    /// The backend's `ServerCapabilities`.
     pub capabilities: RawObjectOrEmpty,
-    /// The `Tool` objects, untouched, in the backend's order.
+    /// The `Tool` objects as sent, in the backend's order.
     pub tools: Vec<RawJson>,
     /// The `Resource` objects.
     pub resources: Vec<RawJson>,
@@ -23,22 +23,22 @@ pub struct PoolCatalog {
     pub resource_templates: Vec<RawJson>,
     /// The `Prompt` objects.
     pub prompts: Vec<RawJson>,
-    /// How long the backend lets clients keep its lists (`ttlMs`): tools, resources, resource templates, prompts.
+    /// The backend's `ttlMs` of the lists: tools, resources, resource templates, prompts.
     pub ttl_ms: [Option<u64>; 4],
-    /// How often the backend has announced a change of its tools, resources (with templates) and prompts.
+    /// Number of announced changes to tools, resources (with templates) and prompts.
     pub generations: [u64; 3],
-    /// The headers of clients' requests that the backend's calls are to bring along, in lower case.
+    /// Client headers to forward to the backend, in lower case.
     pub headers: Vec<Arc<str>>,
-    /// Whose the lists are. Where each caller has its own, the lists here are empty, and the backend answers the list methods
-    /// as calls, each with all pages in one.
+    /// Whether all callers share the lists. If each has its own, these lists are empty, and the backend answers list
+    /// methods as calls with all pages in one.
     pub lists: ListScope,
-    /// What could have been a tool and is not, and why, one by one.
+    /// Operations that could not become tools, with the reasons.
     pub left_out: Vec<String>,
-    /// Tools whose schemas are listed in less detail than their backend has, and how, one by one.
+    /// Tools whose listed schemas are shortened, with the details.
     pub cut: Vec<String>,
 }
 
-/// A JSON object that is `{}` where nothing was said.
+/// A JSON object, `{}` by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawObjectOrEmpty(pub RawJson);
 
@@ -55,28 +55,27 @@ impl PoolCatalog {
     }
 }
 
-/// What `initialize` and `server/discover` say of the whole server.
+/// The content of `initialize` and `server/discover`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// `Implementation` of the logical server.
+    /// The server's `Implementation`.
     pub server_info: RawJson,
-    /// `ServerCapabilities`, merged from all pools. `resources.subscribe` and the `listChanged` flags are
-    /// set wherever the list exists: Shoal serves both itself.
+    /// `ServerCapabilities` of all pools. Shoal itself serves `resources.subscribe` and `listChanged`, and sets them
+    /// for every list.
     pub capabilities: RawJson,
-    /// Instructions of all pools, joined.
+    /// The instructions of all pools, joined.
     pub instructions: Option<String>,
-    /// Name what the tools, resources (with templates) and prompts are now: others with every change, and
-    /// the same on every node that offers the same. So whoever serves a client can tell whether the client
-    /// has been told of the newest.
+    /// Versions of the tools, resources (with templates) and prompts. They change with the contents and are equal on
+    /// all nodes with equal contents, so that a node can tell whether a client knows the newest.
     pub versions: [u64; 3],
-    /// The headers of clients' requests that some pool asks for, in lower case.
+    /// Client headers that any pool asks for, in lower case.
     pub headers: Arc<[Arc<str>]>,
-    /// Who sees other lists.
+    /// The owners of separate lists.
     pub own: OwnLists,
 }
 
 impl ServerFacts {
-    /// The [versions](Self::versions) of the lists that a caller sees.
+    /// The [versions](Self::versions) that a caller sees.
     pub fn versions_of(&self, session: Option<&SessionId>, principal: &Principal) -> [u64; 3] {
         let mut versions = self.versions;
         if self.own.is_empty() {
@@ -85,7 +84,7 @@ impl ServerFacts {
         let owners = ListOwner::of(session, principal);
         for own in owners.iter().filter_map(|owner| self.own.get(owner)) {
             for (version, own) in versions.iter_mut().zip(own) {
-                // They are hashes: a sum of two is no third one.
+                // The versions are hashes, so a sum identifies the pair.
                 *version = version.wrapping_add(*own);
             }
         }
@@ -93,20 +92,20 @@ impl ServerFacts {
     }
 }
 
-/// The server's facts, with the reason why they may not name everything.
+/// The server's facts, with the reason if they may be incomplete.
 #[derive(Clone, Debug)]
 pub struct SettledFacts {
-    /// What the server says of itself now.
+    /// The current facts.
     pub facts: Arc<ServerFacts>,
-    /// Why the server may offer more than the facts name, and when to ask again; `None` where they name everything.
+    /// Why the facts may be incomplete, and when to ask again; `None` if complete.
     pub lacks: Option<CallFailure>,
 }
 
 /// Whether a call may run again after its outcome was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// The tool is safe to run again. Shoal keeps no journal entry for the call, and runs it again after a loss.
+    /// The tool is safe to run again after a loss. Shoal does not journal the call.
     Safe,
-    /// The tool may take effect, so that the call runs at most once. Its owner holds it, then journals it.
+    /// The tool may have effects, so the call runs at most once. Its owner holds it, then journals it.
     Never,
 }

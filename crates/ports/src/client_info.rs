@@ -1,4 +1,4 @@
-//! Who a client says it is.
+//! A client's description of itself.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,10 +6,10 @@ use shoal_protocol::RawJson;
 
 use crate::shown;
 
-/// Characters of a client's name and version.
+/// In characters.
 const LONGEST_NAME: usize = 96;
 
-/// A client's `Implementation`, as it named itself. Clones share what was read of it.
+/// A client's `Implementation`. Clones share the parsed form.
 #[derive(Clone, Debug)]
 pub struct ClientInfo(Arc<Inner>);
 
@@ -20,7 +20,7 @@ struct Inner {
 }
 
 impl ClientInfo {
-    /// A client that named itself so.
+    /// Wraps an `Implementation`.
     pub fn new(json: RawJson) -> Self {
         Self(Arc::new(Inner {
             json,
@@ -28,12 +28,12 @@ impl ClientInfo {
         }))
     }
 
-    /// All that it said.
+    /// The JSON as sent.
     pub fn as_json(&self) -> &RawJson {
         &self.0.json
     }
 
-    /// Its name and version, shortened, as operators see them. They are read once.
+    /// The name and version, shortened for operators. Parsed once.
     pub fn name(&self) -> &str {
         self.0.name.get_or_init(|| name_of(&self.0.json).into())
     }

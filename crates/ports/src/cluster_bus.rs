@@ -5,39 +5,38 @@ use tokio::sync::broadcast;
 
 use crate::{NodeId, SessionId, StoreError};
 
-/// Carries events to all nodes. Delivery is best effort: nothing durable depends on it, and whoever must know looks for
-/// itself now and then.
+/// Carries events to all nodes. Delivery is best effort: subscribers must poll for anything that they depend on.
 ///
-/// What concerns one process alone is not for it: see [`Dispatcher::resource_updates`](crate::Dispatcher::resource_updates).
+/// For resource updates see [`Dispatcher::resource_updates`](crate::Dispatcher::resource_updates).
 #[async_trait]
 pub trait ClusterBus: Send + Sync + 'static {
-    /// Publishes to every subscriber of every node, this one included. Subscribers get the events of one publisher in
-    /// its order. Dropped before its end, it may have published or not.
+    /// Publishes to every subscriber on every node, this one included. Subscribers see one publisher's events in order.
+    /// If the future is dropped, the event may or may not be published.
     ///
     /// # Errors
-    /// When the store does not take it. It may have been published all the same.
+    /// If the store does not confirm the event, which may have been published all the same.
     async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError>;
 
-    /// Subscribes to everything that is published from now on.
+    /// Subscribes to future events.
     fn subscribe(&self) -> ClusterSubscription;
 }
 
-/// What all nodes are told.
+/// An event for all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClusterEvent {
-    /// A node is leaving, or has left: its sessions may be claimed as they are given up.
+    /// A node is leaving or has left. Its sessions can be claimed as it releases them.
     NodeLeft {
-        /// Which.
+        /// The node.
         node: NodeId,
     },
-    /// The status of a task has changed: whoever wants to know asks for it.
+    /// A task's status has changed.
     TaskChanged {
-        /// Which.
+        /// The task.
         task: SessionId,
     },
 }
 
-/// A subscriber's end.
+/// The receiving end of a subscription.
 pub struct ClusterSubscription {
     events: broadcast::Receiver<Result<ClusterEvent, Lagged>>,
 }
@@ -47,15 +46,16 @@ pub struct ClusterSubscription {
 pub struct Lagged;
 
 impl ClusterSubscription {
-    /// Wraps the channel that an engine feeds. An engine that has missed events itself says so there.
+    /// Wraps the channel of an engine, which also reports there the events that it missed itself.
     pub fn new(events: broadcast::Receiver<Result<ClusterEvent, Lagged>>) -> Self {
         Self { events }
     }
 
-    /// The next event; `None` when the bus has closed. Cancellation safe.
+    /// Returns the next event; `None` when the bus has closed. Cancellation safe.
     ///
     /// # Errors
-    /// [`Lagged`] once for each gap: the subscriber fell behind, or the engine was cut off. Later events follow.
+    /// [`Lagged`] once for each gap, because the subscriber fell behind or the engine was disconnected. Later events
+    /// follow.
     pub async fn next(&mut self) -> Option<Result<ClusterEvent, Lagged>> {
         match self.events.recv().await {
             Ok(event) => Some(event),

@@ -1,6 +1,6 @@
-//! One test suite for each storage seam; every engine runs all of it.
+//! One test suite for each storage seam, for every engine.
 //!
-//! A suite takes a fresh store. Times are real and short: an engine may keep its own clock.
+//! A suite takes a fresh store. Times are real and short, because engines may use their own clocks.
 
 mod cluster_bus;
 mod directory;
@@ -20,8 +20,8 @@ use crate::{
     NewSession, NodeId, Principal, SessionId, Store, WorkerId,
 };
 
-/// Runs every suite; `store` makes a fresh one each time, whose finished streams are kept for at least
-/// a second and whose streams hold `events_per_stream` events, at least 32.
+/// Runs every suite on fresh stores from `store`. They must keep finished streams for at least a second, and hold
+/// `events_per_stream` events, at least 32.
 pub async fn all<F, S>(store: F, events_per_stream: usize)
 where
     F: Fn() -> S,
@@ -64,7 +64,6 @@ fn node(name: &str) -> NodeId {
     NodeId::new(name)
 }
 
-/// A session owned by node `a`, whose lease lives.
 async fn session(store: &Store) -> (SessionId, Epoch) {
     let (id, owner) = (SessionId::random(), node("a"));
     store
@@ -103,7 +102,6 @@ fn entry(request: u64) -> JournalEntry {
     }
 }
 
-/// A stream of its own for these calls.
 async fn begin(
     store: &Store,
     session: &SessionId,
@@ -123,7 +121,6 @@ async fn begin(
     }
 }
 
-/// An append after `after` that says nothing of a call.
 fn append(after: EventId, texts: &[&str]) -> Append {
     Append {
         after,
@@ -132,7 +129,6 @@ fn append(after: EventId, texts: &[&str]) -> Append {
     }
 }
 
-/// An append that ends a call.
 fn ending(after: EventId, texts: &[&str], call: CallId) -> Append {
     Append {
         progress: Some(CallProgress {

@@ -1,4 +1,4 @@
-//! Structs of settings, each of which is declared once: with its type, its meaning and its default.
+//! Structs of settings with defaults.
 
 /// Declares a struct whose fields have defaults (`name: Type = value`), and its [`Default`].
 #[macro_export]

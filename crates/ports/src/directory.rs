@@ -1,4 +1,4 @@
-//! The seam that says who owns a session, and keeps its record.
+//! The seam for session ownership and session records.
 
 use std::time::Duration;
 
@@ -7,46 +7,45 @@ use bytes::Bytes;
 
 use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 
-/// Who owns which session, under which epoch, and what the session's record says.
+/// The owner, epoch and record of each session.
 ///
-/// Each method is one atomic step, but for [`Directory::claim`], which may look first and then compare and
-/// set. A session has at most one owner; a node owns while its lease lives. Every write carries an epoch
-/// and is refused ([`StoreError::Stale`]) if it is not the newest, which is what keeps a former owner from
-/// harm; leases only say when somebody else may claim. Records expire when nothing has touched them for
-/// their `idle` time.
+/// Each method is one atomic step, except that [`Directory::claim`] may read first and then compare and set. A session
+/// has at most one owner, whose ownership lasts while its lease lives. Every write carries an epoch, and a write with
+/// an old epoch is refused ([`StoreError::Stale`]). This fences off former owners; leases only decide when others may
+/// claim. Records expire after `idle` time without use.
 ///
-/// Every method may be called again after [`StoreError::Unavailable`], which leaves open whether the step
-/// was done: a step that was done is not done twice. `save` and `release` restart the idle time, and so does `claim` in an engine
-/// that outlives nodes; calls do not, so an owner saves the sessions that it keeps now and then.
+/// After [`StoreError::Unavailable`], whose outcome is unknown, every method may be repeated without a second effect.
+/// `save`, `release` and, in engines that outlive nodes, `claim` restart the idle time. Calls do not, so an owner saves
+/// its sessions periodically.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Renews (or begins) the lease of a node, and says whether others may have claimed the node's sessions since
-    /// the last renewal that was confirmed.
+    /// Renews or begins a node's lease. Returns whether others may have claimed its sessions since the last confirmed
+    /// renewal.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
 
-    /// Ends the lease of a node at once, which lets others claim its sessions.
+    /// Ends a node's lease, so that others can claim its sessions.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// Enters a new session, owned by `owner`.
+    /// Creates a session.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
-    /// Who owns the session now; `None` when there is no such session.
+    /// Returns a session's placement, if the session exists.
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError>;
 
-    /// Makes `node` the owner and raises the epoch, if nobody holds the session: it was released, its
-    /// owner's lease is gone, or `node` itself held it.
+    /// Makes `node` the owner and raises the epoch, if the session is released, its owner's lease has ended, or `node`
+    /// owned it.
     ///
     /// # Errors
-    /// `NotFound`; `Held` while another owner's lease lives, or when another claim was quicker.
+    /// `NotFound`; `Held` while another owner's lease lives, or if another claim was faster.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
-    /// As [`Directory::claim`], and also from an owner whose lease lives, if it is the one that there is evidence
-    /// against. Its next renewal says so ([`Renewal::Contested`]).
+    /// Like [`Directory::claim`], but also takes the session from an owner with a live lease if the evidence is against
+    /// it. The owner's next renewal is [contested](Renewal::Contested).
     ///
     /// # Errors
-    /// As for a claim. `Held` also while a lease has not passed, by the store's clock, since the session came to its
-    /// owner, unless that one [has missed a renewal](Evidence::has_missed_a_renewal) since: two nodes that work and do not
-    /// reach each other would take it from one another for ever.
+    /// As for a claim. Also `Held` until the owner has had the session for one lease by the store's clock, unless it
+    /// [has missed a renewal](Evidence::has_missed_a_renewal) since. Otherwise two working nodes that cannot reach each
+    /// other would take it in turns for ever.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -54,12 +53,12 @@ pub trait Directory: Send + Sync + 'static {
         evidence: &Evidence,
     ) -> Result<Claim, StoreError>;
 
-    /// Enters a claim again, with the record, after [`StoreError::Forgotten`].
+    /// Enters a claim and its record again after [`StoreError::Forgotten`].
     ///
-    /// For engines that lose nothing there is nothing to do.
+    /// Engines that cannot lose data need not implement this.
     ///
     /// # Errors
-    /// `Stale` when there is a newer claim; `NotFound`.
+    /// `Stale` if there is a newer claim; `NotFound`.
     async fn restore(
         &self,
         _session: &SessionId,
@@ -70,10 +69,10 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Which of these sessions are still held under these epochs, in the same order.
+    /// Returns whether each session is still held under its epoch, in the given order.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError>;
 
-    /// Replaces the record and restarts the idle time of everything that the session has.
+    /// Replaces the record and restarts the idle time of all the session's data.
     async fn save(
         &self,
         session: &SessionId,
@@ -82,7 +81,7 @@ pub trait Directory: Send + Sync + 'static {
         idle: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Gives the session up, with its last record: the next claim need not wait for a lease.
+    /// Releases the session with its last record, so that the next claim need not wait for a lease.
     async fn release(
         &self,
         session: &SessionId,
@@ -94,8 +93,8 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session with its streams and journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Lists sessions that run at a node and must go on without it, for `life`; said again before that is over. What of it is
-    /// there already stays. For engines that end with their only node there is nothing to do, here and below.
+    /// Adds sessions that must continue without their node to the node's list, for `life`. The node repeats this before
+    /// `life` ends; entries already there stay. Engines that end with their only node need not keep lists.
     async fn enlist(
         &self,
         _node: &NodeId,
@@ -105,17 +104,17 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Takes sessions off a node's list.
+    /// Removes sessions from a node's list.
     async fn delist(&self, _node: &NodeId, _sessions: &[SessionId]) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// The nodes that have a list, those that are gone included, in no order.
+    /// Returns the nodes with a list, dead ones included, in any order.
     async fn listing(&self) -> Result<Vec<NodeId>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// Some of a node's list, in no order and others each time; none only where the list is empty.
+    /// Returns some entries of a node's list at random; empty only if the list is.
     async fn enlisted(
         &self,
         _node: &NodeId,
@@ -124,58 +123,58 @@ pub trait Directory: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Forgets that a node has a list, whose last session was taken off.
+    /// Forgets a node's list after its last entry is removed.
     async fn forget_list(&self, _node: &NodeId) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Removes what has expired and returns how many sessions that were. Engines whose store expires
-    /// by itself return 0.
+    /// Removes expired data and returns the number of sessions removed; 0 if the store expires data itself.
     async fn sweep(&self) -> Result<usize, StoreError>;
 }
 
-/// A session to enter.
+/// A session to create.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// Its id.
+    /// The id.
     pub session: SessionId,
-    /// Whose it is; never changes.
+    /// The owning principal, which is fixed.
     pub principal: Principal,
-    /// Who owns it first.
+    /// The first owner.
     pub owner: NodeId,
-    /// What another node needs to be the session.
+    /// The record from which another node restores the session.
     pub record: Bytes,
-    /// How long it lives untouched.
+    /// How long the session lives without use.
     pub idle: Duration,
 }
 
-/// Where a session is.
+/// The location of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Whose it is.
+    /// The owning principal.
     pub principal: Principal,
-    /// The owner, while one holds it and its lease lives.
+    /// The owner, while its lease lives.
     pub owner: Option<NodeId>,
     /// The newest epoch.
     pub epoch: Epoch,
 }
 
-/// What a renewal has found.
+/// The result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The lease has lived on, and nobody has claimed from it.
+    /// The lease continued without a claim against it.
     Kept,
-    /// It has lived on, and somebody has claimed from it on [`Evidence`] that its node is gone, or is about to.
+    /// The lease continued, but another node has claimed sessions, or is about to, on [`Evidence`] that its holder is
+    /// gone.
     Contested,
-    /// There was no lease: it has lapsed, or this is the first.
+    /// A new lease began, because the previous one expired or this is the first.
     Begun,
 }
 
-/// A won claim.
+/// A successful claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The new epoch.
     pub epoch: Epoch,
-    /// The session's record.
+    /// The record.
     pub record: Bytes,
 }

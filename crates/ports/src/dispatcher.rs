@@ -1,4 +1,4 @@
-//! The seam between whoever has a request and the pools that run it.
+//! The seam between edges or sessions and the pools that run their requests.
 
 use std::sync::Arc;
 
@@ -13,25 +13,23 @@ use crate::{
     WorkerId,
 };
 
-/// Plans calls, and runs what was planned on workers.
+/// Plans calls and runs them on workers.
 ///
-/// A call is planned once: there its tool, its pool, its worker and whether it may be repeated are settled, and its
-/// arguments checked. Whoever must journals the plan; then it is started. What is refused is refused in the plan, so a
-/// refusal costs no store anything.
+/// Planning settles a call's tool, pool, worker and whether it may be repeated, and checks its arguments. All refusals
+/// happen here, so they cost no store access. The session journals the plan if necessary, then starts it.
 ///
-/// The era bridge stands inside: a legacy caller only ever sees [`Ask`](crate::CallEventKind::Ask)
-/// events and complete results; a modern caller only ever sees results, which may be
-/// `InputRequiredResult`s with a sealed `requestState`.
+/// The dispatcher bridges the eras. A legacy caller receives [`Ask`](crate::CallEventKind::Ask) events and complete
+/// results. A modern caller receives results only, among them `InputRequiredResult`s with a sealed `requestState`.
 #[async_trait]
 pub trait Dispatcher: Send + Sync + 'static {
-    /// The server's facts now; the receiver tells of changes.
+    /// The server's current facts. The receiver reports changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
 
-    /// Waits for the pools that a node which has just started does not know yet, and returns the server's facts then: for every
-    /// answer by which a client decides what to ask for later. Cancellation safe.
+    /// Waits for the pools that a node which has just started does not know yet, then returns the server's facts. Use
+    /// it for answers that decide what a client asks for later. Cancellation safe.
     ///
     /// # Errors
-    /// `NotReady` if the pools do not come in time, or if none has come at all.
+    /// `NotReady` if the pools do not arrive in time.
     async fn settled_facts(&self) -> Result<SettledFacts, CallFailure> {
         Ok(SettledFacts {
             facts: self.facts().borrow().clone(),
@@ -39,15 +37,15 @@ pub trait Dispatcher: Send + Sync + 'static {
         })
     }
 
-    /// What workers report from now on of the resources that are [subscribed](Self::subscribe) to in this process, in the
-    /// order of each worker. A receiver that is told that it has lagged is to assume that all of them have changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources, in each worker's order. A receiver that has lagged
+    /// must assume that all of them changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Checks the `Mcp-Param-*` headers of a modern `tools/call` against its arguments.
-    /// `header` gets the lower-case part after `Mcp-Param-`.
+    /// Checks the `Mcp-Param-*` headers of a modern `tools/call` against its arguments. `header` receives the
+    /// lower-case part after `Mcp-Param-`.
     ///
     /// # Errors
-    /// -32020 when a header that the tool's schema asks for is missing or differs.
+    /// -32020 if a header that the tool's schema requires is missing or differs.
     fn check_param_headers(
         &self,
         caller: &Caller,
@@ -55,7 +53,7 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// Whether a `tools/call` names a tool that only clients with tasks can call.
+    /// Whether a `tools/call` names a tool that requires a client with tasks.
     fn requires_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         false
     }
@@ -65,29 +63,28 @@ pub trait Dispatcher: Send + Sync + 'static {
         true
     }
 
-    /// Whether a `tools/call` names a tool that says itself that its calls may be tasks, or none that its caller may use: that
-    /// is refused when it is planned.
+    /// Whether the tool of a `tools/call` declares that its calls may be tasks. Also true if the caller cannot use the
+    /// tool, because planning refuses that call.
     fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Rewrites the arguments of calls whose pools want them as the tool's schema does. It comes before everything that reads
-    /// them.
+    /// Converts arguments to the types of the tool's schema, for pools that want this. Runs before anything reads them.
     fn coerce(&self, _body: &mut Body) {}
 
-    /// Plans a call: one of the four backend methods, or of the four list methods, which are answered here. The plan
-    /// decides on [`Call::repeat`]; a call that has a [`worker`](Call::worker) keeps it.
+    /// Plans a call of the four backend methods, or answers one of the four list methods. The plan decides
+    /// [`Call::repeat`]. A call with a [`worker`](Call::worker) keeps it.
     ///
-    /// Where no worker is there for a call that must be journaled, one is waited for, for as long as one that
-    /// is away is waited for. Cancellation safe: a plan takes nothing.
+    /// If a call that must be journaled has no worker, this waits as long as for a worker that is away. Cancellation
+    /// safe: a plan reserves no resources.
     ///
     /// # Errors
-    /// The answer in the call's place: a list, an error of the request itself (unknown tool, arguments that fail the
-    /// schema, a bad cursor), or `Failed` where a limit was reached or nobody is there to run it.
+    /// The answer instead of a plan: a list, a request error (unknown tool, arguments that fail the schema, a bad
+    /// cursor), or `Failed` if a limit was reached or no worker can run the call.
     fn plan(&self, call: Call) -> Planning;
 
-    /// Plans a legacy call ahead of its session's owner, who goes by the plan; `None` for what must be waited for, and for what is
-    /// left to the owner: that plans it anew, and whoever plans in the end tells what the rules say.
+    /// Plans a legacy call before its session's owner sees it. `None` if planning would wait, or is left to the owner,
+    /// which then plans afresh. The node that makes the final plan reports the policy decision.
     fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         match self.plan(call) {
             Either::Left(planned) => RequestPlan::settled(planned.into_inner()),
@@ -95,64 +92,64 @@ pub trait Dispatcher: Send + Sync + 'static {
         }
     }
 
-    /// Whether a plan depends on which client its caller uses. Then only those can plan who know that.
+    /// Whether plans depend on the caller's client, so that only a node that knows the client can plan.
     fn asks_of_clients(&self) -> bool {
         false
     }
 
-    /// Whether a plan may depend on what was granted to its caller. Then whoever plans must be told.
+    /// Whether plans may depend on the caller's grant, so that the planner needs it.
     fn asks_of_grants(&self) -> bool {
         false
     }
 
-    /// Counts a call that was planned here and is started by another node, until what is returned is dropped: else all calls
-    /// would go to the worker that was idle a moment ago.
+    /// Counts a call that was planned here and starts on another node, until the returned guard is dropped. Otherwise
+    /// all calls would go to the worker that was idle a moment ago.
     fn expect(&self, _worker: &WorkerId) -> Option<Expected> {
         None
     }
 
-    /// Whether a worker that another node has planned is there as this node sees, and the plan's caller has not failed too
-    /// often there. The answer lets one call through to a worker on trial.
+    /// Whether this node sees the planned worker as present, and the plan's caller has not failed there too often.
+    /// Admits one call to a worker on trial.
     fn takes(&self, _worker: &WorkerId, _plan: &CallPlan) -> bool {
         true
     }
 
-    /// Another worker for a planned call that the one before has certainly not executed; `None` when there is none, or
-    /// enough were tried. `tried` are out. What was checked is not checked again.
+    /// Picks another worker for a planned call that the previous worker certainly did not execute, excluding `tried`.
+    /// `None` if there is no other, or enough were tried. Checks are not repeated.
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding>;
 
-    /// Starts a call as planned. Starting an id that is known to its worker attaches to it. A call with a
-    /// [`worker`](Call::worker) runs there or not at all.
+    /// Starts a planned call. Starting an id that its worker knows attaches to it. A call with a
+    /// [`worker`](Call::worker) runs only there.
     ///
-    /// Where that takes no waiting, it has begun when this returns, and may have ended: to be called in a runtime.
-    /// Otherwise nothing is done before the future is polled, and then it is not cancellation safe: if it is dropped the
-    /// call may or may not run.
+    /// Call this within a runtime. If no waiting is needed, the call has begun, and may have ended, when this returns.
+    /// Otherwise work begins when the future is first polled. From then on it is not cancellation safe: if the future
+    /// is dropped, the call may or may not run.
     fn start(&self, plan: &CallPlan) -> Starting;
 
-    /// Goes on with a call that an earlier owner of its session began, from after event `after`.
+    /// Resumes a call of an earlier session owner after event `after`.
     ///
-    /// A journaled call is attached to at its worker, which is waited for a moment if it is not there; a
-    /// worker that has certainly never seen the call starts it. A call that is safe to repeat and
-    /// cannot be found is started anew on any worker.
+    /// For a journaled call, the dispatcher attaches at its worker and briefly waits for it if it is away. A worker
+    /// that certainly has not seen the call starts it. A call that is safe to repeat and cannot be found starts anew on
+    /// any worker.
     ///
     /// # Errors
-    /// `OutcomeUnknown` when a journaled call's worker is gone or has forgotten it.
+    /// `OutcomeUnknown` if a journaled call's worker is gone or has forgotten it.
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
 
-    /// Tells a worker that the end of a call is safe: the edge has the whole answer, or the log has. Its result need not be
-    /// kept any longer.
+    /// Tells a worker that the edge or the log has the whole answer, so the worker may drop the result.
     fn acknowledge(&self, _worker: &WorkerId, _call: CallId) {}
 
-    /// Makes sure that updates of the resource come as [`resource_updates`](Self::resource_updates). Counted: as many `unsubscribe`s end it. Dropped before its
-    /// end, it does not count. `caller` is who asks for it; `None` for what was granted before.
+    /// Requests updates of a resource through [`resource_updates`](Self::resource_updates). Subscriptions are counted:
+    /// each needs one `unsubscribe`. A future dropped before its end does not count. `caller` is `None` for a
+    /// subscription that was granted earlier.
     ///
     /// # Errors
-    /// When no pool has the resource, or its backend refuses.
+    /// If no pool has the resource, or its backend refuses.
     async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError>;
 
-    /// Takes one `subscribe` back, even if it is dropped before its end.
+    /// Takes back one `subscribe`, even if the future is dropped before its end.
     async fn unsubscribe(&self, uri: &str);
 
-    /// Tells every worker that a legacy session is over.
+    /// Tells all workers that a legacy session has ended.
     async fn end_session(&self, session: &SessionId);
 }

@@ -1,4 +1,4 @@
-//! What a call's end says, without taking it apart.
+//! Classifies a call's outcome without parsing it.
 
 use std::sync::LazyLock;
 
@@ -7,31 +7,30 @@ use memchr::memmem::Finder;
 use crate::{CallFailure, CallOutcome};
 
 impl CallOutcome {
-    /// Whether it is a result of `tools/call` that says that its tool failed (2025-11-25, Tools, Error Handling). A result
-    /// is searched, so this is asked only where somebody wants to know.
+    /// Whether this is a `tools/call` result that reports a failure (2025-11-25, Tools, Error Handling). Searches the
+    /// result, so call it only if needed.
     #[must_use]
     pub fn is_tool_error(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
         self.has(&NAME, "true")
     }
 
-    /// Whether it is a result that is none yet: the client has to answer first (2026-07-28, Multi Round-Trip Requests).
+    /// Whether this result asks the client for input (2026-07-28, Multi Round-Trip Requests).
     #[must_use]
     pub fn asks_for_input(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
         self.has(&NAME, "\"input_required\"")
     }
 
-    /// Whether a result has a member of this value. `name` finds its name with the quotation marks.
+    /// Whether a result has a member with this value. `name` finds the quoted name.
     ///
-    /// Searching is much cheaper than taking apart, and nearly every result ends there: what no object within it has, it has not
-    /// itself.
+    /// A text search comes first, because it is much cheaper than parsing and usually finds no match.
     fn has(&self, name: &Finder<'_>, value: &str) -> bool {
         let Self::Result(result) = self else {
             return false;
         };
         let quoted = name.needle();
-        // Each search on its own: to begin an iterator of them takes longer than most of them.
+        // Single searches: setting up an iterator takes longer than most of them.
         let mut rest = result.as_bytes();
         let has = loop {
             let Some(at) = name.find(rest) else {
@@ -50,7 +49,7 @@ impl CallOutcome {
 }
 
 impl CallFailure {
-    /// A short name.
+    /// A short name for metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -71,7 +70,6 @@ mod tests {
 
     use crate::CallOutcome;
 
-    /// Whether it is an error, and whether it asks, by its parsed members.
     fn parsed(text: &str) -> (bool, bool) {
         let value: serde_json::Value = serde_json::from_str(text).unwrap();
         let is = |name: &str, wanted: serde_json::Value| value.get(name) == Some(&wanted);

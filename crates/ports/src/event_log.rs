@@ -1,4 +1,4 @@
-//! The seam that keeps streams, so that any node can resume any of them.
+//! The event log, from which any node can resume any stream.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -6,25 +6,23 @@ use shoal_protocol::{EventId, StreamId};
 
 use crate::{CallId, Epoch, Kind, SessionId, StoreError};
 
-/// The events of every stream, numbered.
+/// The numbered events of every stream.
 ///
-/// An append is atomic: all of its events get consecutive numbers or none does. Appended is promised: an
-/// event that `append` has returned is read by every later `read`, on any node, until a limit or the
-/// retention time removes it, and then `read` says so.
+/// An append is atomic: its events get consecutive numbers, or all are refused. Once `append` returns, every later
+/// `read` on any node sees its events, until a limit or the retention time removes them. `read` reports such a removal.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
-    /// Appends events and notes how far their call has come, in one step. Streams come into being by
-    /// [`Journal::begin`](crate::Journal::begin); [`StreamId::STANDALONE`] always exists. A stream that
-    /// was opened for calls finishes when the last of them has ended, and is kept for the engine's
-    /// retention time.
+    /// Appends events and records their call's progress, in one step. [`Journal::begin`](crate::Journal::begin) creates
+    /// streams; [`StreamId::STANDALONE`] always exists. A stream for calls finishes when the last of them has ended,
+    /// and is kept for the engine's retention time.
     ///
-    /// Idempotent: an append that has been done already, whose reply was lost, succeeds and does nothing.
+    /// Idempotent: repeating a completed append succeeds without a change.
     ///
     /// # Errors
-    /// `Stale` for a former owner, or when the stream stands after `append.after` (somebody else has written);
-    /// `Forgotten` when it does not reach that far, or is not there; `Gone` for events after a stream's end; `Full` at the
-    /// session's or the store's limit. An append that ends a call is refused for its size by the session's limit alone, so
-    /// that calls can end when the store is full.
+    /// `Stale` for a former owner, or if the stream has moved beyond `append.after` through another writer; `Forgotten`
+    /// if the stream is missing or ends earlier; `Gone` for events after a stream's end; `Full` at the session's or the
+    /// store's limit. For an append that ends a call only the session's limit counts, so that calls can end when the
+    /// store is full.
     async fn append(
         &self,
         session: &SessionId,
@@ -32,17 +30,17 @@ pub trait EventLog: Send + Sync + 'static {
         append: Append,
     ) -> Result<Appended, LogError>;
 
-    /// The id of the newest event of a stream (the one before the first, when there is none).
+    /// Returns the id of a stream's newest event, or the position before the first event.
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
-    /// The id after which every event of a stream is there: that of the newest one that is not, or the one before the first.
+    /// Returns the position after which every event of a stream is still there.
     async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
-    /// Up to `limit` events after `cursor`, in order.
+    /// Returns up to `limit` events after `cursor`, in order.
     ///
     /// # Errors
-    /// `Gone` when an event after the cursor is no longer there, or the cursor is from another
-    /// incarnation of the log or from no stream of this session.
+    /// `Gone` if an event after the cursor is missing, or the cursor belongs to another incarnation of the log or to
+    /// another session.
     async fn read(
         &self,
         session: &SessionId,
@@ -51,32 +49,32 @@ pub trait EventLog: Send + Sync + 'static {
     ) -> Result<Page, LogError>;
 }
 
-/// What to append.
+/// Events to append.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The id of the stream's newest event, as the owner knows it.
+    /// The id of the stream's newest event, as known to the owner.
     pub after: EventId,
     /// The events.
     pub events: Vec<Bytes>,
-    /// How far the call that they come from has got, if they come from a call.
+    /// The progress of the call that sent the events, if a call did.
     pub progress: Option<CallProgress>,
 }
 
-/// How far a journaled call has got.
+/// The progress of a journaled call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallProgress {
     /// The call.
     pub call: CallId,
-    /// The worker's number of the last event that is in the log with this append.
+    /// The worker's number of the last event in this append.
     pub seen: u64,
-    /// Whether that was the call's end: its journal entry is closed.
+    /// Whether the call has ended, which closes its journal entry.
     pub ended: bool,
 }
 
 /// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The id of the last event appended (of the last before, when none was).
+    /// The id of the stream's newest event after the append.
     pub last: EventId,
     /// Whether the stream is finished: its last call has ended.
     pub finished: bool,
@@ -84,7 +82,7 @@ pub struct Appended {
     pub kept: u64,
 }
 
-/// A piece of a stream.
+/// A part of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The events, in order.
@@ -105,10 +103,10 @@ pub struct LoggedEvent {
 /// Why the log refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// The store's own reasons.
+    /// A failure of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The history asked for is not there.
+    /// The requested history is missing.
     #[error("the history is gone: {0}")]
     Gone(&'static str),
 }

@@ -1,4 +1,4 @@
-//! Failures that are held against those whose calls they are, and against nobody else.
+//! Failures recorded by caller, so that they affect only that caller.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,25 +11,22 @@ use tokio::time::Instant;
 
 use crate::{Caller, Principal};
 
-/// Entries of one table.
 const ENTRIES: usize = 1024;
-/// Entries of one caller in it.
 const OF_CALLER: usize = 32;
 
-/// A caller and what it calls. What a call comes to depends on its arguments, so a failure says something of these two, and
-/// little of the server that they came to.
+/// A caller and its operation. Failures depend on arguments, so they say more about this pair than about the server.
 ///
-/// The key is a keyed hash: it has the same size whatever its caller is called, and nobody can find another caller's key.
+/// The key is a keyed hash, so it has a fixed size and cannot be guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailureKey {
-    /// `None` where callers cannot be told from one another.
+    /// `None` if callers cannot be told apart.
     caller: Option<u64>,
     operation: u64,
 }
 
 impl FailureKey {
-    /// The key of calls of `method` by this caller: of one tool, where it calls a tool. Without authentication a caller is its
-    /// session.
+    /// The key of a caller's calls of `method`, by tool for tool calls. Without authentication the session is the
+    /// caller.
     #[must_use]
     pub fn of(caller: &Caller, method: &Method, tool: Option<&str>) -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -44,27 +41,26 @@ impl FailureKey {
         }
     }
 
-    /// Whether another key is of the same caller.
+    /// Whether two keys have the same caller.
     #[must_use]
     pub fn is_of_caller_of(&self, other: &Self) -> bool {
         self.caller == other.caller
     }
 
-    /// Whether it may be anybody's: the caller has neither a name nor a session. Such a caller must not be refused for what
-    /// others' calls came to.
+    /// Whether the caller has neither a name nor a session. Shoal must not refuse such a caller for others' failures.
     #[must_use]
     pub fn is_anybodys(&self) -> bool {
         self.caller.is_none()
     }
 }
 
-/// What is held against callers, within bounds. An entry is forgotten some time after its last failure. To make room, the
-/// entry goes whose failure is the oldest, of the caller who has too many or of all: nobody is worse off by another's entries.
+/// Failure records by key, bounded. An entry expires some time after its last failure. When the table or a caller's
+/// share is full, its entry with the oldest failure goes, so that callers do not displace each other.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,
     keep: Duration,
-    /// When old entries are looked for again.
+    /// When to remove old entries next.
     sweep_at: Option<Instant>,
 }
 
@@ -75,7 +71,7 @@ struct Noted<T> {
 }
 
 impl<T: Default> FailureTable<T> {
-    /// Forgets an entry after it has been `keep` old.
+    /// Makes a table that forgets entries after `keep`.
     #[must_use]
     pub fn keeping(keep: Duration) -> Self {
         Self {
@@ -85,12 +81,12 @@ impl<T: Default> FailureTable<T> {
         }
     }
 
-    /// What is held against calls of this key.
+    /// The record of a key.
     pub fn get(&mut self, key: &FailureKey) -> Option<&mut T> {
         Some(&mut self.entries.get_mut(key)?.value)
     }
 
-    /// A call of this key failed now: what was held against it before, or the default.
+    /// Records a failure now and returns its record, new or existing.
     pub fn note(&mut self, key: FailureKey) -> &mut T {
         let now = Instant::now();
         self.sweep();
@@ -105,18 +101,18 @@ impl<T: Default> FailureTable<T> {
         &mut noted.value
     }
 
-    /// Nothing is held against calls of this key any more.
+    /// Removes the record of a key.
     pub fn forget(&mut self, key: &FailureKey) -> Option<T> {
         Some(self.entries.remove(key)?.value)
     }
 
-    /// Whether nothing is held against anybody.
+    /// Whether there are no records.
     pub fn is_empty(&mut self) -> bool {
         self.sweep();
         self.entries.is_empty()
     }
 
-    /// All that is held against anybody.
+    /// All records.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.entries.values().map(|noted| &noted.value)
     }

@@ -1,7 +1,7 @@
-//! Whether a file has changed, by reading it now and then.
+//! Detects changes of a file by polling it.
 //!
-//! What counts is what a path leads to, and what is in it. So a directory that is put in place of another by a link, which is
-//! how Kubernetes changes a mounted file, is seen, a file that was only touched is not, and no kernel has to tell of it.
+//! It compares contents, following links. It therefore sees the directory swaps by which Kubernetes updates mounted
+//! files, and ignores mere touches.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use tokio::time::sleep;
 
 use crate::read_file::open_file;
 
-/// Bytes that are read of a file: more than is taken of any that is watched.
+/// Above the limits of all watched files.
 const LONGEST: u64 = 64 << 20;
 
-/// Looks at a file.
+/// Watches a file.
 #[derive(Debug)]
 pub struct FileWatch {
     file: PathBuf,
-    /// What was in it when it was read.
+    /// The contents when last reported.
     read: Contents,
 }
 
-/// What is in a file; nothing where there is none that can be read.
+/// The digest of a file; `None` if it cannot be read.
 type Contents = Option<[u8; 32]>;
 
 impl FileWatch {
-    /// The file is read after this: what changes from now on is seen. It blocks.
+    /// Starts watching: later changes count. Blocks.
     pub fn new(file: &Path) -> Self {
         Self {
             file: file.to_owned(),
@@ -36,14 +36,14 @@ impl FileWatch {
         }
     }
 
-    /// Looks each time `every` is over, until the file holds something else than when this returned last, twice in a row: it may
-    /// be half written when that is seen first. Cancellation safe: what was seen is seen again.
+    /// Polls every `every` until two reads in a row find the same new content, because the first may see a half-written
+    /// file. Cancellation safe.
     pub async fn changed(&mut self, every: Duration) {
         let mut before = self.read;
         loop {
             sleep(every).await;
             let file = self.file.clone();
-            // It fails only when the runtime ends, and with it whoever waits.
+            // Fails only when the runtime ends.
             let Ok(now) = spawn_blocking(move || contents(&file)).await else {
                 continue;
             };
@@ -146,7 +146,7 @@ mod tests {
         let pipe = at.0.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // It would wait for a writer.
+        // Reading would wait for a writer.
         assert!(FileWatch::new(&pipe).read.is_none());
     }
 }

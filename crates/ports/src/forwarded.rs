@@ -5,29 +5,28 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// Headers of a client's request that pools have [asked for](crate::PoolCatalog::headers), with their names in lower case.
+/// Client headers that pools [asked for](crate::PoolCatalog::headers), with lower-case names.
 ///
-/// They may be credentials: nothing stores them, and logs show their names only. A call that goes on at another node after its
-/// session's owner was lost goes on without them.
+/// They may be credentials, so they are not stored, and logs show only the names. A call that resumes on another node
+/// goes on without them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ForwardedHeaders(Option<Arc<[Header]>>);
 
-/// A name and a value.
 type Header = (Arc<str>, Bytes);
 
 impl ForwardedHeaders {
-    /// These headers; of one that is there several times, each.
+    /// Collects the headers, repeated ones included.
     pub fn new(headers: impl IntoIterator<Item = Header>) -> Self {
         let headers: Vec<_> = headers.into_iter().collect();
         Self((!headers.is_empty()).then(|| headers.into()))
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// All of them.
+    /// All headers.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Bytes)> {
         let headers = self.0.as_deref().unwrap_or_default();
         headers.iter().map(|(name, value)| (name, value))
@@ -41,7 +40,7 @@ impl ForwardedHeaders {
             .map(|(_, value)| value)
     }
 
-    /// Those of these names.
+    /// The headers with these names.
     #[must_use]
     pub fn only(&self, names: &[Arc<str>]) -> Self {
         let named = self.iter().filter(|(name, _)| names.contains(name));

@@ -16,64 +16,65 @@ use crate::{
     StreamItems,
 };
 
-/// The method of [`Post::until_over`], which is no method of MCP.
+/// The method of [`Post::until_over`]. MCP does not define it.
 pub const UNTIL_OVER: &str = "shoal/untilOver";
 
-/// The legacy sessions, wherever they live.
+/// The legacy sessions, on whichever node they live.
 ///
-/// Every method checks that the session belongs to the principal; one that does not answers
-/// [`GatewayError::NotFound`], as if it did not exist.
+/// Every method checks that the session belongs to the principal. If not, it answers [`GatewayError::NotFound`], as for
+/// a missing session.
 #[async_trait]
 pub trait SessionGateway: Send + Sync + 'static {
     /// Opens a session.
     ///
     /// # Errors
-    /// `TooManySessions` at the node's or the principal's cap; `Rejected` when `initialize` is malformed.
+    /// `TooManySessions` at the node's or the principal's limit; `Rejected` if `initialize` is malformed.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError>;
 
-    /// Hands over what a client posted.
+    /// Delivers a posted body.
     ///
-    /// If the returned future is dropped, requests that were accepted run on: for a legacy client a
-    /// broken connection is no cancellation. One that was not accepted by then never begins, and its id is free; what else
-    /// the body changes is changed whole, or not at all. The answer to a request that is safe to repeat, and of which
-    /// the client has no stream, may be lost.
+    /// # Cancel safety
+    /// If the future is dropped, accepted requests run on, because a legacy client does not cancel by disconnecting. A
+    /// request that was not yet accepted does not begin, and its id stays free. Other changes happen completely or not
+    /// at all. The answer to a repeatable request without a stream may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
-    /// Opens the standalone stream (`cursor` none: a new connection takes over from the one before,
-    /// which ends), or resumes any stream after `cursor`.
+    /// Opens the standalone stream if `cursor` is `None`, which ends the previous connection's stream. Otherwise
+    /// resumes any stream after `cursor`.
     ///
     /// # Errors
-    /// `HistoryGone` when events after the cursor are no longer there; never a silent gap.
+    /// `HistoryGone` if events after the cursor are missing, so a gap is always reported.
     async fn listen(
         &self,
         to: &SessionRef,
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError>;
 
-    /// Ends the session and everything in it: calls that run are told to stop, and answered with an error that says why on
-    /// the streams where somebody reads. A second call answers `NotFound`.
+    /// Ends the session. Running calls are told to stop, and streams with a reader receive an error with the reason. A
+    /// second call answers `NotFound`.
     ///
-    /// If the returned future is dropped the session ends all the same, or nothing has happened to it.
+    /// # Cancel safety
+    /// If the future is dropped, the session either ends or is untouched.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
 }
 
 /// A body that a client posted.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// What it says.
+    /// The messages.
     pub body: Body,
-    /// Which posting it is.
+    /// The id of this posting.
     pub delivery: DeliveryId,
-    /// Whether it was delivered before and the answer got lost on the way. What was begun for it then is
-    /// found again and not begun twice.
+    /// Whether the edge delivered this before and lost the answer. The owner then finds the calls begun for it instead
+    /// of starting them again.
     pub repeated: bool,
-    /// What the edge has settled of its single request. The session's owner plans what comes without: members of
-    /// batches, and what must be waited for, since only there a cancellation is heard meanwhile.
+    /// The edge's plan for a single request. The session's owner plans members of batches, and requests whose planning
+    /// waits, because only the owner hears a cancellation meanwhile.
     pub plan: Option<Arc<EdgePlan>>,
 }
 
 impl Post {
-    /// A body that has just arrived.
+    /// A newly arrived body.
     pub fn new(body: Body) -> Self {
         Self {
             body,
@@ -83,8 +84,8 @@ impl Post {
         }
     }
 
-    /// Asks the session's owner to answer once nothing of these requests runs any more; `None`: of any request that the session
-    /// has now. Owners of earlier releases refuse it at once. It changes nothing, so it may be asked again.
+    /// Asks the session's owner to answer once these requests have stopped running, or, if `None`, all current requests
+    /// of the session. It is safe to repeat. Owners of earlier releases refuse it at once.
     pub fn until_over(requests: Option<&[RequestId]>) -> Self {
         let mut params = RawObject::default();
         params.set("requests", RawJson::of(&requests));
@@ -95,14 +96,14 @@ impl Post {
         })))
     }
 
-    /// Whether its edge has bound it to the one worker that may run it.
+    /// Whether the edge has bound the request to the one worker that may run it.
     pub fn is_bound(&self) -> bool {
         let plan = self.plan.as_deref().and_then(|plan| plan.as_ref().ok());
         plan.is_some_and(|plan| plan.repeat == Repeat::Never)
     }
 
-    /// Whether it asks for what must not be done twice, as far as is known: then only its worker can say of a repetition that
-    /// nothing was executed.
+    /// Whether the body may contain a call that must not run twice. Only its worker can then say that a repetition has
+    /// not been executed.
     pub fn takes_effect(&self) -> bool {
         match (&self.plan, &self.body) {
             (Some(_), _) => self.is_bound(),
@@ -112,33 +113,33 @@ impl Post {
     }
 }
 
-/// Whether a message has a tool run, or a method of an extension, which may do anything.
+/// Whether a message runs a tool or an extension's method, which may have effects.
 fn runs(message: &Message) -> bool {
     let takes_effect =
         |method: &Method| *method == Method::ToolsCall || method.may_be_of_extension();
     matches!(message, Message::Request(request) if takes_effect(&request.method))
 }
 
-/// A session in the hands of a principal.
+/// A session, accessed by a principal.
 #[derive(Clone, Debug)]
 pub struct SessionRef {
     /// The session.
     pub session: SessionId,
-    /// Who says so.
+    /// The principal that accesses it.
     pub principal: Principal,
-    /// The span of whoever asks.
+    /// The caller's span.
     pub trace: Option<TraceContext>,
-    /// Whether nothing but the [hint](SessionId::hint) in its id says that the session is there. Who does not hold it then
-    /// answers [`GatewayError::Moved`], without asking the store and without claiming it.
+    /// Whether only the [hint](SessionId::hint) in the session id points at this node. A node that does not hold the
+    /// session then answers [`GatewayError::Moved`] without asking the store or claiming the session.
     pub hinted: bool,
-    /// What the request says in headers that pools ask for.
+    /// The request headers that pools ask for.
     pub headers: ForwardedHeaders,
-    /// What was granted to the principal, where a plan may depend on it.
+    /// The principal's grant, if plans may depend on it.
     pub grant: Option<Arc<Grant>>,
 }
 
 impl SessionRef {
-    /// A session in the hands of a principal whose requests are not traced.
+    /// A reference without trace, headers or grant.
     pub fn new(session: SessionId, principal: Principal) -> Self {
         Self {
             session,
@@ -150,7 +151,7 @@ impl SessionRef {
         }
     }
 
-    /// The same for the node that the session's id hints at.
+    /// Returns the same reference for the node that the session id hints at.
     pub fn by_hint(&self) -> Self {
         Self {
             hinted: true,
@@ -159,46 +160,46 @@ impl SessionRef {
     }
 }
 
-/// How a new session's answers travel.
+/// How a new session delivers its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SessionTransport {
-    /// Streamable HTTP: each answer on the request's own connection.
+    /// Streamable HTTP: each answer uses its request's connection.
     Streamable,
-    /// Everything on the standalone stream: HTTP+SSE of 2024-11-05, and stdio.
+    /// HTTP+SSE of 2024-11-05, and stdio: all messages use the standalone stream.
     SingleStream,
-    /// A task (the tasks extension, and 2025-11-25): a session of one call, whose state is asked for. Its call is always
-    /// journaled, and what it says is in no stream.
+    /// A task (the tasks extension, and 2025-11-25): a session with one call, whose state the client polls. The call is
+    /// always journaled, and its messages are in no stream.
     Task,
 }
 
 /// The opening of a session.
 #[derive(Clone, Debug)]
 pub struct OpenSession {
-    /// Whose it is.
+    /// The owning principal.
     pub principal: Principal,
-    /// How answers travel.
+    /// How the session delivers answers.
     pub transport: SessionTransport,
-    /// The `initialize` request. `SingleStream` sessions may be opened without, and get it delivered.
+    /// The `initialize` request. `SingleStream` sessions may be opened without it and receive it later.
     pub initialize: Option<Request>,
-    /// The span of whoever opens it.
+    /// The opener's span.
     pub trace: Option<TraceContext>,
 }
 
 /// An opened session.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// Its id, for `Mcp-Session-Id`.
+    /// The id, for `Mcp-Session-Id`.
     pub session: SessionId,
-    /// The negotiated revision, when `initialize` came along.
+    /// The negotiated revision, if `initialize` was given.
     pub revision: Option<Revision>,
-    /// The response to `initialize`, when it came along.
+    /// The response to `initialize`, if it was given.
     pub response: Option<Bytes>,
 }
 
-/// What became of a posted body.
+/// The result of posting a body.
 #[derive(Debug)]
 pub enum Delivered {
-    /// Nothing to answer (`202`).
+    /// Accepted without an answer (`202`).
     Accepted,
     /// One JSON text: a response, or the responses of a batch.
     Json(Bytes),
@@ -206,13 +207,13 @@ pub enum Delivered {
     Stream(EventStream),
 }
 
-/// Events for one connection. Bounded: whoever does not read is cut off and resumes from the log.
-/// The end of the items is the connection's end; dropping them detaches the reader.
+/// Events for one connection. The buffer is bounded: a slow reader is disconnected and resumes from the log. The end of
+/// the items closes the connection. Dropping them detaches the reader.
 #[derive(Debug)]
 pub struct EventStream {
-    /// What to write.
+    /// The items to write.
     pub items: StreamItems,
-    /// Where the reading begins: whoever loses the stream before its first item listens again from here.
+    /// The starting position. A reader that loses the stream before its first item listens again from here.
     pub cursor: EventId,
 }
 
@@ -221,64 +222,64 @@ pub struct EventStream {
 pub enum StreamItem {
     /// A message.
     Event {
-        /// Where a client that has it resumes.
+        /// The id from which the client resumes.
         id: EventId,
         /// The JSON-RPC message.
         data: Bytes,
     },
-    /// A message in passing: it is in no log and has no id, so where the client resumes stays what it was.
-    /// Only what may be lost with its connection and is said again when the client listens again.
+    /// A message that may be lost with its connection, because Shoal repeats it when the client listens again. It has
+    /// no id and is in no log, so the client's resume position stays the same.
     Passing {
         /// The JSON-RPC message.
         data: Bytes,
     },
-    /// An event without data that only gives the client an id to come back with (SEP-1699).
+    /// An event without data that only gives the client an id to resume from (SEP-1699).
     Prime {
         /// The id.
         id: EventId,
     },
-    /// Tell the client when to come back; the connection closes next.
+    /// Tells the client when to reconnect. The connection closes next.
     Retry(Duration),
-    /// The session has another owner now, or will; the channel ends next, and what follows is found by
-    /// listening again after the last id. Never for a client's eyes.
+    /// The session is moving to another owner, and the channel ends next. The edge listens again after the last id and
+    /// does not show this to the client.
     Moved,
 }
 
-/// Why the gateway refused.
+/// Why the gateway refused a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
     /// No such session for this principal.
     #[error("session not found: it has ended or never existed; initialize a new one")]
     NotFound,
-    /// The message does not fit the session or its revision (a batch, a malformed `initialize`).
+    /// The message does not fit the session or its revision, such as a batch or a malformed `initialize`.
     #[error("{0}")]
     Rejected(RpcError),
-    /// The session belongs to another node; ask there.
+    /// The session belongs to another node.
     #[error("the session is on another node")]
     Moved {
-        /// Which, if that is known.
+        /// The owner, if known.
         owner: Option<NodeId>,
     },
-    /// The way to the session's node broke. Whether it got the message is not known: deliver it again,
+    /// The connection to the session's node broke, and the node may have received the message. Deliver it again, marked
     /// as [repeated](Post::repeated).
     #[error(
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
     Unreachable {
-        /// What broke.
+        /// The failure.
         reason: String,
     },
-    /// The session's node cannot be reached, and has not got the message.
+    /// The session's node cannot be reached and did not receive the message.
     #[error("the session's node cannot be reached ({reason}); try again later")]
     Unsent {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The worker that the call is bound to cannot be reached from the session's node, which has not sent it there. Only who
-    /// bound it knows whether anything of it has left by another way, and may bind it anew.
+    /// The session's node cannot reach the bound worker and has not sent the call. The binder knows whether the call
+    /// was sent another way, and may bind it to another worker.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The events after the cursor are gone.
@@ -286,50 +287,50 @@ pub enum GatewayError {
         "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
     )]
     HistoryGone(Cow<'static, str>),
-    /// The cap on sessions of this principal.
+    /// The principal has reached its limit of sessions.
     #[error("too many sessions: {limit} are open for this principal; close one or try again later")]
     TooManySessionsOfPrincipal {
-        /// The cap.
+        /// The limit.
         limit: usize,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// The cap on what sessions of this principal have stored.
+    /// The principal's sessions have reached the limit of stored bytes.
     #[error(
         "too much is stored: the sessions of this principal have {limit} bytes of records, events and calls; \
          end some, or try again later"
     )]
     TooManyBytesOfPrincipal {
-        /// The cap.
+        /// The limit, in bytes.
         limit: usize,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// The cap on sessions of this node.
+    /// The node has reached its limit of sessions.
     #[error("this node holds its limit of {limit} sessions; try again later")]
     TooManySessions {
-        /// The cap.
+        /// The limit.
         limit: usize,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// Too much is waiting or running.
+    /// Too many requests are waiting or running.
     #[error("{reason}; try again later")]
     Overloaded {
-        /// Which limit.
+        /// The limit that was reached.
         reason: String,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// A part that is needed cannot be reached.
+    /// A required component cannot be reached.
     #[error("{reason}; try again later")]
     Unavailable {
-        /// Which.
+        /// The component.
         reason: String,
-        /// When to come back.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// A fault of ours.
+    /// A fault in Shoal.
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -354,7 +355,7 @@ impl GatewayError {
         }
     }
 
-    /// When to come back, where that helps.
+    /// When to retry, if retrying helps.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManySessionsOfPrincipal { retry_after, .. }

@@ -1,4 +1,4 @@
-//! Whether what a caller showed is still good, for as long as a stream of that caller stays open.
+//! Watches a caller's grant while a stream stays open.
 
 use std::fmt;
 use std::future::pending;
@@ -10,30 +10,30 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{AuthError, Grant, TokenFault};
 
-/// What becomes of a grant while a stream is open.
+/// A change to the grant of an open stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantNews {
-    /// The token is good, and this is granted from now on.
+    /// The token is valid, with this grant.
     Renewed(Arc<Grant>),
-    /// The token lets nobody in any more. Nothing follows.
+    /// The token is no longer valid. This is the last news.
     Over(AuthError),
 }
 
-/// Watches the grant of an open stream. Dropping it ends the watching.
+/// Watches the grant of an open stream until dropped.
 pub struct GrantWatch(BoxStream<'static, GrantNews>);
 
 impl GrantWatch {
-    /// Tells this news. Where it ends without [`GrantNews::Over`], the grant stays.
+    /// Wraps a stream of news. If it ends without [`GrantNews::Over`], the grant stays valid.
     pub fn new(news: impl Stream<Item = GrantNews> + Send + 'static) -> Self {
         Self(news.boxed())
     }
 
-    /// Of a grant that nothing ends.
+    /// A grant without an end.
     pub fn never() -> Self {
         Self::new(stream::pending())
     }
 
-    /// Of a grant that ends at this time, if at all.
+    /// A grant that ends at this time, if given.
     pub fn until(end: Option<Instant>) -> Self {
         match end {
             None => Self::never(),
@@ -44,7 +44,7 @@ impl GrantWatch {
         }
     }
 
-    /// The next news. Cancellation safe.
+    /// Returns the next news. Cancellation safe.
     pub async fn next(&mut self) -> GrantNews {
         match self.0.next().await {
             Some(news) => news,
@@ -52,7 +52,7 @@ impl GrantWatch {
         }
     }
 
-    /// Ready when the token is good no more, with the reason.
+    /// Waits until the token is no longer valid, and returns the reason.
     pub async fn over(mut self) -> AuthError {
         loop {
             if let GrantNews::Over(why) = self.next().await {
@@ -61,7 +61,7 @@ impl GrantWatch {
         }
     }
 
-    /// Ready when the token was taken back. The end of a token's own time is no reason.
+    /// Waits until the token is revoked, ignoring its expiry.
     pub async fn revoked(self) -> AuthError {
         match self.over().await {
             AuthError::Token(TokenFault::Expired) => pending().await,

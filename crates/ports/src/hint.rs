@@ -1,8 +1,8 @@
-//! The hint in a session's id: which node opened it, and therefore most likely holds it.
+//! The hint in a session id: the node that opened the session and most likely holds it.
 //!
-//! A hint only says whom to ask first. It is no evidence: anybody can write one, its node may be gone, and two nodes may
-//! share a tag. Who is asked because of one says no more than what it holds
-//! ([`SessionRef::hinted`](crate::SessionRef::hinted)); everything else the store says.
+//! A hint only says which node to ask first. Clients can forge it, its node may be gone, and two nodes may share a tag.
+//! A hinted node answers only for sessions it holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the
+//! store decides.
 
 use uuid::Uuid;
 
@@ -11,15 +11,12 @@ use crate::{NodeId, SessionId};
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Digits of a tag in an id.
 const TAG_DIGITS: usize = 8;
-/// Behind the tag of a session that is a task.
+/// Suffix of a task's id.
 const TASK: &str = "-task";
-/// Digits of the random part before it.
 const RANDOM_DIGITS: usize = 32;
 
-/// A short name of a node in the ids of the sessions that it opens. It follows from the node's id alone, and says neither
-/// its address nor anything secret.
+/// A node's short name in the ids of sessions that it opens, derived from the node id alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeTag(u32);
 
@@ -30,7 +27,7 @@ impl std::fmt::Display for NodeTag {
 }
 
 impl NodeId {
-    /// The node's tag. Part of what nodes of different releases agree on: never change it.
+    /// The node's tag. Nodes of different releases must compute it alike.
     pub fn tag(&self) -> NodeTag {
         let hash = stable_hash(self.as_str().bytes());
         NodeTag(u32::try_from(hash >> 32).expect("half of it fits"))
@@ -38,13 +35,13 @@ impl NodeId {
 }
 
 impl SessionId {
-    /// A new id with 122 bits of a cryptographic random generator that the operating system seeds, and behind them the
-    /// tag of the node that opens the session.
+    /// Draws an id with 122 bits from a cryptographic random generator that the operating system seeds, followed by the
+    /// node's tag.
     pub fn opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}-{}", Uuid::new_v4().simple(), node.tag()))
     }
 
-    /// The same for a session that is a task, which the id says, so that nobody takes one for the other.
+    /// Draws an id for a task, marked by a suffix.
     pub fn of_task_opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}{TASK}", Self::opened_by(node)))
     }
@@ -54,7 +51,7 @@ impl SessionId {
         self.as_str().ends_with(TASK)
     }
 
-    /// The tag of the node that opened the session, if the id has one. Those of earlier releases have none.
+    /// The tag of the opening node. Ids of earlier releases have none.
     pub fn hint(&self) -> Option<NodeTag> {
         let id = self.as_str().strip_suffix(TASK).unwrap_or(self.as_str());
         let (random, tag) = id.split_once('-')?;
@@ -65,7 +62,7 @@ impl SessionId {
     }
 }
 
-/// A hash that is the same in every process and release: FNV-1a, with the finish of splitmix64, for FNV's high bits
+/// A hash that is stable across processes and releases: FNV-1a with the finish of splitmix64, because FNV's high bits
 /// barely depend on the last bytes.
 pub fn stable_hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash = bytes.fold(OFFSET, |hash, byte| {

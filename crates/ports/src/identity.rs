@@ -1,4 +1,4 @@
-//! Names of the things that move between nodes.
+//! Names of sessions, nodes, workers, principals, calls and deliveries.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +12,7 @@ macro_rules! name {
         pub struct $type(Arc<str>);
 
         impl $type {
-            /// Takes a name that came from elsewhere.
+            /// Takes an existing name.
             pub fn new(name: impl Into<Arc<str>>) -> Self {
                 Self(name.into())
             }
@@ -38,7 +38,7 @@ macro_rules! name {
 }
 
 name! {
-    /// A legacy session. Unguessable: whoever knows it and is its principal may use it.
+    /// A legacy session's id. It is a secret: its principal needs it to use the session.
     SessionId
 }
 name! {
@@ -50,36 +50,36 @@ name! {
     WorkerId
 }
 name! {
-    /// Who is calling, as the [`Authenticator`](crate::Authenticator) named them.
+    /// The caller's name, as decided by the [`Authenticator`](crate::Authenticator).
     Principal
 }
 
 impl SessionId {
-    /// A new id with 122 bits of a cryptographic random generator that the operating system seeds.
+    /// Draws an id with 122 bits from a cryptographic random generator that the operating system seeds.
     pub fn random() -> Self {
         Self(Uuid::new_v4().simple().to_string().into())
     }
 }
 
 impl Principal {
-    /// Everybody, where no authentication is configured.
+    /// The principal of all callers if no authentication is configured.
     pub fn anonymous() -> Self {
         static NAME: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("anonymous"));
         Self(NAME.clone())
     }
 
-    /// Operators who use the console.
+    /// The principal of operators in the console.
     pub fn console() -> Self {
         Self::new("shoal-console")
     }
 
-    /// Whether Shoal itself is called so. No credentials may stand for it: it may have limits of its own, or none.
+    /// Whether the name belongs to Shoal itself. Credentials must not map to it, because its limits may differ.
     pub fn is_reserved(&self) -> bool {
         [Self::anonymous(), Self::console()].contains(self)
     }
 }
 
-/// One call of a tool, resource, prompt or completion; starting a known id is attaching to it.
+/// One call of a tool, resource, prompt or completion. Starting a known id attaches to its call.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -91,23 +91,23 @@ impl CallId {
         Self(Uuid::now_v7())
     }
 
-    /// The id's 16 bytes; they sort as the ids do.
+    /// The id's 16 bytes, which sort like the ids.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// The id of these bytes.
+    /// Makes an id from its bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// The id as text, as it is displayed, in a buffer of the caller's.
+    /// Writes the id as text into the given buffer.
     pub fn write_to(self, text: &mut [u8; 32]) -> &str {
         self.0.simple().encode_lower(text)
     }
 
-    /// A number for a stream that is opened for the call. It is of the id's random part, so that it comes by chance only
-    /// once again, whatever a store remembers.
+    /// A stream number for the call, from the id's random part, so that it is unlikely to repeat even if the store
+    /// forgets.
     pub fn stream(self) -> StreamId {
         let [.., a, b, c, d] = *self.0.as_bytes();
         StreamId(u32::from_be_bytes([a, b, c, d]).max(1))
@@ -115,7 +115,7 @@ impl CallId {
 }
 
 impl From<CallId> for DeliveryId {
-    /// The delivery of a request whose call has that id.
+    /// The delivery of a request whose call has the same id.
     fn from(call: CallId) -> Self {
         Self(call.0)
     }
@@ -147,8 +147,8 @@ impl std::fmt::Debug for CallId {
     }
 }
 
-/// One posting of a body by an edge, so that an edge that lost the owner before the answer can deliver
-/// again without anything being begun twice. The call of a single request that its edge has planned has the same id.
+/// One posting of a body by an edge. If the edge loses the owner before the answer, it delivers again under the same id
+/// and the calls do not begin twice. The call of a single planned request has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -165,7 +165,7 @@ impl DeliveryId {
         self.0.as_bytes()
     }
 
-    /// The id of these bytes.
+    /// Makes an id from its bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
@@ -183,7 +183,7 @@ impl std::fmt::Debug for DeliveryId {
     }
 }
 
-/// The ownership generation of a session. Every durable write carries it; the store refuses a write
-/// of an older one, so that a former owner can do no harm.
+/// The ownership generation of a session. Every durable write carries it, and the store refuses a write with an older
+/// epoch, so that a former owner can do no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);

@@ -1,4 +1,4 @@
-//! The seam through which operators look into a node, and act on what they see.
+//! The seam through which operators inspect a node and act on it.
 
 mod call;
 mod node;
@@ -18,59 +18,58 @@ pub use tool::{RecentCalls, ToolAnnotations, ToolDetail, ToolReport};
 
 use crate::{CallId, Principal, SessionId};
 
-/// One node as operators see it: what it holds and runs, not what is elsewhere.
+/// One node as operators see it: its own sessions, calls and tools.
 ///
-/// Looking changes nothing: no session is woken or counts as used. Every answer is bounded by the `limit`
-/// that it is asked with, and by the node's own where that is lower; [`Listing::total`] tells what is left
-/// out. Texts that clients and tools chose are shortened by [`shown`], but not escaped for any medium.
+/// Inspecting does not wake sessions or count as use. Every list is bounded by its `limit` and the node's own limit;
+/// [`Listing::total`] counts the omitted items too. [`shown`] shortens texts from clients and tools; callers must
+/// escape them.
 ///
-/// Between nodes reports are JSON, of releases that are mixed in a rollout: a member is never given another meaning, and
-/// its default stands for what another release does not tell.
+/// Nodes exchange reports as JSON, across releases. A member therefore keeps its meaning, and its default stands for
+/// what another release omits.
 ///
-/// Methods that only look may be dropped at any time; what acts is carried out all the same once it has
-/// begun.
+/// Futures that only read may be dropped at any time. Actions complete once they have begun.
 #[async_trait]
 pub trait Inspector: Send + Sync + 'static {
-    /// The node itself, its pools and its rates.
+    /// Reports on the node, its pools and its rates.
     async fn node(&self) -> Result<NodeReport, InspectError>;
 
-    /// Sessions that the node owns, the one used last first. A session is listed if any of its id, client,
-    /// revision and principal's mark contains `filter` (in any case), or if its principal is exactly that.
+    /// Lists the sessions that the node owns, last used first. `filter` matches a part of the id, client, revision or
+    /// principal's mark (in any case), or the exact principal.
     async fn sessions(
         &self,
         filter: &str,
         limit: usize,
     ) -> Result<Listing<SessionReport>, InspectError>;
 
-    /// One session; `None` when the node does not own it.
+    /// Returns one session; `None` if the node does not own it.
     async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError>;
 
-    /// Calls in flight, the oldest first.
+    /// Lists the calls in flight, oldest first.
     async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError>;
 
-    /// Tools whose name, title or pool contains `filter` (in any case), the one that is called most first.
+    /// Lists the tools whose name, title or pool contains `filter` (in any case), most called first.
     async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError>;
 
-    /// The tool that clients call `name`; `None` when the node knows of none.
+    /// Returns the tool that clients call `name`, if the node knows it.
     async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError>;
 
-    /// Requests that were refused or failed, and tools that failed, the newest first. Kept in memory only.
+    /// Lists refused and failed requests and failed tools, newest first. Kept in memory only.
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
 
-    /// Ends a session as its client could have; `false` when the node does not own it.
+    /// Ends a session; `false` if the node does not own it.
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError>;
 
-    /// Tells a call in flight to stop; `false` when the node does not run it. Its client gets the error of
-    /// a cancelled call, unless the call ends otherwise first.
+    /// Tells a call to stop; `false` if the node does not run it. The client gets the error of a cancelled call, unless
+    /// the call ends otherwise first.
     async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError>;
 }
 
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing<T> {
-    /// What fits within the limit.
+    /// The items within the limit.
     pub items: Vec<T>,
-    /// How many there are in all; at least as many as `items`.
+    /// The total number, at least that of `items`.
     pub total: usize,
 }
 
@@ -83,22 +82,21 @@ impl<T> Default for Listing<T> {
     }
 }
 
-/// Why a node cannot be looked into.
+/// Why a node cannot be inspected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
-    /// It runs a release that has no such thing.
+    /// The node's release does not support inspection.
     #[error("the node's release cannot be inspected; its own admin port shows what there is")]
     Unsupported,
-    /// It did not answer.
+    /// The node did not answer.
     #[error("the node cannot be reached: {0}")]
     Unreachable(String),
-    /// It answered that it cannot.
+    /// The node reported a failure.
     #[error("{0}")]
     Failed(String),
 }
 
-/// By what a principal is told from others where its name is not to be shown: the first 12 hexadecimal
-/// digits of the SHA-256 of the name.
+/// A principal's mark, which replaces the name in reports: the first 12 hexadecimal digits of the name's SHA-256.
 pub fn mark_of(principal: &Principal) -> String {
     let hash = Sha256::digest(principal.as_str().as_bytes());
     hash.iter().take(6).map(|b| format!("{b:02x}")).collect()

@@ -1,4 +1,4 @@
-//! What an event stream brings, however it comes.
+//! The items of an event stream.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -9,8 +9,8 @@ use futures::stream::{BoxStream, StreamExt as _};
 
 use crate::{LazyReceiver, StreamItem};
 
-/// The items of an [`EventStream`](crate::EventStream): from a channel that another task feeds, or from a stream that does its
-/// work when it is asked, and needs neither a task nor a channel of its own for that.
+/// The items of an [`EventStream`](crate::EventStream), from a channel that another task feeds or from a stream that
+/// works when polled.
 pub struct StreamItems(Source);
 
 enum Source {
@@ -19,17 +19,17 @@ enum Source {
 }
 
 impl StreamItems {
-    /// The items of `stream`, which must go on saying `None` once it has said so.
+    /// Wraps a stream that keeps returning `None` after its end.
     pub fn polled(stream: impl Stream<Item = StreamItem> + Send + 'static) -> Self {
         Self(Source::Polled(Box::pin(stream)))
     }
 
-    /// The next item; `None` when there are no more, then and ever after. Cancellation safe.
+    /// Returns the next item; `None` from the end on. Cancellation safe.
     pub async fn recv(&mut self) -> Option<StreamItem> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Like [`recv`](Self::recv), for who polls.
+    /// Like [`recv`](Self::recv), for manual polling.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         match &mut self.0 {
             Source::Channel(items) => items.poll_recv(cx),

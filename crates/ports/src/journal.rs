@@ -1,4 +1,4 @@
-//! The seam that remembers which calls run, so that a new owner can resume them.
+//! The journal of running calls, from which a new owner resumes them.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,21 +8,20 @@ use crate::{
     Binding, CallId, DeliveryId, Epoch, LedgerNumber, LogError, SessionId, StoreError, WorkerId,
 };
 
-/// The running calls of every session that must not be repeated or lost.
+/// The running calls of all sessions that Shoal must not repeat or lose.
 ///
-/// As with [`Directory`](crate::Directory), a method may be called again after `Unavailable`.
+/// As with [`Directory`](crate::Directory), callers may repeat a method after `Unavailable`.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Journals calls (one, but for a batch) together with the stream that they will be answered on, in
-    /// one atomic step, before they are dispatched. [`EventLog::append`](crate::EventLog::append) closes
-    /// the entries.
+    /// Journals the calls of one delivery (several for a batch) together with the stream that will carry their answers,
+    /// in one atomic step before dispatch. [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// A delivery opens one stream: if other calls were begun for it, nothing is begun. A repetition finds the calls begun, and
-    /// their stream where it stands by then, for as long as they are open.
+    /// A delivery opens one stream. If its calls have already begun, this returns their stream as it stands now, for as
+    /// long as they are open.
     ///
     /// # Errors
-    /// `Stale` for a former owner; `Full` at the session's or the store's limit; `Gone` if the stream to
-    /// join is not there or has finished.
+    /// `Stale` for a former owner; `Full` at the session's or the store's limit; `Gone` if the stream to join is
+    /// missing or has finished.
     async fn begin(
         &self,
         session: &SessionId,
@@ -30,7 +29,7 @@ pub trait Journal: Send + Sync + 'static {
         begin: Begin,
     ) -> Result<Begun, LogError>;
 
-    /// Says that a call is about to be started on another worker than the one journaled.
+    /// Records that a call is about to start on a different worker from the journaled one.
     async fn rebind(
         &self,
         session: &SessionId,
@@ -39,23 +38,23 @@ pub trait Journal: Send + Sync + 'static {
         binding: &Binding,
     ) -> Result<(), StoreError>;
 
-    /// The streams with calls that were begun and have not ended, oldest first; for their owner only.
+    /// Returns the streams with calls that have not ended, oldest first, to their owner.
     ///
     /// # Errors
-    /// `Stale` for a former owner, who must not start anything.
+    /// `Stale` for a former owner, which must not start anything.
     async fn running(
         &self,
         session: &SessionId,
         epoch: Epoch,
     ) -> Result<Vec<RunningStream>, LogError>;
 
-    /// Enters an open stream and its calls again, after [`StoreError::Forgotten`]. What the store has kept of it stays,
-    /// but for events after which it has forgotten some: then the stream begins with the `newest`.
+    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. The store keeps the events that it
+    /// still has, unless some after them are lost: then the stream begins with `newest`.
     ///
-    /// For engines that lose nothing there is nothing to do.
+    /// Engines that cannot lose data need not implement this.
     ///
     /// # Errors
-    /// `Stale` for a former owner; `Forgotten` if its claim is to be entered first.
+    /// `Stale` for a former owner; `Forgotten` if the caller must restore its claim first.
     async fn restore(
         &self,
         _session: &SessionId,
@@ -65,7 +64,7 @@ pub trait Journal: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Where the stream begins that was opened for a delivery, running or finished.
+    /// Returns the first position of the stream that was opened for a delivery, whether it runs or has finished.
     async fn delivered(
         &self,
         session: &SessionId,
@@ -76,29 +75,28 @@ pub trait Journal: Send + Sync + 'static {
 /// Calls to journal.
 #[derive(Clone, Debug)]
 pub struct Begin {
-    /// What brought them.
+    /// The delivery that brought the calls.
     pub delivery: DeliveryId,
     /// The stream to answer on; `None` opens a new one, which ends with the last answer.
     pub stream: Option<StreamId>,
     /// The calls; at least one.
     pub entries: Vec<JournalEntry>,
-    /// Whether they run already. Then what a store has in reserve to serve and to end what was admitted is there for
-    /// them too.
+    /// Whether the calls already run. Running calls may use the room that a store reserves for admitted work.
     pub running: bool,
 }
 
-/// What came of [`Journal::begin`].
+/// The result of [`Journal::begin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// The calls are journaled; the id stands where their stream ends now, before its first event if it
-    /// is new.
+    /// The calls are journaled. The id is the end of their stream: the position before the first event if the stream is
+    /// new.
     Now(EventId),
-    /// Other calls were begun for this delivery before; the id stands before their stream's first event.
+    /// Calls for this delivery had already begun. The id is the position before their stream's first event.
     Before(EventId),
 }
 
 impl Begun {
-    /// Where a reader of the stream begins.
+    /// The position from which to read the stream.
     pub fn id(self) -> EventId {
         match self {
             Self::Now(id) | Self::Before(id) => id,
@@ -118,24 +116,24 @@ pub struct RunningStream {
 /// An open stream as its owner knows it.
 #[derive(Clone, Debug)]
 pub struct OpenStream {
-    /// The id of its newest event.
+    /// An open stream, as known to its owner.
     pub last: EventId,
-    /// Its newest events, as many as the owner has at hand, up to `last`; their ids differ in their sequence only.
+    /// The newest events that the owner still has, up to `last`. Their ids differ only in the sequence.
     pub newest: Vec<Bytes>,
-    /// What it was opened for, if that is known.
+    /// The delivery that opened the stream, if known.
     pub delivery: Option<DeliveryId>,
     /// Its calls that have not ended.
     pub calls: Vec<JournaledCall>,
-    /// Calls whose ends are among its newest events: their entries are closed.
+    /// Calls that ended within the newest events: their entries are closed.
     pub ended: Vec<CallId>,
 }
 
 /// A call that was begun and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournaledCall {
-    /// What was journaled.
+    /// The journaled entry.
     pub entry: JournalEntry,
-    /// The worker's number of the last event of the call that is in the log.
+    /// The worker's number of the call's last logged event.
     pub seen: u64,
 }
 
@@ -144,14 +142,14 @@ pub struct JournaledCall {
 pub struct JournalEntry {
     /// The call.
     pub call: CallId,
-    /// The client's request that it answers.
+    /// The client's request that the call answers.
     pub request: RequestId,
-    /// Where it runs, or will.
+    /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,
-    /// The number of that worker's ledger under which the call was bound; not known of an entry that an older release
-    /// wrote, nor of a worker that announces none.
+    /// The worker's ledger number under which the call was bound. Entries from older releases, and from workers without
+    /// a ledger, lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerNumber>,
-    /// What is needed to start it, as the session wrote it.
+    /// The session's data for starting the call.
     pub start: RawJson,
 }

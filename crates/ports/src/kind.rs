@@ -1,40 +1,39 @@
-//! The closed set of error kinds, and whether a retry is safe.
+//! Error kinds, and whether a retry is safe.
 
-/// What kind of thing went wrong; every component's error maps onto one of these, and each wire has
-/// one total table from here.
+/// The kind of an error. Each wire protocol has one table from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The caller sent something wrong.
+    /// The request is wrong.
     Invalid,
-    /// Nobody, or nobody known, is calling.
+    /// The caller is unknown.
     Unauthenticated,
-    /// Known, but not allowed.
+    /// The caller lacks permission.
     Forbidden,
-    /// There is no such thing, or not for this caller.
+    /// The target does not exist for this caller.
     NotFound,
-    /// It was there and is no more.
+    /// The target existed and is gone.
     Gone,
-    /// It clashes with something that is there.
+    /// The request conflicts with existing state.
     Conflict,
-    /// A limit is reached; come back later.
+    /// A limit is reached; retry later.
     Overloaded,
-    /// The time for it is over.
+    /// The deadline has passed.
     Deadline,
-    /// A part that is needed cannot be reached.
+    /// A required component cannot be reached.
     Unavailable,
-    /// The caller took it back.
+    /// The caller cancelled.
     Cancelled,
-    /// A fault of ours.
+    /// A fault in Shoal.
     Internal,
 }
 
-/// Whether the same thing may be tried again.
+/// Whether an operation may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retry {
     /// It would fail again.
     Never,
-    /// Nothing has happened yet.
+    /// The operation has not begun.
     Safe,
-    /// Something may have happened: only where repeating is harmless.
+    /// The operation may have begun, so repeat it only if that is harmless.
     OnlyIfIdempotent,
 }

@@ -1,4 +1,4 @@
-//! The token that a connection showed last.
+//! The last token that a connection showed.
 
 use std::net::IpAddr;
 
@@ -7,25 +7,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Principal;
 
-/// SHA-256 of a token, which gives nobody access.
+/// The SHA-256 of a token.
 pub type TokenDigest = [u8; 32];
 
-/// The token that a connection showed last, and what is known of it. Most connections show one token again and again: to compare
-/// it is much cheaper than to digest it.
+/// The last token of a connection with its digest. Most connections repeat one token, and comparing is much cheaper
+/// than hashing.
 ///
-/// It takes as much memory as the token, which HTTP's limits bound, and ends with the connection.
+/// HTTP's limits bound the token's memory, which ends with the connection.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 
 struct Shown {
     token: Box<[u8]>,
     digest: TokenDigest,
-    /// Who was let in by it last, and from where.
+    /// The last caller that the token admitted, and its address.
     let_in: Option<(Principal, Option<IpAddr>)>,
 }
 
 impl LastToken {
-    /// The digest of a token, which is the last one from now on.
+    /// Returns the digest of a token and remembers both.
     pub fn digest(&self, token: &[u8]) -> TokenDigest {
         let mut last = self.0.lock();
         if let Some(shown) = last.as_ref().filter(|shown| is_same(&shown.token, token)) {
@@ -40,7 +40,7 @@ impl LastToken {
         digest
     }
 
-    /// A token lets somebody in; whether that is news on this connection.
+    /// Records that a token admitted a caller. Returns whether this is new on the connection.
     pub fn lets_in(
         &self,
         token: &TokenDigest,
@@ -48,7 +48,7 @@ impl LastToken {
         from: Option<IpAddr>,
     ) -> bool {
         let mut last = self.0.lock();
-        // Another request of the connection may have shown another one meanwhile.
+        // A concurrent request may have shown another token.
         let Some(shown) = last.as_mut().filter(|shown| shown.digest == *token) else {
             return true;
         };
@@ -60,20 +60,20 @@ impl LastToken {
         !is_known
     }
 
-    /// Its token lets nobody in any more.
+    /// Forgets the token after a refusal.
     pub fn is_refused(&self) {
         *self.0.lock() = None;
     }
 }
 
-/// Whether two tokens are the same. All of them is looked at, whatever differs: clients of one proxy may share a connection, and
-/// none must learn from the time how much of another's token it has guessed.
+/// Compares in constant time, because clients behind one proxy may share a connection and could guess another's token
+/// by timing.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
 }
 
-/// The digest of a token.
+/// Hashes a token.
 pub fn digest_of(token: &[u8]) -> TokenDigest {
     Sha256::digest(token).into()
 }

@@ -1,8 +1,7 @@
-//! A bounded channel that takes next to no memory while nothing is in it.
+//! A bounded channel that takes little memory while empty.
 //!
-//! Streams are silent nearly all the time, and there may be tens of thousands of them, each with up to three channels
-//! behind each other. tokio's keeps room for 32 values from the beginning: 2.2 KiB of items each, where this one takes 160
-//! bytes. It has a lock instead of atomic slots, which one writer and one reader seldom find taken.
+//! Tens of thousands of silent streams may each have three channels. A channel of 32 stream items takes 2.2 KiB in
+//! tokio and 160 bytes here. Writer and reader share a lock that is seldom contended.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,10 +11,10 @@ use std::task::{Context, Poll, Waker, ready};
 use parking_lot::Mutex;
 use tokio::task::coop;
 
-/// Room that is kept for what comes next when the channel has run empty.
+/// Capacity kept when the channel becomes empty.
 const KEPT: usize = 8;
 
-/// A channel for at most `capacity` values, at least one.
+/// Makes a channel for at most `capacity` values, and at least one.
 pub fn lazy_channel<T>(capacity: usize) -> (LazySender<T>, LazyReceiver<T>) {
     let shared = Arc::new(Mutex::new(State {
         waiting: VecDeque::new(),
@@ -33,33 +32,28 @@ pub fn lazy_channel<T>(capacity: usize) -> (LazySender<T>, LazyReceiver<T>) {
 struct State<T> {
     waiting: VecDeque<T>,
     capacity: usize,
-    /// Whether there is a sender.
     sends: bool,
-    /// Whether there is a receiver.
     reads: bool,
-    /// Waits for a value.
     reader: Option<Waker>,
-    /// Wait for room.
     wants_room: Vec<Waker>,
-    /// Wait for the receiver's end; apart, so that nothing that is received wakes them.
+    /// Separate from `wants_room`, so that receiving does not wake them.
     wants_end: Vec<Waker>,
 }
 
 fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
     if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
         if wakers.is_empty() {
-            // Mostly it stays the only one.
             wakers.reserve_exact(1);
         }
         wakers.push(cx.waker().clone());
     }
 }
 
-/// The end that values are sent from; dropping it ends the channel behind what waits in it.
+/// The sending end. After it is dropped, the receiver still gets the waiting values.
 #[derive(Debug)]
 pub struct LazySender<T>(Arc<Mutex<State<T>>>);
 
-/// The end that values are received at; dropping it drops what waits.
+/// The receiving end. Dropping it drops the waiting values.
 #[derive(Debug)]
 pub struct LazyReceiver<T>(Arc<Mutex<State<T>>>);
 
@@ -68,10 +62,10 @@ pub struct LazyReceiver<T>(Arc<Mutex<State<T>>>);
 #[error("nobody receives any more")]
 pub struct NobodyReceives;
 
-/// Why a value was not sent at once.
+/// Why a value was not sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unsent<T> {
-    /// There is no room for it now.
+    /// The channel is full.
     Full(T),
     /// The receiver is gone.
     NobodyReceives(T),
@@ -81,7 +75,7 @@ impl<T> LazySender<T> {
     /// Sends a value if there is room.
     ///
     /// # Errors
-    /// With the value, when there is none, or no receiver.
+    /// Returns the value if the channel is full or the receiver is gone.
     pub fn try_send(&self, value: T) -> Result<(), Unsent<T>> {
         let mut state = self.0.lock();
         if !state.reads {
@@ -91,7 +85,7 @@ impl<T> LazySender<T> {
             return Err(Unsent::Full(value));
         }
         if state.waiting.capacity() == 0 {
-            // Most channels never hold a second one.
+            // Most channels hold one value at most.
             state.waiting.reserve_exact(1);
         }
         state.waiting.push_back(value);
@@ -103,10 +97,10 @@ impl<T> LazySender<T> {
         Ok(())
     }
 
-    /// Sends a value as soon as there is room. If the future is dropped before it is ready, so is the value.
+    /// Sends a value when there is room. Dropping the future drops the value.
     ///
     /// # Errors
-    /// When the receiver is gone.
+    /// If the receiver is gone.
     pub async fn send(&self, value: T) -> Result<(), NobodyReceives> {
         let mut unsent = Some(value);
         poll_fn(|cx| {
@@ -120,7 +114,6 @@ impl<T> LazySender<T> {
             if state.reads && state.waiting.len() >= state.capacity {
                 remember(&mut state.wants_room, cx);
             } else {
-                // It changed in between.
                 cx.waker().wake_by_ref();
             }
             Poll::Pending
@@ -128,7 +121,7 @@ impl<T> LazySender<T> {
         .await
     }
 
-    /// Waits until everything has been received, or the receiver is gone. Cancellation safe.
+    /// Waits until the channel is empty or the receiver is gone. Cancellation safe.
     pub async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.lock();
@@ -141,12 +134,12 @@ impl<T> LazySender<T> {
         .await;
     }
 
-    /// Whether everything has been received.
+    /// Whether the channel is empty.
     pub fn is_drained(&self) -> bool {
         self.0.lock().waiting.is_empty()
     }
 
-    /// How many values there is room for now.
+    /// The number of values that fit now.
     pub fn room(&self) -> usize {
         let state = self.0.lock();
         state.capacity - state.waiting.len()
@@ -172,12 +165,12 @@ impl<T> LazySender<T> {
 }
 
 impl<T> LazyReceiver<T> {
-    /// The next value; `None` when the sender is gone and nothing waits. Cancellation safe.
+    /// Returns the next value; `None` when the channel is empty and the sender gone. Cancellation safe.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Like [`recv`](Self::recv), for who polls. Counts against the task's budget like tokio's own channels.
+    /// Like [`recv`](Self::recv), for manual polling. Counts against tokio's cooperative budget.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let budget = ready!(coop::poll_proceed(cx));
         let mut state = self.0.lock();
@@ -223,7 +216,7 @@ impl<T> Drop for LazyReceiver<T> {
         let ends = std::mem::take(&mut state.wants_end);
         drop(state);
         senders.into_iter().chain(ends).for_each(Waker::wake);
-        // Last: what a value does when it is dropped is not this channel's to know.
+        // Drop the values outside the lock, because their drop may run arbitrary code.
         drop(unread);
     }
 }

@@ -1,4 +1,4 @@
-//! `[limits]`: how much of everything there may be before the answer is "later".
+//! `[limits]`: bounds beyond which Shoal asks callers to retry later.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,27 +7,26 @@ use async_trait::async_trait;
 
 use crate::{NodeId, StoreError};
 
-/// Which nodes there are, kept where every node can see it.
+/// The cluster's nodes, pools and settled names, as every node can read them.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Says what there is to know of a node, for `life`; said again before that is over.
+    /// Announces a node for `life`. The node renews the announcement before that ends.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
-    /// Takes a node out at once.
+    /// Removes a node at once.
     async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// The nodes whose announcement lives, in no order.
+    /// Returns the nodes with a live announcement, in any order.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Remembers for `life` which pools there are, in place of what was remembered before: for a node that starts
-    /// while no other is there to tell it.
+    /// Remembers the names of all pools for `life`, replacing the previous ones. A node that starts alone reads them.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
-    /// The pools that are remembered.
+    /// Returns the remembered pools.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Remembers for `life` what a pool offers, in place of what was remembered of it before: for a node that starts while the
-    /// pool has no worker.
+    /// Remembers a pool's catalog for `life`, replacing the previous one. A node reads it if it starts while the pool
+    /// has no worker.
     async fn remember_catalog(
         &self,
         pool: &str,
@@ -35,7 +34,7 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Has what is remembered of a pool stay for `life`. Remembers `catalog` where nothing is.
+    /// Extends the remembered catalog of a pool to `life`, or remembers `catalog` if there is none.
     async fn keep_catalog(
         &self,
         pool: &str,
@@ -43,15 +42,15 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Forgets what a pool offers.
+    /// Forgets a pool's catalog.
     async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError>;
 
-    /// Returns the catalog that is remembered of a pool.
+    /// Returns a pool's remembered catalog.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Agrees with the other nodes on which pool keeps each contested name. `contested` are all of them, each with the pool that
-    /// keeps it as this node sees. A name that is settled already stays with its pool, if that is one of `pools`. Others are
-    /// settled as this node sees, and names that are contested no more are forgotten. Returns what is settled, and remembers it for `life`.
+    /// Agrees with the other nodes on which pool keeps each contested name. `contested` holds all such names, each with
+    /// the pool that this node would choose. A settled name stays with its pool if that is one of `pools`. Other names
+    /// follow `contested`, and the rest are forgotten. Returns the result and remembers it for `life`.
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,
@@ -59,40 +58,40 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<BTreeMap<String, String>, StoreError>;
 
-    /// The names that are settled, each with the pool that keeps it.
+    /// Returns the settled names and their pools.
     async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError>;
 }
 
-/// What a node says of itself. Unknown members are ignored and missing ones take their defaults, so that
-/// releases can be mixed.
+/// A node's announcement. Readers ignore unknown members and take defaults for missing ones, so that releases can be
+/// mixed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NodeInfo {
-    /// Its name, which no other process has had.
+    /// The id, unique to this process.
     pub id: NodeId,
-    /// Where its cluster listener is dialled, `host:port`.
+    /// The address of the cluster listener, `host:port`.
     pub address: String,
-    /// Whether it takes sessions.
+    /// Whether the node takes sessions.
     #[serde(default)]
     pub session: bool,
-    /// Whether it serves clients.
+    /// Whether the node serves clients.
     #[serde(default)]
     pub edge: bool,
-    /// Whether it is leaving, or not ready yet: nothing new is placed there.
+    /// Whether the node is leaving or not ready yet, so that it gets no new work.
     #[serde(default)]
     pub draining: bool,
-    /// Whether it drains because it has just started and has yet to learn what there is.
+    /// Whether the node drains because it has just started and is still learning the cluster's state.
     #[serde(default)]
     pub starting: bool,
-    /// The names of the pools whose tools it knows.
+    /// The pools whose tools the node knows.
     #[serde(default)]
     pub pools: Vec<String>,
-    /// Sessions that it holds.
+    /// Number of sessions.
     #[serde(default)]
     pub sessions: u64,
     /// Requests in flight.
     #[serde(default)]
     pub in_flight: u64,
-    /// The release that it runs, for people.
+    /// The release, for people.
     #[serde(default)]
     pub version: String,
 }

@@ -1,24 +1,25 @@
-//! What somebody has read of a value, found again with it.
+//! A cache for the parsed form of a value, kept beside the value.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// What somebody has read of a value, for when the same value is read again. Whoever read it keeps it, and may forget it.
+/// The parsed form of a value, for the next reader. The memo holds a weak reference, so the parser decides how long to
+/// keep the result.
 ///
-/// It is no part of the value: it is equal to any other.
+/// Memos do not count for equality: any two are equal.
 #[derive(Default)]
 pub struct Memo(Mutex<Option<Weak<dyn Any + Send + Sync>>>);
 
 impl Memo {
-    /// What was read last, if that was one of these and is still there.
+    /// The parsed form, if it has this type and is still alive.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let read = self.0.lock().as_ref()?.upgrade()?;
         read.downcast().ok()
     }
 
-    /// Remembers what was read.
+    /// Remembers the parsed form.
     pub fn set<T: Any + Send + Sync>(&self, read: &Arc<T>) {
         let read: Weak<T> = Arc::downgrade(read);
         *self.0.lock() = Some(read);

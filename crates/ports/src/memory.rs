@@ -1,4 +1,4 @@
-//! The embedded engines: everything in this process, nothing survives it.
+//! The embedded engines, which keep all data in this process.
 
 mod cluster_bus;
 mod data;
@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 
 use crate::{ClusterEvent, Lagged, Store};
 
-/// The embedded store: one map of sessions behind all storage seams. Clones are the same store.
+/// The embedded store: one map of sessions behind all storage seams. Clones share the data.
 #[derive(Clone)]
 pub struct MemoryStore {
     data: Arc<Data>,
@@ -33,7 +33,7 @@ impl MemoryStore {
         }
     }
 
-    /// The store behind all seams.
+    /// Returns all storage seams.
     pub fn into_store(self) -> Store {
         let engine = Arc::new(self);
         Store {
@@ -45,7 +45,7 @@ impl MemoryStore {
         }
     }
 
-    /// Bytes of events held now, over all sessions.
+    /// Bytes of events in all sessions.
     pub fn event_bytes(&self) -> usize {
         self.data.event_bytes()
     }

@@ -19,19 +19,19 @@ pub enum ListScope {
     Principal,
 }
 
-/// Who sees other lists than everybody.
+/// An owner of separate lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListOwner {
     /// A legacy session.
     Session(SessionId),
-    /// A principal, in its sessions that have nothing of their own, and without a session.
+    /// A principal, outside sessions with separate lists.
     Principal(Principal),
     /// A principal's calls without a session.
     Sessionless(Principal),
 }
 
 impl ListOwner {
-    /// Who a caller may be, the closest first.
+    /// The owners that apply to a caller, closest first.
     pub fn of(session: Option<&SessionId>, principal: &Principal) -> [Self; 2] {
         [
             match session {
@@ -43,12 +43,11 @@ impl ListOwner {
     }
 }
 
-/// Who sees other lists than everybody, since what runs these callers' calls has announced others. For each owner: numbers of
-/// the tools, the resources with templates, and the prompts, which are others for other lists, and 0 where a list is not known to
-/// differ. An owner whose server process or session has ended is not among them any more.
+/// The owners of separate lists. Each has version numbers for its tools, resources (with templates) and prompts; 0
+/// means the shared list. An owner disappears when its server process or session ends.
 pub type OwnLists = Arc<BTreeMap<ListOwner, [u64; 3]>>;
 
-/// Whose numbers are not the same in both.
+/// The owners whose numbers differ between two versions.
 pub fn changed_owners<'a>(
     before: &'a OwnLists,
     now: &'a OwnLists,

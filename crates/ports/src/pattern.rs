@@ -1,8 +1,7 @@
-//! Names as operators write several at once: `read_*`.
+//! Patterns that match several names at once, such as `read_*`.
 
-/// Whether `name` is `pattern`, in which `*` stands for any characters, and anything else for itself.
+/// Whether `name` matches `pattern`, where `*` stands for any characters and everything else for itself.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
-    // Most are names without a star. Of the others too, each matches itself.
     if pattern == name {
         return true;
     }
@@ -12,7 +11,7 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some(mut left) = name.strip_prefix(head) else {
         return false;
     };
-    // Each literal between two stars is taken at its first place, which leaves the most for those that follow.
+    // Taking the first match of each literal leaves the most for the literals after it.
     while let Some((literal, next)) = rest.split_once('*') {
         let Some(at) = left.find(literal) else {
             return false;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Period(Duration);
 
 impl Period {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(Duration::ZERO);
 
     /// Whole seconds.
@@ -26,7 +26,7 @@ impl Period {
         Self(Duration::from_millis(millis))
     }
 
-    /// As the standard library has it.
+    /// Converts to the standard library's type.
     pub const fn get(self) -> Duration {
         self.0
     }

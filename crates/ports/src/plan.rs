@@ -1,4 +1,4 @@
-//! What is settled of a call before anything of it is journaled or started.
+//! The plan of a call, made before it is journaled or started.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,70 +8,69 @@ use shoal_protocol::RawJson;
 
 use crate::{Binding, Call, CallFailure, CallOutcome, Repeat, RunningCall};
 
-/// A call that may be started: its way is found, its arguments have been checked, and there is a worker for it.
+/// A call ready to start: routed, checked, and with a worker.
 #[derive(Clone, Debug)]
 pub struct CallPlan {
-    /// The call as its client sent it, with the repeat that its tool asks for.
+    /// The call as sent, with its tool's repeat setting.
     pub call: Call,
-    /// Where it goes. `None` for a modern request that goes on with an earlier one: what that was, its start finds out.
+    /// The route. `None` for a modern request that continues an earlier one, whose route the start finds.
     pub route: Option<Route>,
-    /// The worker that is offered the call first, and its ledger's number. `None` where the call was bound before.
+    /// The worker to try first, with its ledger number. `None` if the call is already bound.
     pub worker: Option<Binding>,
 }
 
-/// Where a call goes, with what its backend knows it by.
+/// The route of a call and its form for the backend.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The pool.
     pub pool: Arc<str>,
-    /// The backend's name of the tool, if the call is one of a tool.
+    /// The backend's name of the tool, for a tool call.
     pub tool: Option<Arc<str>>,
-    /// The parameters as the backend gets them.
+    /// The parameters for the backend.
     pub params: Option<RawJson>,
-    /// How long a call there that must not run twice is held before it is journaled, where the pool has a time of its own.
+    /// How long run-once calls are held before they are journaled, if the pool sets its own time.
     pub hold: Option<Duration>,
-    /// The policy rule that allows the call, where that was asked, for the audit trail.
+    /// The policy rule that allows the call, for the audit trail, if policy was checked.
     pub rule: Option<Arc<str>>,
 }
 
-/// What an edge settles of a request before that goes to its session: a plan without its call, which only the session can
-/// make.
+/// An edge's plan for a request: a call plan without the call, which only the session can make.
 #[derive(Clone, Debug)]
 pub struct RequestPlan {
-    /// Whether it may be repeated.
+    /// Whether the call may be repeated.
     pub repeat: Repeat,
-    /// Where it goes.
+    /// The route.
     pub route: Route,
-    /// The worker that is offered it first, and the number of that one's ledger. A call that must not be repeated is bound
-    /// to it: whoever owns the session by then starts it there, under the same id, and so never twice.
+    /// The worker to try first, with its ledger number. A run-once call is bound to it: any later session owner starts
+    /// it there under the same id, so that it runs once.
     pub worker: Binding,
 }
 
-/// What an edge settled of a request, or the answer to it, which its session gives if it lets the request in.
+/// An edge's plan for a request, or the answer that the session gives if it admits the request.
 pub type EdgePlan = Result<RequestPlan, CallOutcome>;
 
-/// The plan of a call, or the answer to one that is not to be started: a list, or a refusal.
+/// A call's plan, or the answer in its place: a list or a refusal.
 pub type Planned = Result<CallPlan, CallOutcome>;
 
-/// A call that is being planned: mostly that is done at once.
+/// A plan in progress, usually ready at once.
 pub type Planning = Either<Ready<Planned>, BoxFuture<'static, Planned>>;
 
-/// A call that is being started: at once, mostly where its worker is in this process.
+/// A start in progress, usually ready at once if the worker is in this process.
 pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 
-/// A call that runs, or why it does not.
+/// A running call, or why it does not run.
 pub type Started = Result<RunningCall, CallFailure>;
 
 impl RequestPlan {
-    /// What an edge settles of a request by this plan; `None` for what is left to the session's owner.
+    /// Converts a call plan for the session's owner; `None` if the owner must plan itself.
     pub fn settled(planned: Planned) -> Option<EdgePlan> {
         Some(match planned {
-            // Its session puts the question.
+            // The session asks the user.
             Ok(plan) if plan.call.asks_first => return None,
-            // Without a number its worker's refusals are not final, so that nobody could bind it anew.
+            // Without a ledger number the worker's refusals are not final, so the call could not be bound again.
             Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
             Ok(plan) => Ok(plan.into_request()?),
-            // The owner may see more.
+            // The owner may know more workers.
             Err(CallOutcome::Failed(_)) => return None,
             Err(answer) => Err(answer),
         })
@@ -79,7 +78,7 @@ impl RequestPlan {
 }
 
 impl CallPlan {
-    /// The plan without its call, if it names a way and a worker.
+    /// Removes the call, if the plan has a route and a worker.
     pub fn into_request(self) -> Option<RequestPlan> {
         Some(RequestPlan {
             repeat: self.call.repeat,
@@ -88,7 +87,7 @@ impl CallPlan {
         })
     }
 
-    /// Takes over what was settled without the call.
+    /// Takes over an edge's plan.
     pub fn fill(&mut self, settled: RequestPlan) {
         self.call.repeat = settled.repeat;
         self.route = Some(settled.route);
@@ -100,7 +99,7 @@ impl CallPlan {
         self.call.repeat == Repeat::Never
     }
 
-    /// Binds the call to the planned worker: no other may run it from now on.
+    /// Binds the call to the planned worker, the only one that may run it from now on.
     pub fn bind(&mut self) {
         if let Some(Binding { worker, ledger }) = self.worker.take() {
             self.call.worker = Some(worker);
@@ -109,12 +108,12 @@ impl CallPlan {
     }
 }
 
-/// What need not be waited for.
+/// A result that is ready.
 pub fn at_once<T>(done: T) -> Either<Ready<T>, BoxFuture<'static, T>> {
     Either::Left(ready(done))
 }
 
-/// What takes a while.
+/// A result that takes time.
 pub fn later<T>(
     doing: impl Future<Output = T> + Send + 'static,
 ) -> Either<Ready<T>, BoxFuture<'static, T>> {

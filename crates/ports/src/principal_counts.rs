@@ -1,4 +1,4 @@
-//! How much each principal has of something that is shared out.
+//! Counts of a shared resource by principal.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use foldhash::fast::RandomState;
 
 use crate::Principal;
 
-/// Counts by principal. Those without any are not kept.
+/// Counts by principal. Zero counts are removed.
 #[derive(Debug, Default)]
 pub struct PrincipalCounts(HashMap<Principal, usize, RandomState>);
 
 impl PrincipalCounts {
-    /// How much a principal has.
+    /// A principal's count.
     pub fn of(&self, principal: &Principal) -> usize {
         self.0.get(principal).copied().unwrap_or_default()
     }
 
-    /// A principal has so much more.
+    /// Adds to a principal's count.
     pub fn add(&mut self, principal: &Principal, more: usize) {
         *self.0.entry(principal.clone()).or_default() += more;
     }
 
-    /// A principal has so much less.
+    /// Subtracts from a principal's count.
     pub fn subtract(&mut self, principal: &Principal, less: usize) {
         if let Some(count) = self.0.get_mut(principal) {
             *count = count.saturating_sub(less);
@@ -31,13 +31,13 @@ impl PrincipalCounts {
         }
     }
 
-    /// Who has most.
+    /// The principal with the greatest count.
     pub fn greatest(&self) -> Option<&Principal> {
         let greatest = self.0.iter().max_by_key(|(_, count)| **count);
         greatest.map(|(principal, _)| principal)
     }
 
-    /// Whether nobody has any.
+    /// Whether all counts are zero.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,6 +1,6 @@
-//! The seam behind quotas: cells of a rate that all nodes of a cluster share.
+//! The seam behind quotas: token buckets that all nodes of a cluster share.
 //!
-//! The algorithm is GCRA: a rate is a bucket of `burst` cells, into which a cell comes back every `interval`.
+//! The algorithm is GCRA: a bucket holds `burst` tokens and regains one every `interval`.
 
 mod config;
 mod gcra;
@@ -17,13 +17,13 @@ pub use rate::Rate;
 
 use crate::{Principal, StoreError};
 
-/// Where the cells of quotas are kept. Time passes by the clock of whoever keeps them, and by no other.
+/// The buckets of quotas. Each engine measures time by its own clock.
 #[async_trait]
 pub trait QuotaCells: Send + Sync + 'static {
-    /// Takes `want` cells, or as many as there are; with fewer than `need`, none. `need` is at most the burst of the rate.
+    /// Takes up to `want` tokens, or none if fewer than `need` are left. `need` is at most the rate's burst.
     ///
-    /// A rate may change from one call to the next: what was taken stays taken, but never for longer than the new rate's bucket takes
-    /// to fill.
+    /// The rate may change between calls. Tokens stay taken, but for at most the time in which the new rate fills its
+    /// bucket.
     async fn take(
         &self,
         key: &QuotaKey,
@@ -32,34 +32,34 @@ pub trait QuotaCells: Send + Sync + 'static {
         want: u32,
     ) -> Result<Taken, StoreError>;
 
-    /// Gives cells back that were taken and not used. The bucket never holds more than its burst.
+    /// Returns unused tokens. The bucket holds at most its burst.
     async fn give_back(&self, key: &QuotaKey, rate: CellRate, cells: u32)
     -> Result<(), StoreError>;
 }
 
-/// A bucket: a quota, and whose.
+/// A bucket: a quota and its subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuotaKey {
     /// The name of the quota.
     pub quota: Arc<str>,
-    /// Whose.
+    /// The subject.
     pub subject: QuotaSubject,
 }
 
-/// Who shares a bucket.
+/// The callers that share a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QuotaSubject {
-    /// Everybody.
+    /// All callers.
     Everybody,
-    /// Who comes from this address; see [`Self::address`].
+    /// Callers from one address; see [`Self::address`].
     Address(IpAddr),
     /// One principal.
     Principal(Principal),
 }
 
 impl QuotaSubject {
-    /// Of a client at this address. Of IPv6, a network of 64 bits is one: that is what a customer gets at least, who then has
-    /// as many addresses as they like.
+    /// The subject for a client address. An IPv6 /64 counts as one address, because it is the smallest network that a
+    /// customer gets.
     pub fn address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(address) => {
@@ -70,7 +70,7 @@ impl QuotaSubject {
         })
     }
 
-    /// Bytes that it takes in memory beyond its own size.
+    /// Heap memory of the subject, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Principal(principal) => principal.as_str().len(),

@@ -1,40 +1,40 @@
-//! Reading the files that an operator names: never more than is expected, and never by waiting for somebody.
+//! Reads files that an operator names, bounded and without waiting.
 //!
-//! A path may lead anywhere after somebody's mistake. Opening a pipe waits for its writer, and a device may have no end. Whoever reads a file
-//! again and again must survive both, and see the good file that comes after it.
+//! A path may lead to a pipe, which waits for a writer, or to an endless device. A periodic reader must survive both
+//! and see the corrected file later.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a regular file, or one that links lead to. It blocks, but waits for nobody.
+/// Reads a regular file, following links. Blocks, but does not wait for a writer.
 ///
 /// # Errors
-/// The operating system's; [`InvalidInput`](io::ErrorKind::InvalidInput) for what is no regular file, and
-/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) for more than `most` bytes. They do not name the file.
+/// The operating system's; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not regular;
+/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes. Errors do not name the file.
 pub fn read_file(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(open_file(file)?, most)
 }
 
-/// Reads a regular file of text, as [`read_file`] does.
+/// Reads a regular text file, as [`read_file`] does.
 ///
 /// # Errors
-/// As for [`read_file`], and [`InvalidData`](io::ErrorKind::InvalidData) for what is no UTF-8.
+/// As for [`read_file`]; [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8.
 pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     text(read_file(file, most)?)
 }
 
-/// Reads text that may come from a pipe too, and waits for its writer: for a start, where that is what was asked for.
+/// Reads text from a file or a pipe, waiting for the writer.
 ///
 /// # Errors
-/// As for [`read_text`], but for what is no regular file.
+/// As for [`read_text`], except that any file is allowed.
 pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
     text(whole(File::open(file)?, most)?)
 }
 
-/// Opens a regular file for reading, without waiting.
+/// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // What is in a pipe is for whoever reads it: it is not even opened. Between this and the opening it may take the file's place.
+    // Check first, because opening a pipe could consume its data. Another file may still replace it before `open`.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);
@@ -69,7 +69,7 @@ fn whole(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 
 fn text(read: Vec<u8>) -> io::Result<String> {
     String::from_utf8(read)
-        // The error's own text does not quote what was read, but it holds it: that may be a secret.
+        // The original error holds the bytes, which may be secret.
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 
@@ -122,7 +122,6 @@ mod tests {
         is_refused(&directory().0);
     }
 
-    /// Kubernetes mounts files as links to links.
     #[cfg(unix)]
     #[test]
     fn links_lead_to_files_and_to_what_is_none() {

@@ -1,4 +1,4 @@
-//! Values that are never shown.
+//! Values that are hidden in output.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,21 +6,21 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What is shown in place of a secret.
+/// The text shown in place of a secret.
 pub const REDACTED: &str = "(redacted)";
 
-/// A secret text. Whatever prints or serializes it shows [`REDACTED`].
+/// A secret text, printed and serialized as [`REDACTED`].
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a secret over.
+    /// Wraps a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that needs it.
+    /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,8 +1,7 @@
-//! What tools keep in their caller's session: small values under keys, as durable as the session.
+//! Session state for tools: small values under keys, as durable as the session.
 //!
-//! A call sends a [`StateRequest`] to whoever reads its events, and gets the answer as it gets that to a
-//! question ([`CallControl::answer`](crate::CallControl::answer)). The owner of the session answers; the client
-//! sees none of it.
+//! A call sends a [`StateRequest`] among its events. The session's owner answers through
+//! [`CallControl::answer`](crate::CallControl::answer). Clients do not see the exchange.
 
 use std::sync::Arc;
 
@@ -12,44 +11,44 @@ use serde::de::DeserializeOwned;
 use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
 use uuid::Uuid;
 
-/// The bytes that a key may have, at most; it has at least one.
+/// The longest key, in bytes.
 pub const STATE_KEY_BYTES: usize = 128;
 
-/// What a call asks of its session's state.
+/// A call's request to its session's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateRequest {
-    /// Reads a value: `{"value": …}`, or `{}` when there is none.
+    /// Reads a value. Answer: `{"value": …}`, or `{}` if it is missing.
     Get {
-        /// Its key.
+        /// The key.
         key: String,
     },
-    /// Writes a value: `{}`, once it is stored as safely as the session itself.
+    /// Writes a value. Answer: `{}`, once stored.
     Set {
-        /// Its key.
+        /// The key.
         key: String,
         /// The value; `None` removes it.
         value: Option<RawJson>,
-        /// Names this writing, whoever reads the request and however often: a new owner of the session may
-        /// read one again that the owner before it has carried out.
+        /// The id of this write. A new session owner may read the same request again after the former owner carried it
+        /// out.
         writing: u64,
     },
-    /// Lists the keys, sorted: `{"keys": […]}`.
+    /// Lists the keys, sorted. Answer: `{"keys": […]}`.
     Keys,
 }
 
 impl StateRequest {
-    /// A writing with a name of its own.
+    /// A write with a new id.
     pub fn set(key: impl Into<String>, value: Option<RawJson>) -> Self {
         let (high, low) = Uuid::new_v4().as_u64_pair();
         Self::Set {
             key: key.into(),
             value,
-            // Both halves hold bits that are always the same; not in the same places.
+            // Each half of a UUID has fixed bits, in different places.
             writing: high ^ low.rotate_left(32),
         }
     }
 
-    /// The bytes of its key and value.
+    /// The bytes of key and value.
     pub fn len(&self) -> usize {
         match self {
             Self::Get { key } => key.len(),
@@ -60,15 +59,15 @@ impl StateRequest {
         }
     }
 
-    /// Whether it has neither key nor value.
+    /// Whether key and value are empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether its key is one.
+    /// Checks the key.
     ///
     /// # Errors
-    /// -32602 for a key that is empty or too long.
+    /// -32602 if the key is empty or too long.
     pub fn check(&self) -> Result<(), RpcError> {
         match self {
             Self::Get { key } | Self::Set { key, .. } if key.is_empty() => Err(
@@ -85,7 +84,7 @@ impl StateRequest {
     }
 }
 
-/// What a call is told whose caller has no session (2026-07-28 has none).
+/// The error for a caller without a session, such as any of 2026-07-28.
 pub fn no_session() -> RpcError {
     RpcError::invalid_request(
         "the caller has no session to keep state in; keep it under an explicit handle instead, which the \
@@ -93,46 +92,46 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// What a call is told whose value was certainly not kept. Not the code of a call that was not executed: a tool
-/// may pass the error on as its own, and it has been executed.
+/// The error for a value that was certainly not kept. Its code differs from that of a call that was not executed,
+/// because tools may pass it on and they have been executed.
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))
 }
 
-/// What a call is told whose value may have been kept.
+/// The error for a value that may have been kept.
 pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("whether the value was kept is not known: {reason}");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":null}"#))
 }
 
-/// A running call's way to the state of its caller's session, for tools. Cheap to clone.
+/// A running call's access to its session's state. Cheap to clone.
 ///
-/// The requests of one call are carried out one after the other, in the order in which they were made; those
-/// of several calls of one session in one order that all of them see. Values are JSON. The node that owns the
-/// session sets the limits (`[session]` in the configuration).
+/// Requests of one call run in their order. All calls of a session see the same order. Values are JSON. The session's
+/// owner applies the limits of `[session]`.
 ///
-/// A future that is dropped leaves open whether the value was written.
+/// # Cancel safety
+/// If a future is dropped, the value may or may not be written.
 #[derive(Clone)]
 pub struct SessionState(Arc<dyn StateDoor>);
 
-/// What stands behind [`SessionState`].
+/// The transport behind [`SessionState`].
 #[async_trait]
 pub trait StateDoor: Send + Sync {
-    /// Has a request answered.
+    /// Sends a request and waits for its answer.
     async fn request(&self, request: StateRequest) -> Outcome;
 }
 
 impl SessionState {
-    /// The state behind this door.
+    /// Makes the state from its transport.
     pub fn new(door: Arc<dyn StateDoor>) -> Self {
         Self(door)
     }
 
-    /// The value of a key; `None` when there is none.
+    /// Reads a value.
     ///
     /// # Errors
-    /// When the caller has no session, the key is none, the session cannot be reached, or the value is not a `T`.
+    /// If the caller has no session, the key is invalid, the session cannot be reached, or the value is not a `T`.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, RpcError> {
         let request = StateRequest::Get {
             key: key.to_owned(),
@@ -147,12 +146,11 @@ impl SessionState {
         })
     }
 
-    /// Writes a value, over the one before. It is stored when this returns.
+    /// Writes a value and returns once it is stored.
     ///
     /// # Errors
-    /// As [`SessionState::get`]; -32602 for a value that is too big, -32600 when the session's limit is reached,
-    /// -32603 when the store is away; the error's data says then whether the value was kept: `{"kept": false}`, or
-    /// `{"kept": null}` where that is not known.
+    /// As [`SessionState::get`]; -32602 for a value that is too big, -32600 at the session's limit, -32603 if the store
+    /// is away. The error's data is `{"kept": false}`, or `{"kept": null}` if the outcome is unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), RpcError> {
         let text = serde_json::to_vec(value)
             .map_err(|error| RpcError::internal(format!("the value is not JSON: {error}")))?;
@@ -161,7 +159,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Removes a value, if there is one. It is gone from the store when this returns.
+    /// Removes a value from the store.
     ///
     /// # Errors
     /// As [`SessionState::set`].
@@ -170,7 +168,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// The keys that have a value, sorted.
+    /// Lists the keys, sorted.
     ///
     /// # Errors
     /// As [`SessionState::get`].

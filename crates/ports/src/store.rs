@@ -1,11 +1,11 @@
-//! The storage seams of one deployment, together.
+//! The storage seams of one deployment.
 
 use std::sync::Arc;
 
 use crate::{ClusterBus, Directory, EventLog, Journal, Membership};
 
-/// One engine's implementations, which share their data: a fence that the directory raises is the one
-/// that the log and the journal check.
+/// The storage seams of one engine, which share their data: an epoch raised in the directory fences the log and the
+/// journal too.
 #[derive(Clone)]
 pub struct Store {
     /// Ownership and records.
@@ -14,14 +14,14 @@ pub struct Store {
     pub log: Arc<dyn EventLog>,
     /// Running calls.
     pub journal: Arc<dyn Journal>,
-    /// Nodes.
+    /// Membership.
     pub membership: Arc<dyn Membership>,
-    /// What all nodes are told.
+    /// The cluster bus.
     pub bus: Arc<dyn ClusterBus>,
 }
 
 impl StoreError {
-    /// Whether the same step may go through later.
+    /// Whether the step may succeed later.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Away(_))
     }
@@ -30,28 +30,26 @@ impl StoreError {
 /// Why a store refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The writer's epoch is not the newest: somebody else owns the session now.
+    /// The writer's epoch is old: another node owns the session.
     #[error("the session has a newer owner")]
     Stale,
-    /// The store has lost what the writer has written: it knows less than the session's owner, as after a failover
-    /// to a replica that had not got everything. The owner says it again ([`Directory::restore`],
-    /// [`Journal::restore`]).
+    /// The store has lost confirmed writes, as after a failover to a lagging replica. The owner restores them
+    /// ([`Directory::restore`], [`Journal::restore`]).
     #[error("the store has forgotten what was written")]
     Forgotten,
-    /// There is no such session.
+    /// The session does not exist.
     #[error("no such session")]
     NotFound,
-    /// The session is held by a node whose lease lives.
+    /// Another node with a live lease holds the session.
     #[error("the session is held by another node")]
     Held,
-    /// A limit of the store is reached.
+    /// The store has reached a limit.
     #[error("the store is full: {0}")]
     Full(&'static str),
-    /// The store did not confirm the step, which may have been done or not.
+    /// The store did not confirm the step, which may have been done.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
-    /// The store was not even asked, because it is known to be away or too much waits for it: nothing
-    /// was done.
+    /// The request was not sent, because the store is away or overloaded.
     #[error("the store is away: {0}")]
     Away(String),
 }

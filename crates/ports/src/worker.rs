@@ -11,91 +11,88 @@ use crate::{
     WorkerId,
 };
 
-/// A worker as the dispatcher sees it.
+/// A worker, as seen by the dispatcher.
 ///
-/// A worker keeps a running call whoever listens, and a finished one for a bounded time, so that both
-/// can be attached to. A finished call that is safe to repeat, asked nothing and was delivered need not be
-/// kept, nor one that was [acknowledged](Self::acknowledge). A worker never repeats a call.
+/// A worker keeps running calls without a reader, and finished ones for a bounded time, so that readers can attach to
+/// both. It may drop a finished call that is [acknowledged](Self::acknowledge), or that is safe to repeat, asked no
+/// questions and was delivered. It runs each call once.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// What the worker offers and how it is; the receiver tells of changes. A worker that cannot take
-    /// calls announces no catalog. One that can be reached again says the same once more.
+    /// The worker's catalog and health. The receiver reports changes. A worker that cannot take calls has no catalog,
+    /// and a reconnected one announces itself again.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
-    /// What its backend reports of resources that this process has [subscribed](Self::subscribe) to. A receiver that is told that it has
-    /// lagged is to assume that all of them have changed.
+    /// Reports updates of resources that this process is [subscribed](Self::subscribe) to. A receiver that has lagged
+    /// must assume that all of them changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Who sees other lists at this worker than it has announced. It answers the list methods of these callers as calls, each
-    /// with all pages in one. By default nobody.
+    /// The callers with separate lists at this worker, which answers their list methods as calls with all pages in one.
+    /// Empty by default.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// How busy it is now.
+    /// The current load.
     fn load(&self) -> WorkerLoad;
 
-    /// Calls that somebody may yet come for: those of its [`load`](Self::load), those that wait for their clients without
-    /// a place, and for a while those that have ended and that nobody has read to the end.
+    /// The calls that a reader may still want: running, queued and parked ones, and for a while finished ones that were
+    /// not read to the end.
     fn open_calls(&self) -> usize {
         let load = self.load();
         load.running + load.queued
     }
 
-    /// How far its ledger is, for whoever binds a journaled call to it; `None` where it keeps no numbers. What is
-    /// known here may be behind, never ahead.
+    /// The ledger's position, for binding journaled calls; `None` without a ledger. May lag behind the worker.
     fn ledger(&self) -> Option<LedgerNumber> {
         None
     }
 
-    /// Counts a call among its [load](Self::load) that this node has planned and another one starts, until what is returned
-    /// is dropped. `None` where the load is known anyway.
+    /// Adds a call that another node will start to the [load](Self::load), until the guard is dropped. `None` if the
+    /// load is known exactly.
     fn expect(&self) -> Option<Expected> {
         None
     }
 
-    /// Runs a call; a known id attaches from the beginning.
+    /// Starts a call. Starting a known id attaches from the beginning.
     ///
-    /// A worker remembers for the last numbers of its [ledger](Self::ledger) which journaled calls it took and which it
-    /// refused: a call that it took is not run again, and a refusal is final for the number that the call was bound
-    /// under. A call that was bound under a number of which it may have forgotten something is not run.
+    /// The worker remembers the journaled calls under its latest [ledger](Self::ledger) numbers. It refuses to run
+    /// again what it took, and what it may have forgotten. A refusal is final for the number under which the call was
+    /// bound.
     ///
-    /// Where the way to the worker breaks before its word is heard, the call's events end without `Finished`, and its
-    /// control knows no [reader](crate::CallControl::reader): it may run. [Starting it again](Self::start_again) finds that
-    /// out.
+    /// If the connection breaks before the worker responds, the call may run: its events end without `Finished`, and
+    /// its control has no [reader](crate::CallControl::reader). [Start it again](Self::start_again) to find out.
     ///
     /// # Errors
-    /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases
-    /// nothing was executed. `OutcomeUnknown` when the call may have run before. `Superseded` when the worker has heard of a
-    /// later owner of the call's session; nothing has changed then.
+    /// `Overloaded` if the queue is full and `NotExecuted` if the worker cannot run calls: the call was not executed.
+    /// `OutcomeUnknown` if it may have run before. `Superseded`, without a change, if the worker knows a later owner of
+    /// the session.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
-    /// Runs a call that the worker may have, or have had, since nothing was heard of an earlier start.
+    /// Starts a call that an earlier start may have reached.
     ///
     /// # Errors
-    /// The worker's own word, as of [`start`](Self::start). That it was not sent to the worker is told as a broken way.
+    /// The worker's, as for [`start`](Self::start). A failure to send looks like a broken connection.
     async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
         self.start(call).await
     }
 
-    /// The worker itself, if it is in this process, and need not be waited for.
+    /// The worker itself, if it is in this process and answers without waiting.
     fn here(&self) -> Option<&dyn WorkerHere> {
         None
     }
 
-    /// Attaches to a call, and takes it over from whoever reads it. A reader that [comes back](Attach::reader) takes nothing
-    /// over: if another one has come meanwhile, the events end, and the control
-    /// [is replaced](crate::CallControl::is_replaced). A way that breaks is told as by [`start`](Self::start).
+    /// Attaches to a call and takes it over from its current reader. A [returning reader](Attach::reader) does not take
+    /// over from a newer one: its events end, and its control [is replaced](crate::CallControl::is_replaced). A broken
+    /// connection looks as for [`start`](Self::start).
     ///
     /// # Errors
-    /// `OutcomeUnknown` when the worker does not know the call (any more); `Superseded` when it has heard of a later owner of
-    /// the call's session.
+    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later owner of the session.
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure>;
 
-    /// The end of a call that must not run twice is safe where it was meant for: it need not be kept any longer. Its id is.
+    /// Tells the worker that the end of a run-once call is stored. It may drop the result but keeps the id.
     fn acknowledge(&self, _call: CallId) {}
 
-    /// Asks the backend to report updates of a resource (idempotent), as [`Self::resource_updates`].
+    /// Subscribes to a resource's [updates](Self::resource_updates). Idempotent.
     ///
     /// # Errors
     /// The backend's refusal.
@@ -104,28 +101,28 @@ pub trait Worker: Send + Sync + 'static {
     /// Ends [`Worker::subscribe`].
     async fn unsubscribe(&self, uri: &str);
 
-    /// Tells the worker that a legacy session is over: its calls that run are stopped, what comes late for it is refused, and the
-    /// backend can let go of what it holds for it.
+    /// Ends a legacy session: the worker stops its running calls, refuses late ones and releases the backend's
+    /// resources.
     async fn end_session(&self, session: &SessionId);
 }
 
-/// Who attaches to what.
+/// A request to attach to a call.
 #[derive(Clone, Debug)]
 pub struct Attach {
     /// The call.
     pub call: CallId,
-    /// The last of its events that was seen; 0 for none.
+    /// The last event seen; 0 for the beginning.
     pub after: u64,
-    /// The name of the [reader](crate::CallControl::reader) that comes back after the way broke; `None` for a new one.
+    /// The id of a returning [reader](crate::CallControl::reader); `None` for a new one.
     pub reader: Option<u64>,
     /// The epoch of the session's owner, as in [`Call::epoch`].
     pub epoch: Option<Epoch>,
-    /// The span of whoever attaches, which need not be of the trace that the call was started in.
+    /// The reader's span, which may be in another trace than the call.
     pub trace: Option<TraceContext>,
 }
 
 impl Attach {
-    /// A new reader, from after this event.
+    /// A new reader, starting after this event.
     #[must_use]
     pub fn new(call: CallId, after: u64) -> Self {
         Self {
@@ -138,81 +135,81 @@ impl Attach {
     }
 }
 
-/// A call that a worker is about to get from another node.
+/// The guard of a call that another node will start.
 pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
 pub trait WorkerHere {
-    /// As [`Worker::start`], without waiting. To be called in a runtime.
+    /// Starts a call without waiting. Call this within a runtime.
     ///
-    /// The tool may have its first turn within this, until it waits for something, and a call that ends in it has
-    /// [ended](crate::CallEvents::ended) when this returns.
+    /// The tool may run until it first waits. A call that ends by then has [ended](crate::CallEvents::ended) when this
+    /// returns.
     ///
     /// # Errors
-    /// As [`Worker::start`]; a refusal does not count as one, since the call is started after it.
+    /// As [`Worker::start`], which the caller then tries; a refusal does not count in metrics.
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure>;
 }
 
-/// Where workers come in and leave.
+/// A set of workers.
 pub trait WorkerSet: Send + Sync + 'static {
-    /// Takes a worker in. One of the same id is replaced; its running calls go on.
+    /// Adds a worker. It replaces one with the same id, whose running calls continue.
     fn add(&self, worker: Arc<dyn Worker>);
 
-    /// Lets a worker go; nothing new is started on it.
+    /// Removes a worker, so that no calls start on it.
     fn remove(&self, worker: &WorkerId);
 }
 
-/// What a worker says of itself.
+/// A worker's description of itself.
 #[derive(Clone, Debug)]
 pub struct Announcement {
-    /// Its name.
+    /// The id.
     pub worker: WorkerId,
-    /// The pool that it belongs to.
+    /// The pool.
     pub pool: Arc<str>,
-    /// What the pool offers; `None` while the backend is not ready.
+    /// The catalog; `None` while the backend is not ready.
     pub catalog: Option<Arc<PoolCatalog>>,
-    /// Why it is not ready, or what is degraded, for `/readyz` and logs.
+    /// Why the worker is not ready, or what is degraded, for `/readyz` and logs.
     pub detail: Option<String>,
 }
 
 impl Announcement {
-    /// The [detail](Self::detail) of a worker whose backend is being started for the first time, and has not failed yet.
+    /// The [detail](Self::detail) while the backend starts for the first time.
     pub const STARTING: &str = "starting";
-    /// The same of a worker that finishes its calls and takes no more.
+    /// The detail while the worker finishes its calls and takes no more.
     pub const LEAVING: &str = "the worker is leaving";
-    /// The same where its pool is not to be there any more: once all its workers say so, nobody waits for another one.
+    /// The detail when the pool is being removed. Once all its workers say so, nodes stop waiting for another one.
     pub const REMOVED: &str = "the pool was removed from the worker's configuration";
 
-    /// Whether the worker has said that it leaves.
+    /// Whether the worker is leaving.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         let leaving = |detail| [Self::LEAVING, Self::REMOVED].contains(&detail);
         self.catalog.is_none() && self.detail.as_deref().is_some_and(leaving)
     }
 
-    /// Whether it has said that its pool is not to be there any more.
+    /// Whether the worker's pool is being removed.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.catalog.is_none() && self.detail.as_deref() == Some(Self::REMOVED)
     }
 }
 
-/// A resource has changed, as a worker tells the processes that are linked to it.
+/// A changed resource, as reported by a worker to linked processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceUpdated {
-    /// Its URI.
+    /// The URI.
     pub uri: String,
-    /// The parameters of `notifications/resources/updated`, untouched.
+    /// The parameters of `notifications/resources/updated`.
     pub params: RawJson,
 }
 
-/// How busy a worker is.
+/// The load of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerLoad {
     /// Calls running.
     pub running: usize,
     /// Calls waiting.
     pub queued: usize,
-    /// Calls that can run at once; 0 while the worker cannot be reached.
+    /// Calls that can run at once; 0 while the worker is disconnected.
     pub capacity: usize,
 }

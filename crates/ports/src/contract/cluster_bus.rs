@@ -1,4 +1,4 @@
-//! What all nodes are told.
+//! Contract of the cluster bus.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"

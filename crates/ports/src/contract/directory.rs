@@ -1,4 +1,4 @@
-//! Ownership, leases, records.
+//! Contract of the directory: ownership, leases, records.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -101,7 +101,6 @@ pub(super) async fn leases(store: &Store) {
     );
 }
 
-/// That a node is gone, where leases last so long.
 fn evidence(against: &str, lease: Duration) -> Evidence {
     Evidence {
         against: node(against),
@@ -170,7 +169,7 @@ pub(super) async fn nodes_do_not_fight_over_a_session(store: &Store) {
         Err(StoreError::Held),
         "it has come to its owner within a lease"
     );
-    // An owner that wakes it does not begin the time anew.
+    // A claim by the current owner does not restart the time.
     let brief = Duration::from_millis(30);
     tokio::time::sleep(brief * 2).await;
     directory.claim(&id, &b).await.unwrap();
@@ -188,7 +187,7 @@ pub(super) async fn an_owner_that_is_gone_is_not_given_a_lease(store: &Store) {
     let claim = directory.claim_on_evidence(&id, &b, &against_a);
     claim.await.expect("a session that was opened a moment ago");
 
-    // A renewal that confirms less than a half of the lease leaves what a missed one does.
+    // A renewal for less than half the lease counts as a missed one.
     directory.renew_lease(&b, LONG / 3).await.unwrap();
     let against_b = evidence("b", LONG);
     let claim = directory.claim_on_evidence(&id, &a, &against_b);

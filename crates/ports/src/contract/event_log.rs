@@ -1,4 +1,4 @@
-//! Streams: numbering, resuming, trimming, fencing, repeated appends.
+//! Contract of the event log: numbering, resuming, trimming, fencing, repeated appends.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -95,7 +95,7 @@ pub(super) async fn trimming(store: &Store, capacity: usize) {
     let kept = store.log.read(&id, oldest, capacity * 2).await.unwrap();
     assert_eq!(kept.events.len(), capacity, "all that is kept");
 
-    // More than there is room for comes at once.
+    // An append may exceed the capacity.
     let many = vec!["m"; capacity * 2];
     let appended = store.log.append(&id, epoch, append(at(start, last), &many));
     let appended = appended.await.unwrap();
@@ -131,7 +131,7 @@ pub(super) async fn fencing(store: &Store) {
     assert_eq!(nothing, Err(LogError::Store(StoreError::Stale)));
     let fresh = append(start, &["new"]);
     store.log.append(&id, new, fresh).await.unwrap();
-    // Its ids have another name now than those before.
+    // The stream's ids have a new epoch.
     let oldest = store.log.oldest(&id, start.stream).await;
     assert_eq!(oldest, Ok(start));
     let page = store.log.read(&id, start, 10).await.unwrap();
@@ -147,7 +147,6 @@ pub(super) async fn fencing(store: &Store) {
     );
 }
 
-/// An append whose reply was lost is sent again.
 pub(super) async fn repeated_appends(store: &Store) {
     let (id, epoch) = session(store).await;
     let entry = entry(1);
@@ -181,7 +180,7 @@ pub(super) async fn repeated_appends(store: &Store) {
     assert_eq!(page.events.len(), 3, "nothing is there twice");
 }
 
-/// A repetition that comes when others have been done, as over a connection that was given up.
+/// A repetition arrives after later appends, as over an abandoned connection.
 pub(super) async fn late_repetitions(store: &Store) {
     let (id, epoch) = session(store).await;
     let entry = entry(1);
@@ -215,7 +214,6 @@ pub(super) async fn finished_streams(store: &Store) {
     let page = log.read(&id, start, 10).await.unwrap();
     assert_eq!(page.events.len(), 1, "nothing comes after the end");
 
-    // A call that nobody waits for has no answer.
     let start = begin(store, &id, epoch, vec![silent.clone()]).await;
     let end = ending(start, &[], silent.call);
     for _ in 0..2 {
@@ -262,7 +260,7 @@ pub(super) async fn concurrent_appends(store: &Store) {
             loop {
                 let piece = append(after, &[&texts[0], &texts[1]]);
                 match log.append(&id, epoch, piece).await {
-                    // Where two bring as many events, the place tells nothing: see what is there.
+                    // Appends of equal length leave the stream at the same place, so read the contents.
                     Ok(_) | Err(LogError::Store(StoreError::Stale)) => {}
                     Err(error) => panic!("{error}"),
                 }
@@ -290,7 +288,7 @@ pub(super) async fn concurrent_appends(store: &Store) {
     }
 }
 
-/// A cursor counts in its own session only, whether its streams are numbered as another one's or not.
+/// A cursor is valid in its own session only, even if another session's streams have the same numbers.
 pub(super) async fn cursors_of_other_sessions(store: &Store) {
     let (one, epoch) = session(store).await;
     let (other, others_epoch) = session(store).await;

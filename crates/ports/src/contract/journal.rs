@@ -1,4 +1,4 @@
-//! Running calls.
+//! Contract of the journal.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -178,7 +178,6 @@ pub(super) async fn rebound_calls(store: &Store) {
     assert_eq!(running[0].calls[0].entry.start, entry.start);
     assert_eq!(running[0].last, begun);
 
-    // A worker without numbers.
     let plain = Binding {
         worker: WorkerId::new("plain"),
         ledger: None,
@@ -195,7 +194,6 @@ pub(super) async fn rebound_calls(store: &Store) {
     assert_eq!(stale, Err(StoreError::Stale));
 }
 
-/// A begin whose reply was lost is sent again.
 pub(super) async fn repeated_begins(store: &Store) {
     let (id, epoch) = session(store).await;
     let (one, two) = (entry(1), entry(2));
@@ -236,7 +234,6 @@ pub(super) async fn repeated_begins(store: &Store) {
     assert_eq!(journal.running(&id, epoch).await.unwrap().len(), 1);
 }
 
-/// The end of one call of a batch ends no other, however often it is sent.
 pub(super) async fn repeated_ends(store: &Store) {
     let (id, epoch) = session(store).await;
     let (one, two, three) = (entry(1), entry(2), entry(3));
@@ -244,7 +241,6 @@ pub(super) async fn repeated_ends(store: &Store) {
     let start = begin(store, &id, epoch, batch).await;
     let ends = [
         (ending(start, &["r1"], one.call), vec![&two, &three]),
-        // It has no answer.
         (ending(at(start, 1), &[], two.call), vec![&three]),
         (ending(at(start, 1), &["r3"], three.call), vec![]),
     ];

@@ -1,4 +1,4 @@
-//! Nodes that come and go.
+//! Contract of membership.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"

@@ -1,4 +1,4 @@
-//! What operators see of calls and of what became of them.
+//! Operators' view of calls and their failures.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallReport {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// The tool, prompt or resource that it names; `None` when it names none.
+    /// The tool, prompt or resource, if the call names one.
     pub target: Option<String>,
-    /// The session that it belongs to; `None` for modern calls.
+    /// The session; `None` for modern calls.
     pub session: Option<String>,
-    /// Name and version of its client, as it gave them.
+    /// The client's name and version, as it gave them.
     pub client: Option<String>,
-    /// The [mark](super::mark_of) of its principal.
+    /// The [mark](super::mark_of) of the principal.
     pub principal: String,
-    /// The worker that runs it; `None` before one has taken it.
+    /// The worker that runs the call; `None` until a worker accepts it.
     pub worker: Option<String>,
-    /// Whether it is journaled, so that it is never executed twice; else it is safe to repeat.
+    /// Whether the call is journaled and runs at most once. Otherwise it is safe to repeat.
     pub journaled: bool,
     /// Whether a modern client sent it.
     pub modern: bool,
-    /// Milliseconds since this node began with it.
+    /// Milliseconds since this node began the call.
     pub age_ms: u64,
-    /// How far it is.
+    /// The state.
     pub state: CallState,
 }
 
-/// How far a call in flight is.
+/// The state of a call in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallState {
-    /// No worker has taken it yet.
+    /// No worker has accepted the call yet.
     Starting,
-    /// It was told to stop by an operator.
+    /// An operator has told the call to stop.
     Cancelling,
-    /// A worker has it; also whatever another release says beside these.
+    /// A worker has accepted the call. Also stands for states that other releases send.
     #[default]
     #[serde(other)]
     Running,
@@ -48,20 +48,20 @@ pub enum CallState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorReport {
-    /// When, in milliseconds since 1970, on the clock of the node.
+    /// When it failed, in milliseconds since 1970 by the node's clock.
     pub at_ms: u64,
-    /// The request's method; `None` when the request could not be read.
+    /// The request's method; `None` if the request could not be read.
     pub method: Option<String>,
-    /// The tool, prompt or resource that it names.
+    /// The tool, prompt or resource.
     pub target: Option<String>,
     /// The JSON-RPC error code; 0 for a tool that failed.
     pub code: i64,
-    /// Whether it has a result, in which the tool says that it failed (`isError`).
+    /// Whether the tool returned a result that reports a failure (`isError`).
     pub tool_failed: bool,
-    /// The error's message, or what the tool said; shortened.
+    /// The error's or the tool's message, shortened.
     pub message: String,
-    /// The session that it was for.
+    /// The session.
     pub session: Option<String>,
-    /// The id of the trace that it belongs to, from the `traceparent` in its `_meta`.
+    /// The trace id, from the `traceparent` in `_meta`.
     pub trace: Option<String>,
 }

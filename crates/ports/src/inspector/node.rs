@@ -1,4 +1,4 @@
-//! What operators see of a node.
+//! Operators' view of a node.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,73 +8,73 @@ use super::Step;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeReport {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The release that it runs.
+    /// The release that the node runs.
     pub version: String,
-    /// What it does: `edge`, `session`, `worker`.
+    /// The roles: `edge`, `session`, `worker`.
     pub roles: Vec<String>,
     /// Milliseconds since it started.
     pub uptime_ms: u64,
-    /// Whether it is on its way out.
+    /// Whether the node is leaving.
     pub draining: bool,
-    /// What keeps it from traffic; empty when it is ready.
+    /// What keeps the node from being ready; empty if it is.
     pub waits_for: Vec<String>,
     /// Why the store does not serve this node; `None` while it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_trouble: Option<String>,
     /// Sessions in memory.
     pub live_sessions: usize,
-    /// Sessions that sleep in the store.
+    /// Sessions passivated in the store.
     pub sleeping_sessions: usize,
-    /// Streams that clients hold open at its edge.
+    /// Streams that clients hold open at this edge.
     pub streams: usize,
-    /// Requests that its edge has under way.
+    /// Requests in progress at this edge.
     pub requests: usize,
     /// Calls in flight.
     pub calls: usize,
     /// Calls that wait for a modern client's answers.
     pub parked: usize,
-    /// Pools with their workers, as the node knows them.
+    /// The pools with their workers, as known to the node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolReport>,
-    /// Rates of the last minutes, the oldest first.
+    /// Rates of the last minutes, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Rates of nodes that are gone, as far as this one has heard of them.
+    /// Rates of nodes that are gone, as remembered by this node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<Remembered>,
 }
 
-/// What a node remembers of another.
+/// A node's record of another node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remembered {
     /// The other node's id.
     pub node: String,
-    /// Its rates, the oldest first.
+    /// The other node's rates, oldest first.
     pub steps: Vec<Step>,
 }
 
-/// A pool, with what is known of each of its workers.
+/// A pool and its workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PoolReport<W = WorkerReport> {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Whether a worker takes calls.
     pub ready: bool,
-    /// Tools that it serves.
+    /// Number of tools.
     pub tools: usize,
-    /// Prompts that it serves.
+    /// Number of prompts.
     pub prompts: usize,
-    /// Resources and resource templates that it serves.
+    /// Number of resources and resource templates.
     pub resources: usize,
-    /// What could have been a tool and is not, and why.
+    /// Operations that could not become tools, with the reasons.
     pub left_out: Vec<String>,
-    /// Tools whose schemas are listed in less detail than their backend has, and how.
+    /// Tools whose listed schemas are shortened, with the details.
     pub cut: Vec<String>,
-    /// Its workers.
+    /// The workers.
     pub workers: Vec<W>,
 }
 
@@ -82,13 +82,13 @@ pub struct PoolReport<W = WorkerReport> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerReport {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// Whether it takes calls, as it says.
+    /// Whether the worker says that it takes calls.
     pub ready: bool,
-    /// Whether the way to it is open.
+    /// Whether the connection to the worker is open.
     pub reachable: bool,
-    /// Whether calls are kept from it because too many failed.
+    /// Whether the circuit breaker holds back calls.
     pub circuit_open: bool,
     /// Calls running, for all nodes.
     pub running: usize,
@@ -96,6 +96,6 @@ pub struct WorkerReport {
     pub queued: usize,
     /// Calls that can run at once.
     pub capacity: usize,
-    /// Why it is not ready, or what is degraded.
+    /// Why the worker is not ready, or what is degraded.
     pub detail: Option<String>,
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of the buckets of a latency histogram, in microseconds; one more bucket holds what took
-/// longer than the last. Each is about half as large again as the one before, so a quantile is known to
-/// within that. Part of the contract between nodes: a change needs a member of its own beside [`Step::latency`].
+/// The upper bounds of a latency histogram's buckets, in microseconds. One more bucket holds longer times. Each bound
+/// is about 1.5 times the one before, which limits a quantile's error. Nodes exchange these buckets: a change needs a
+/// new member beside [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,
@@ -38,55 +38,54 @@ pub const LATENCY_BOUNDS: [u64; 27] = [
     100_000_000,
 ];
 
-/// A histogram of latencies that every task adds to without waiting.
+/// A lock-free latency histogram.
 #[derive(Debug, Default)]
 pub struct LatencyHistogram {
     buckets: [AtomicU64; LATENCY_BOUNDS.len() + 1],
 }
 
 impl LatencyHistogram {
-    /// Something took so long.
+    /// Records one latency.
     pub fn record(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = LATENCY_BOUNDS.partition_point(|bound| *bound < micros);
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A count for each bucket of [`LATENCY_BOUNDS`], and one more; what [`quantile`] takes.
+    /// The count of each bucket of [`LATENCY_BOUNDS`] and of the last one, for [`quantile`].
     pub fn counts(&self) -> Vec<u64> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.buckets.iter().map(read).collect()
     }
 
-    /// As [`counts`](Self::counts), and begins anew.
+    /// Returns the [`counts`](Self::counts) and resets them.
     pub fn take(&self) -> Vec<u64> {
         let taken = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         self.buckets.iter().map(taken).collect()
     }
 }
 
-/// Requests that ended within a step, by how.
+/// Requests that ended within a step, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcomes {
     /// Answered with a result.
     pub ok: u64,
-    /// Answered with an error that the request, or the tool, is the cause of; or with a result in which the tool says
-    /// that it failed.
+    /// Errors caused by the request or the tool, and results that report a tool failure.
     pub rejected: u64,
-    /// Answered with an error of Shoal's: overloaded, not executed, outcome unknown, deadline, internal.
+    /// Shoal's errors: overloaded, not executed, outcome unknown, deadline, internal.
     pub failed: u64,
-    /// Cancelled, or left by their clients before the answer.
+    /// Requests that were cancelled, or whose clients left before the answer.
     pub cancelled: u64,
 }
 
 impl Outcomes {
-    /// All of them.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.ok + self.rejected + self.failed + self.cancelled
     }
 
-    /// Adds others.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         self.ok += other.ok;
         self.rejected += other.rejected;
@@ -95,7 +94,7 @@ impl Outcomes {
     }
 }
 
-/// Adds up two histograms, of which either may be empty.
+/// Adds two histograms, either of which may be empty.
 pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
     if sum.len() < more.len() {
         sum.resize(more.len(), 0);
@@ -105,28 +104,27 @@ pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
     }
 }
 
-/// What happened within a step of time, and how things stood at its end.
+/// The events of one time step, and the gauges at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Step {
-    /// The step's beginning, in seconds since 1970, on the clock of the node; a multiple of the step's
-    /// length.
+    /// The beginning, in seconds since 1970 by the node's clock; a multiple of the step's length.
     pub at: u64,
     /// Requests that ended.
     pub outcomes: Outcomes,
-    /// How long they took: a count for each bucket of [`LATENCY_BOUNDS`], and one more. Those that were
-    /// cancelled are left out. Empty when there were none.
+    /// Latencies: a count for each bucket of [`LATENCY_BOUNDS`], and one for longer times. Excludes cancelled requests.
+    /// Empty if there were no requests.
     pub latency: Vec<u64>,
-    /// Sessions, in memory or not.
+    /// Sessions, live or passivated.
     pub sessions: u64,
-    /// Streams that clients hold open at the node's edge.
+    /// Streams that clients hold open at this edge.
     pub streams: u64,
     /// Calls in flight.
     pub calls: u64,
 }
 
 impl Step {
-    /// Adds what another node has counted in the same step.
+    /// Adds another node's counts for the same step.
     pub fn add(&mut self, other: &Self) {
         self.outcomes.add(&other.outcomes);
         self.sessions += other.sessions;
@@ -136,8 +134,8 @@ impl Step {
     }
 }
 
-/// The time, in microseconds, within which the given part of a histogram's requests were answered; drawn
-/// evenly through the bucket that it falls into. `None` when there were no requests.
+/// The time, in microseconds, within which the given part of the requests was answered, interpolated within its bucket.
+/// `None` without requests.
 pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
     let total: u64 = latency.iter().sum();
     if total == 0 {

@@ -1,54 +1,54 @@
-//! What operators see of a session.
+//! Operators' view of a session.
 
 use serde::{Deserialize, Serialize};
 
 use super::CallReport;
 
-/// A session, in one line.
+/// A session's summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionReport {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The [mark](super::mark_of) of its principal.
+    /// The [mark](super::mark_of) of the principal.
     pub principal: String,
-    /// Name and version of its client, as it gave them; `None` before `initialize`.
+    /// The client's name and version, as it gave them; `None` before `initialize`.
     pub client: Option<String>,
     /// The negotiated revision; `None` before `initialize`.
     pub revision: Option<String>,
-    /// Whether all of its answers go over one stream (HTTP+SSE, stdio).
+    /// Whether all answers use one stream (HTTP+SSE, stdio).
     pub single_stream: bool,
-    /// Whether it is in memory; else it sleeps in the store until its next message.
+    /// Whether the session is in memory. Otherwise it is passivated in the store until its next message.
     pub live: bool,
-    /// The status of the task that it is, if it is one; `ended` while it sleeps.
+    /// The status if the session is a task; `ended` while passivated.
     pub task: Option<String>,
     /// Requests in flight.
     pub in_flight: usize,
     /// Streams that are being written.
     pub streams: usize,
-    /// Those of them that a connection reads.
+    /// Written streams that have a reader.
     pub streams_read: usize,
-    /// Milliseconds since it was used.
+    /// Milliseconds since the last use.
     pub idle_ms: u64,
-    /// The generation of its ownership: how often it has been claimed.
+    /// The ownership epoch: the number of claims.
     pub epoch: u64,
 }
 
-/// A session, in full.
+/// A session in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionDetail {
-    /// In one line.
+    /// The summary.
     pub session: SessionReport,
-    /// The least severe log message that its client wants; `None` while it sleeps.
+    /// The least severe log level that the client wants; `None` while passivated.
     pub log_level: Option<String>,
-    /// URIs of the resources that it is subscribed to, shortened; the first of them.
+    /// URIs of subscribed resources, shortened, up to a limit.
     pub subscriptions: Vec<String>,
-    /// How many there are in all.
+    /// Total number of subscriptions.
     pub subscriptions_total: usize,
-    /// Streams that are being written, the first of them.
+    /// Streams that are being written, up to a limit.
     pub streams: Vec<StreamReport>,
-    /// Calls that run in it.
+    /// The running calls.
     pub calls: Vec<CallReport>,
 }
 
@@ -56,9 +56,9 @@ pub struct SessionDetail {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamReport {
-    /// The id of its newest event, as clients have it.
+    /// The id of the newest event, as clients see it.
     pub last: String,
-    /// Whether it is the standalone stream, which belongs to no request.
+    /// Whether it is the standalone stream.
     pub standalone: bool,
     /// Whether a connection reads it.
     pub read: bool,

@@ -1,4 +1,4 @@
-//! What operators see of tools and of their calls.
+//! Operators' view of tools and their calls.
 
 use serde::{Deserialize, Serialize};
 use shoal_protocol::RawJson;
@@ -6,35 +6,35 @@ use shoal_protocol::RawJson;
 use super::Outcomes;
 use super::rates::add_latency;
 
-/// A tool as clients call it, and what became of its calls lately.
+/// A tool and its recent calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolReport {
     /// The name that clients call.
     pub name: String,
-    /// Its name for people, shortened.
+    /// The title, shortened.
     pub title: Option<String>,
-    /// A short description of the tool.
+    /// The description, shortened.
     pub description: Option<String>,
-    /// The pool that serves it.
+    /// The pool that serves the tool.
     pub pool: String,
-    /// What it says of itself.
+    /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// Its calls at the node's edge.
+    /// The tool's calls at this edge.
     pub recent: RecentCalls,
 }
 
-/// The annotations of a tool; `None` where it says nothing.
+/// The annotations of a tool; `None` for each that the tool omits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolAnnotations {
-    /// It changes nothing.
+    /// The tool changes no data.
     pub read_only: Option<bool>,
-    /// What it changes may be lost.
+    /// The tool may destroy data.
     pub destructive: Option<bool>,
-    /// An execution after a first one changes nothing.
+    /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
-    /// It deals with more than the server's own data.
+    /// The tool reaches beyond the server's own data.
     pub open_world: Option<bool>,
 }
 
@@ -42,27 +42,27 @@ pub struct ToolAnnotations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecentCalls {
-    /// Seconds that are told of; 0 where the calls of this tool are not counted.
+    /// Seconds covered; 0 if Shoal does not count this tool's calls.
     pub seconds: u64,
-    /// How they ended.
+    /// The outcomes.
     pub outcomes: Outcomes,
-    /// How long they took, as in [`Step::latency`](super::Step::latency).
+    /// The latencies, as in [`Step::latency`](super::Step::latency).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<u64>,
 }
 
 impl RecentCalls {
-    /// Adds those that ended elsewhere, or at another time of the same seconds.
+    /// Adds calls that ended on another node, or within the same seconds.
     pub fn add(&mut self, outcomes: &Outcomes, latency: &[u64]) {
         self.outcomes.add(outcomes);
         add_latency(&mut self.latency, latency);
     }
 }
 
-/// A tool, in full.
+/// A tool in full.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDetail {
-    /// The pool that serves it.
+    /// The pool that serves the tool.
     #[serde(default)]
     pub pool: String,
     /// The `Tool` object that clients get.

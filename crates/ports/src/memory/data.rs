@@ -1,4 +1,4 @@
-//! What the embedded store holds.
+//! The embedded store's data.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -33,60 +33,53 @@ settings! {
     }
 }
 
-/// All data. Sessions are sharded; the lock of one session is held for one step only.
+/// All data. Each session has its own lock, held for one step.
 pub(super) struct Data {
     pub(super) limits: MemoryLimits,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Lease>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
-    /// The pools that are remembered, and until when.
+    /// With expiry, as in the next two fields.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
-    /// The remembered catalogs of pools, and until when each is kept.
     pub(super) catalogs: DashMap<String, (Vec<u8>, Instant)>,
-    /// The pools that keep contested names, and until when that is remembered.
     pub(super) names: Mutex<Option<(BTreeMap<String, String>, Instant)>>,
     bytes: AtomicUsize,
 }
 
 pub(super) struct Lease {
     pub(super) until: Instant,
-    /// Whether somebody has claimed from it since it was renewed.
     pub(super) contested: bool,
 }
 
 pub(super) struct SessionData {
-    /// Names the session's log in event ids: those of another session, or of a store before this one, mean nothing in it.
+    /// The log's id in event ids, so that those of other sessions or earlier stores are invalid.
     pub(super) log: u32,
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
     pub(super) epoch: Epoch,
-    /// When it last came to another owner.
+    /// When it last changed owner.
     pub(super) came: Option<Instant>,
     pub(super) record: Bytes,
     pub(super) expires: Instant,
     pub(super) next_stream: u32,
     pub(super) streams: BTreeMap<StreamId, StreamData>,
-    /// The streams that were opened for a delivery.
     pub(super) deliveries: HashMap<DeliveryId, StreamId>,
     pub(super) bytes: usize,
 }
 
 #[derive(Default)]
 pub(super) struct StreamData {
-    /// How many events were trimmed; the first in `events` is the next one.
+    /// Number of trimmed events.
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
-    /// Where the stream stood at some time: what was there then is dropped when it is old enough.
+    /// The stream's end at an earlier time, for dropping events by age.
     pub(super) mark: Option<(Instant, u64)>,
-    /// Calls that will be answered on the stream.
     pub(super) journal: Vec<JournaledCall>,
-    /// What the stream was opened for.
     pub(super) delivery: Option<DeliveryId>,
 }
 
 impl SessionData {
-    /// A log's name, which no other has.
     pub(super) fn new_log() -> u32 {
         uuid::Uuid::new_v4().as_fields().0
     }
@@ -101,12 +94,10 @@ impl SessionData {
 }
 
 impl StreamData {
-    /// Number of the newest event.
     pub(super) fn last(&self) -> u64 {
         self.trimmed + self.events.len() as u64
     }
 
-    /// Whether an append with this progress has been done.
     pub(super) fn has_noted(&self, progress: Option<CallProgress>) -> bool {
         let Some(CallProgress { call, seen, ended }) = progress else {
             return true;
@@ -117,7 +108,6 @@ impl StreamData {
         }
     }
 
-    /// Notes how far a call has come.
     pub(super) fn note(&mut self, progress: CallProgress) {
         let CallProgress { call, seen, ended } = progress;
         if ended {
@@ -127,7 +117,7 @@ impl StreamData {
         }
     }
 
-    /// Drops the events up to a number, and returns their bytes.
+    /// Drops the events up to a number and returns their bytes.
     pub(super) fn trim(&mut self, up_to: u64) -> usize {
         let mut freed = 0;
         while self.trimmed < up_to
@@ -136,7 +126,7 @@ impl StreamData {
             freed += event.len();
             self.trimmed += 1;
         }
-        // What a burst has taken is given back.
+        // Release the memory of a burst.
         if self.events.capacity() > 4 * self.events.len() + 64 {
             self.events.shrink_to_fit();
         }
@@ -162,7 +152,7 @@ impl Data {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Runs one step on a session that exists and has not expired.
+    /// Runs one step on a live session.
     pub(super) fn with<T>(
         &self,
         session: &SessionId,
@@ -180,7 +170,7 @@ impl Data {
         step(&mut data)
     }
 
-    /// As [`Data::with`], refused to everybody but the newest owner.
+    /// Like [`Data::with`], for the newest owner only.
     pub(super) fn with_owner<T>(
         &self,
         session: &SessionId,
@@ -202,8 +192,7 @@ impl Data {
             .is_some_and(|lease| lease.until > Instant::now())
     }
 
-    /// Reserves room for new events, trimming the session first. What `ends` a call may go over the
-    /// limit of the whole store.
+    /// Reserves room for new events, trimming the session first. A call's end may exceed the limit of the whole store.
     pub(super) fn reserve(
         &self,
         data: &mut SessionData,
@@ -233,7 +222,6 @@ impl Data {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Whether new calls may be begun.
     pub(super) fn check_room(&self) -> Result<(), StoreError> {
         if self.event_bytes() >= self.limits.bytes {
             return Err(StoreError::Full(
@@ -247,7 +235,7 @@ impl Data {
         self.drop_streams(data, |stream| stream.finished.is_some());
     }
 
-    /// Drops what has been kept for its time: finished streams, and old events of the standalone stream.
+    /// Drops streams and standalone events that are past their retention time.
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
         let retention = self.limits.retention;
         self.drop_streams(data, |stream| {

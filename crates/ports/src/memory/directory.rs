@@ -130,7 +130,7 @@ impl Directory for MemoryStore {
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.data.with_owner(session, epoch, |data| {
             self.data.drop_streams(data, |_| true);
-            // Whoever still holds this entry sees it as expired.
+            // Holders of this entry then see it as expired.
             data.expires = Instant::now();
             Ok(())
         })?;

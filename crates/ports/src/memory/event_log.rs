@@ -16,7 +16,7 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// One append; where the stream stands then, and whether it is finished. `None` for events after the end.
+    /// Returns the stream's new end and whether it has finished; `None` for events after the end.
     fn append(
         &self,
         data: &mut SessionData,

@@ -1,5 +1,4 @@
-//! The cells of quotas in memory: those of a process that is the whole server, and the share of an edge while nobody else can be
-//! asked.
+//! In-memory quota buckets, for a single process, or for an edge's share while the store is away.
 
 use std::collections::HashMap;
 
@@ -9,12 +8,11 @@ use tokio::time::Instant;
 
 use crate::{CellRate, QuotaCells, QuotaKey, StoreError, Taken};
 
-/// Bytes that buckets may take.
 const MOST_BYTES: usize = 32 << 20;
-/// Bytes of a bucket beside its name.
+/// Bytes of a bucket without its name.
 const BUCKET: usize = 128;
 
-/// Buckets of this process. Full ones are forgotten when there are many. If there are still too many, others are, which then begin full.
+/// The buckets of this process. If there are too many, it forgets full ones first, then others, which start full again.
 #[derive(Debug)]
 pub struct MemoryQuotas {
     began: Instant,
@@ -22,7 +20,6 @@ pub struct MemoryQuotas {
     buckets: Mutex<Buckets>,
 }
 
-/// When each bucket will be full.
 #[derive(Debug, Default)]
 struct Buckets {
     full: HashMap<QuotaKey, u64>,
@@ -36,7 +33,7 @@ impl Default for MemoryQuotas {
 }
 
 impl MemoryQuotas {
-    /// Buckets that take so many bytes at most.
+    /// Makes a table of at most `most_bytes`.
     pub fn within(most_bytes: usize) -> Self {
         Self {
             began: Instant::now(),
@@ -45,7 +42,7 @@ impl MemoryQuotas {
         }
     }
 
-    /// As [`QuotaCells::take`].
+    /// Takes tokens, as [`QuotaCells::take`].
     pub fn take_now(&self, key: &QuotaKey, rate: CellRate, need: u32, want: u32) -> Taken {
         let now = self.now();
         let mut buckets = self.buckets.lock();
@@ -74,7 +71,7 @@ impl Buckets {
         self.full.insert(key.clone(), full);
     }
 
-    /// Leaves a quarter free, so that each new bucket pays for a few others only.
+    /// Leaves a quarter free, so that it seldom has to run.
     fn make_room(&mut self, now: u64, most_bytes: usize) {
         let Self { full, bytes } = self;
         let mut forget = |key: &QuotaKey| *bytes -= bytes_of(key);

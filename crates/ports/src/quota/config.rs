@@ -1,4 +1,4 @@
-//! `[[quotas]]`: how much may be asked for.
+//! `[[quotas]]`: limits on requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::gcra::LONGEST_FILL;
 use super::{CellRate, Rate};
 
-/// Quotas at most: each is looked at with every request.
+/// Bounded because every request checks all quotas.
 const MOST: usize = 32;
-/// Bytes of a name.
 const LONGEST_NAME: usize = 64;
-/// Patterns of one quota, and bytes of each.
 const MOST_TOOLS: usize = 256;
 const LONGEST_PATTERN: usize = 256;
 
@@ -49,16 +47,16 @@ pub enum QuotaPer {
 }
 
 impl QuotaConfig {
-    /// The bucket of one subject, where there is a rate.
+    /// The bucket of one subject, if the quota has a rate.
     pub fn cells(&self) -> Option<CellRate> {
         let rate = self.rate?;
         Some(CellRate::new(rate, self.burst.unwrap_or(rate.count())))
     }
 
-    /// Checks quotas that go together.
+    /// Checks all quotas together.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub fn check_all(all: &[Self]) -> Result<(), String> {
         if all.len() > MOST {
             return Err(format!("there may be {MOST} quotas at most"));

@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use super::Rate;
 
-/// The longest that a bucket may take to fill: all arithmetic stays exact, in Redis too.
+/// The longest fill time, for which all arithmetic is exact in Redis too.
 pub(super) const LONGEST_FILL: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A bucket's size, and how often a cell comes back into it.
+/// A bucket's size and refill interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellRate {
     interval: u64,
     burst: u32,
 }
 
-/// What came of asking for cells.
+/// The result of asking for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// So many were taken.
+    /// The number taken.
     Cells(u32),
-    /// None were; there are as many as are needed after this time, if nobody else takes them.
+    /// Too few tokens are left. Enough will be there after this time, unless others take them.
     Later(Duration),
 }
 
 impl CellRate {
-    /// As many cells as a rate has, in a bucket of this size.
+    /// Combines a rate with a bucket size.
     pub fn new(rate: Rate, burst: u32) -> Self {
         Self {
             interval: rate.interval(),
@@ -32,7 +32,7 @@ impl CellRate {
         }
     }
 
-    /// The part of one of so many, in which `need` cells fit in any case.
+    /// The share of one of `of` holders, with room for at least `need` tokens.
     pub fn share(self, of: usize, need: u32) -> Self {
         let of = u32::try_from(of).unwrap_or(u32::MAX).max(1);
         Self {
@@ -41,12 +41,12 @@ impl CellRate {
         }
     }
 
-    /// Cells in a full bucket.
+    /// Tokens in a full bucket.
     pub fn burst(self) -> u32 {
         self.burst
     }
 
-    /// Nanoseconds until one cell comes back.
+    /// Nanoseconds until one token comes back.
     pub fn interval(self) -> u64 {
         self.interval
     }
@@ -56,7 +56,7 @@ impl CellRate {
         self.interval.saturating_mul(u64::from(self.burst))
     }
 
-    /// Takes cells from a bucket that will be full at `full`, as seen at `now`. Returns when it will be full then.
+    /// Takes tokens at `now` from a bucket that will be full at `full`. Returns the new time at which it will be full.
     pub(crate) fn take(self, full: u64, now: u64, need: u32, want: u32) -> (u64, Taken) {
         let empty = now.saturating_add(self.fill());
         let full = full.clamp(now, empty);
@@ -69,7 +69,7 @@ impl CellRate {
         (full + u64::from(cells) * self.interval, Taken::Cells(cells))
     }
 
-    /// The same, of cells that come back unused.
+    /// Returns unused tokens, and when the bucket will be full.
     pub(crate) fn give_back(self, full: u64, now: u64, cells: u32) -> u64 {
         let less = self.interval.saturating_mul(u64::from(cells));
         full.saturating_sub(less).max(now)

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// So many in a time.
+/// A number per unit of time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     count: u32,
@@ -36,16 +36,15 @@ impl Unit {
     }
 }
 
-/// More in a second cannot be told apart.
+/// The highest rate per second that the arithmetic can tell apart.
 const FASTEST: u64 = 100_000;
 
 impl Rate {
-    /// How many.
+    /// The number.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// Nanoseconds for one.
     pub(super) fn interval(self) -> u64 {
         self.unit.row().1 * 1_000_000_000 / u64::from(self.count)
     }

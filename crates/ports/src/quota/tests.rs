@@ -72,7 +72,7 @@ fn an_ipv6_network_is_one_subject() {
     assert_ne!(subject("192.0.2.1"), subject("192.0.2.2"));
 }
 
-/// A bucket as one would draw it: cells, and what of the next one has come back.
+/// A straightforward token bucket, to compare with.
 struct Bucket {
     rate: CellRate,
     cells: u32,
