@@ -1,5 +1,4 @@
-//! A message through a session: found, applied, answered. Nothing is dispatched; a change is stored, by an actor that comes
-//! and goes for it.
+//! A message through a session: found, applied, answered, and for a change, stored by its actor.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 #[path = "../tests/session/support/mod.rs"]
@@ -27,7 +26,7 @@ fn actor(criterion: &mut Criterion) {
     });
     let body = post(PING).body;
     let ping = || {
-        // Each is a delivery of its own: a repeated one is only looked up.
+        // A new delivery each time, because a repeated one is only looked up.
         let post = Post::new(body.clone());
         let answer = runtime.block_on(bench.sessions.deliver(&session, post));
         assert!(matches!(answer, Ok(Delivered::Json(_))), "{answer:?}");

@@ -1,10 +1,8 @@
-//! The actor of a session: does to it whatever is durable, one thing at a time and in order, whether or not anybody
-//! waits for it.
+//! A session's actor. It makes durable changes in order, even if the caller leaves.
 //!
-//! It is there from the first such thing to the last ([`ActorSlot`]). What is applied to the session's state while it
-//! works needs no actor ([`LiveSession::apply`]). It may wait long for a backend or a stream; the session's
-//! record is stored, and calls keep what they keep, meanwhile ([`record`]). It waits for no lock of the node's: who holds
-//! one waits for it.
+//! The actor exists from the first such change to the last ([`ActorSlot`]). Other inputs are applied to the session's
+//! state without it ([`LiveSession::apply`]). While the actor waits for a backend or a stream, it still writes the
+//! record ([`record`]). It must not wait for the node's locks, because their holders wait for it.
 
 pub(crate) mod record;
 mod slot;
@@ -26,19 +24,17 @@ use crate::live::{Closed, LiveSession};
 use crate::sessions::{Alone, Begun, Leave, Node};
 use record::Write;
 
-/// A session's actor.
 pub(crate) struct SessionActor;
 
-/// What a session's actor is told.
 pub(crate) enum SessionMsg {
-    /// The client sends what changes more than which calls run, perhaps `repeated`.
+    /// A message that changes the record or subscriptions.
     Change {
         message: Message,
         repeated: bool,
         grant: Option<Arc<Grant>>,
         reply: Changed<Delivered>,
     },
-    /// The client sends a batch, of which all but the calls is done; nothing where an earlier delivery of it was admitted.
+    /// A batch, to carry out except for its calls. The reply is `None` if an earlier delivery was admitted.
     Batch {
         members: Vec<Result<Message, InvalidMessage>>,
         delivery: DeliveryId,
@@ -46,34 +42,31 @@ pub(crate) enum SessionMsg {
         grant: Option<Arc<Grant>>,
         reply: Changed<Option<Begun>>,
     },
-    /// The backends are asked once more for what the session is subscribed to.
+    /// Asks the backends again for the session's subscriptions.
     Renew(Renewal),
-    /// The session leaves this node; the node's lock is held until it has.
+    /// The session leaves this node. `alone` is held until it has left.
     Leave {
         how: Leave,
         alone: Option<Alone>,
         reply: oneshot::Sender<bool>,
     },
-    /// There is something to write to the record.
     Write,
 }
 
-/// Whoever waits for a change, if anybody still does.
 pub(crate) type Changed<T> = oneshot::Sender<Result<Result<T, GatewayError>, Closed>>;
 
-/// Subscriptions that backends have yet to be asked for.
+/// Subscriptions that the backends have not granted yet.
 pub(crate) struct Renewal {
     pub(crate) missing: BTreeSet<String>,
-    /// The pauses since the first time; `None` for that.
+    /// `None` for the first attempt.
     pub(crate) pauses: Option<Backoff>,
 }
 
-/// What an actor works with.
 pub(crate) struct Work {
     node: Arc<Node>,
     live: Arc<LiveSession>,
     writes: mpsc::UnboundedReceiver<Write>,
-    /// The record is not this node's to write any more.
+    /// Whether this node may no longer write the record.
     released: bool,
 }
 
@@ -96,7 +89,7 @@ impl Actor for SessionActor {
         message: SessionMsg,
         work: &mut Work,
     ) -> Result<(), ActorProcessingErr> {
-        // An error here would lose what waits. A panic costs the session, as one in its state does.
+        // Returning an error would lose waiting messages. A panic drops the session, as one in its state does.
         let done = Box::pin(AssertUnwindSafe(work.handle(message)).catch_unwind());
         if done.await.is_err() {
             work.live.forget();
@@ -111,7 +104,7 @@ impl Actor for SessionActor {
 impl Work {
     async fn handle(&mut self, message: SessionMsg) {
         let (node, live) = (self.node.clone(), self.live.clone());
-        // Nobody is left to tell where whoever asked has gone.
+        // A failed reply means that the caller has gone.
         match message {
             SessionMsg::Change {
                 message,
@@ -150,7 +143,7 @@ impl Work {
         }
     }
 
-    /// Does something that may wait for others, who may wait for the record to be written: that is done in between.
+    /// Runs work while serving record writes, because those it waits for may wait for a write.
     async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

@@ -1,4 +1,4 @@
-//! News for sessions: which of them are subscribed to what, and the task that tells them.
+//! Tells sessions about changed lists and resources.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::live::LiveSession;
 use crate::sessions::{ATTEMPTS, Node, Passive};
 use crate::state::Input;
 
-/// Which sessions of this node are subscribed to a resource, live or passivated.
+/// The sessions of this node, live or passivated, by subscribed resource.
 #[derive(Default)]
 pub(crate) struct Subscribers {
     by_uri: DashMap<String, HashSet<SessionId>>,
@@ -28,7 +28,7 @@ impl Subscribers {
             .insert(session.clone());
     }
 
-    /// Takes a session out; whether it was there.
+    /// Returns whether the session was subscribed.
     pub(crate) fn remove(&self, uri: &str, session: &SessionId) -> bool {
         let mut was_there = false;
         self.by_uri.remove_if_mut(uri, |_, sessions| {
@@ -38,13 +38,11 @@ impl Subscribers {
         was_there
     }
 
-    /// Whether a session is in.
     pub(crate) fn has(&self, uri: &str, session: &SessionId) -> bool {
         let sessions = self.by_uri.get(uri);
         sessions.is_some_and(|sessions| sessions.contains(session))
     }
 
-    /// How many subscriptions there are.
     pub(crate) fn count(&self) -> usize {
         self.by_uri.iter().map(|sessions| sessions.len()).sum()
     }
@@ -64,9 +62,9 @@ impl Subscribers {
     }
 }
 
-/// Tells sessions which resources and lists have changed, from now on, until `stop` fires.
+/// Tells sessions about changed resources and lists until `stop` fires.
 pub(crate) fn announce(node: Arc<Node>, stop: CancellationToken) -> impl Future<Output = ()> {
-    // Not with the first poll: sessions may be opened before that.
+    // Subscribe before the first poll, because sessions may be opened earlier.
     let updates = node.driver.dispatcher.resource_updates();
     let facts = node.driver.dispatcher.facts();
     tell_all(node, updates, facts, stop)
@@ -86,7 +84,7 @@ async fn tell_all(
                 Ok(ResourceUpdated { uri, params }) => {
                     node.resource_updated(&uri, &params).await;
                 }
-                // Some were missed: say that everything may have changed, once each.
+                // Updates were missed, so announce every resource once.
                 Err(RecvError::Lagged(_)) => {
                     for uri in node.subscribers.all_uris() {
                         let params = RawJson::of(&serde_json::json!({ "uri": uri }));
@@ -105,8 +103,7 @@ async fn tell_all(
                     if of(&before) == of(&known) {
                         continue;
                     }
-                    // One that nobody listens to will see the versions when somebody does.
-                    // One that falls asleep sees the versions when it wakes.
+                    // Sessions without a listener, and those falling asleep, compare versions later.
                     let _ = node.tell(&live, Input::ListsChanged).await;
                 }
             }
@@ -118,7 +115,7 @@ impl Node {
     async fn resource_updated(self: &Arc<Self>, uri: &str, params: &RawJson) {
         for session in self.subscribers.of(uri) {
             if let Some(falling_asleep) = self.tell_updated(&session, uri, params).await {
-                // Nobody else's news waits for that.
+                // Other sessions' news need not wait for this.
                 let (node, uri, params) = (self.clone(), uri.to_owned(), params.clone());
                 tokio::spawn(async move {
                     let mut falling_asleep = Some(falling_asleep);
@@ -132,7 +129,8 @@ impl Node {
         }
     }
 
-    /// Tells a session that a resource has changed, or keeps that until it wakes. Returns the session if it is falling asleep.
+    /// Tells a session about a changed resource, or notes it for a passivated one. Returns the session if it is falling
+    /// asleep.
     async fn tell_updated(
         &self,
         session: &SessionId,
@@ -141,7 +139,6 @@ impl Node {
     ) -> Option<Arc<LiveSession>> {
         let Some(live) = self.live(session) else {
             let updated = |passive: &mut Passive| passive.updated.insert(uri.to_owned());
-            // One that has gone meanwhile needs no news.
             let _ = self.table.passive(session, updated);
             return None;
         };

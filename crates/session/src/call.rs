@@ -1,8 +1,8 @@
-//! Carrying one request from its admission to its answer.
+//! Carries a request from its admission to its answer.
 //!
-//! A call runs in its caller's own task for a moment, the [`hold`], and is answered as JSON if its result comes first and
-//! soon. Every other call is [`journaled`] with a stream in the log, and has a task of its own that [`pump`]s: it
-//! appends what the call sends before anybody may read it.
+//! A call first runs in its caller's task, held ([`hold`]). If its result comes first and soon, the answer is JSON.
+//! Otherwise the call is [`journaled`] with a stream in the log, and its own task [`pump`]s events: it appends them
+//! before clients can read them.
 
 mod as_task;
 mod gathering;
@@ -44,43 +44,41 @@ use crate::measure::Journaled;
 use crate::state::{Admission, CallSlot, question_id};
 use crate::streams::Tail;
 
-/// What a call needs of its node.
 pub(crate) struct CallDriver {
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    /// Calls of this node that are journaled and have not ended.
+    /// Open journaled calls of this node.
     pub(crate) running: Arc<AtomicUsize>,
-    /// Whether the store took the last call from its reserve: then it is asked before others start.
+    /// Whether the last call used the store's reserve. If so, the store is asked before more calls start.
     pub(crate) is_full: AtomicBool,
 }
 
-/// An admitted call; frees its request's id when it is over, however it ends.
+/// An admitted call. Dropping it frees the request id.
 pub(crate) struct InFlight {
     live: Arc<LiveSession>,
     admission: Admission,
     plan: CallPlan,
     slot: Arc<CallSlot>,
-    /// The span of whoever brought it: the parent at every owner, since one that is killed never tells of its own
-    /// spans.
+    /// The client's span, the parent on every owner, because a killed owner does not export its own spans.
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
-    /// How long nothing of it is written after its start; zero: it is journaled before.
+    /// How long the call is held before it is journaled; zero journals it before the start.
     hold: Duration,
-    /// Whether it was delivered before, so that an earlier owner may have started it at its worker.
+    /// Whether this delivery is repeated, so that an earlier owner may have started the call.
     repeated: bool,
-    /// Whether it came here bound to its worker. Then it may have been started there, whatever its delivery calls itself: the
-    /// first may come after those that repeat it.
+    /// Whether the call arrived bound. Its worker may then have it already, even if this delivery is not marked as
+    /// repeated.
     came_bound: bool,
-    /// The worker's number of the last event that was in the log when this owner took the call over.
+    /// The worker's number of the last logged event when this owner took the call over.
     seen: u64,
-    /// The progress that the client had from the owners before. What a second run says of where an earlier one has been
-    /// is left out, since progress must increase (basic, Progress).
+    /// The highest progress that earlier owners reported. Lower values of a second run are dropped, because progress
+    /// must increase (basic, Progress).
     reached: Option<f64>,
 }
 
-/// An open call, from which its journal entry can be written again.
+/// An open call, for writing its journal entry again.
 pub(crate) struct OpenCall {
     call: Call,
     request: RequestId,
@@ -97,12 +95,10 @@ impl OpenCall {
         &self.request
     }
 
-    /// More of what it has sent is in the log.
     pub(crate) fn note(&mut self, seen: u64) {
         self.seen = seen;
     }
 
-    /// It is about to be started there.
     pub(crate) fn rebind(&mut self, binding: Binding) {
         self.call.ledger = binding.ledger;
         self.call.worker = Some(binding.worker);
@@ -133,10 +129,11 @@ impl Drop for InFlight {
 }
 
 impl CallDriver {
-    /// Runs a planned call and says how its answer travels.
+    /// Runs a planned call and returns how its answer travels.
     ///
-    /// If the future is dropped before a stream is open, the answer is lost with its connection: the client had no id to
-    /// come back with. The call runs on.
+    /// # Cancel safety
+    /// If the future is dropped before a stream is open, the client loses the answer, because it has no id to resume
+    /// from. The call runs on.
     pub(crate) async fn carry(
         self: &Arc<Self>,
         in_flight: Box<InFlight>,
@@ -148,30 +145,29 @@ impl CallDriver {
         let is_held = !once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
             if once && !in_flight.repeated {
-                // Nothing may have to be stored; but where there is no room for it, the call could not end otherwise.
+                // The call may need room if it outlasts the hold.
                 in_flight.live.share.check()?;
             }
             return self.hold(in_flight, delivery).await;
         }
-        // Boxed, so that the future of a held call stays small.
+        // Boxed to keep the future of a held call small.
         Box::pin(self.carry_journaled(vec![*in_flight], Vec::new(), delivery)).await
     }
 
-    /// Has a call started as planned. One that an earlier owner may have started is looked for at its worker.
+    /// Starts a planned call, or looks for it at its worker if an earlier owner may have started it.
     fn start(&self, in_flight: &InFlight) -> Starting {
         if !in_flight.repeated {
             return self.dispatcher.start(&in_flight.plan);
         }
         let dispatcher = self.dispatcher.clone();
         let call = Call {
-            // What it may do before it hears of its cancellation, nobody wants.
+            // A cancelled call must not start.
             attach_only: in_flight.slot.is_cancelled(),
             ..in_flight.plan.call.clone()
         };
         later(async move { dispatcher.resume(call, 0).await })
     }
 
-    /// The connection that asked reads the stream on from there.
     pub(crate) fn read_from(
         &self,
         live: &LiveSession,
@@ -185,7 +181,7 @@ impl CallDriver {
 }
 
 impl InFlight {
-    /// A call whose span, of this name, lasts until its answer.
+    /// Makes a call with a span that lasts until its answer.
     fn new(
         live: Arc<LiveSession>,
         admission: Admission,
@@ -223,7 +219,7 @@ impl InFlight {
         }
     }
 
-    /// Frees the request's id. Only once: a client may use it again after the answer.
+    /// Frees the request id, once: the client may reuse it after the answer.
     fn end(&self) {
         self.admission.outlive(&self.slot);
         if self.admission.release() {
@@ -231,7 +227,7 @@ impl InFlight {
         }
     }
 
-    /// Nothing reaches the call any more.
+    /// Detaches the call from its slot.
     fn leave(&self) {
         self.admission.outlive(&self.slot);
         let why = match self.live.is_lost() {
@@ -245,13 +241,12 @@ impl InFlight {
         self.admission.request()
     }
 
-    /// Whether it is the call of a task.
     fn is_task(&self) -> bool {
         self.live.transport == SessionTransport::Task
     }
 
     pub(crate) fn answer(&self, outcome: CallOutcome) -> Bytes {
-        // It was stopped with its session, and not by its client, which may wait for an answer.
+        // The session stopped the call, and its client may wait for an answer.
         let stopped = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
         let outcome = match stopped && self.live.streams.is_ending() {
             true => pump::session_ended(),
@@ -266,7 +261,7 @@ impl InFlight {
     /// The answer to a call that does not run.
     ///
     /// # Errors
-    /// When a limit was reached.
+    /// If a limit was reached.
     pub(crate) fn refuse(&self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
         match outcome {
             CallOutcome::Failed(CallFailure::Overloaded {
@@ -288,7 +283,6 @@ impl InFlight {
         entry_of(&self.plan.call, self.request(), self.brought.as_ref())
     }
 
-    /// The call as its stream knows it while it is open.
     fn open_call(&self, seen: u64) -> OpenCall {
         OpenCall {
             call: self.plan.call.clone(),
@@ -298,7 +292,6 @@ impl InFlight {
         }
     }
 
-    /// Whether a notification goes to the client.
     fn passes(&self, method: &Method, params: Option<&RawJson>) -> bool {
         match (self.reached, method) {
             (Some(reached), Method::Progress) => {
@@ -311,28 +304,26 @@ impl InFlight {
         }
     }
 
-    /// Binds the call to the only worker that may run it. It is known to this owner, and in the journal, that nothing of it
-    /// has left for there.
+    /// Binds the call to its worker. The caller knows that the worker has not received it.
     fn bind(&mut self, binding: Binding) {
         self.plan.worker = Some(binding);
         self.plan.bind();
         self.begins_here();
     }
 
-    /// The worker that it was bound to is only the first that it is offered to.
+    /// Makes the bound worker a mere first choice.
     fn unbind(&mut self) {
         let ledger = self.plan.call.ledger.take();
         let worker = self.plan.call.worker.take();
         self.plan.worker = worker.map(|worker| Binding { worker, ledger });
     }
 
-    /// Nothing of it has left for the worker that it is bound to.
+    /// Records that the worker has not received the call.
     fn begins_here(&mut self) {
         self.repeated = false;
         self.came_bound = false;
     }
 
-    /// The call is in the journal.
     fn journaled(&self, running: &Arc<AtomicUsize>) {
         self.journaled.get_or_init(|| {
             let bytes = self.plan.call.params.as_ref().map_or(0, RawJson::len);
@@ -340,7 +331,7 @@ impl InFlight {
         });
     }
 
-    /// The span of asking the client something, until it answers.
+    /// The span of a question to the client.
     fn asking(&self, ask: AskId, method: &Method) -> Span {
         trace::client(|| names::mcp_name(method.as_str(), None))
             .parent(self.span.context())
@@ -359,7 +350,6 @@ impl InFlight {
             })
     }
 
-    /// Enters where the call runs now.
     fn started(&mut self, running: &RunningCall) {
         self.plan.call.worker.clone_from(&running.worker);
         self.slot.started(running.control.clone());

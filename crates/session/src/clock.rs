@@ -1,15 +1,14 @@
-//! The time of day, for what outlives a process.
+//! The time of day, for data that outlives a process.
 
 use std::time::{Duration, SystemTime};
 
-/// Milliseconds since 1970. Another node's clock may differ.
+/// Milliseconds since 1970. Other nodes' clocks may differ.
 pub(crate) fn unix_millis() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, millis)
 }
 
-/// A time in whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

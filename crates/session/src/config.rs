@@ -64,13 +64,12 @@ settings! {
 }
 
 impl SessionConfig {
-    /// How long the store keeps a record that nobody touches: longer than the session may idle, and than the node takes to
-    /// look at it a few times, since it touches records only now and then.
+    /// How long the store keeps an untouched record: longer than the session may idle and than a few sweeps, because
+    /// the node touches records only periodically.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
         (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }
 
-    /// How long a session lives without being used.
     pub(crate) fn idle_of(&self, transport: SessionTransport) -> Duration {
         match transport {
             SessionTransport::Task => self.task_ttl,

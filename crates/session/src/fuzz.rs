@@ -1,8 +1,8 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, with `--cfg fuzzing`.
 
 use crate::record::Record;
 
-/// A session's record from Redis: what is read is written so that it reads the same.
+/// Checks that a session record survives reading and writing.
 pub fn session_record(text: &[u8]) {
     if let Ok(record) = Record::from_bytes(text) {
         let written = record.to_bytes();

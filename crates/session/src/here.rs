@@ -1,15 +1,15 @@
-//! Futures that often need not wait, and those that must not be dropped half-way.
+//! Runs futures that seldom wait, or that must not be dropped half-way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Waker};
 
 use shoal_ports::GatewayError;
 
-/// Runs a future here as far as it gets without waiting, and what is left of it in a task of its own: a task is dearer
-/// than what many of them do. To be called in a runtime. As with a task, a panic stays within.
+/// Polls a future once here, and spawns it if it waits, because a task costs more than most of these futures. Call
+/// within a runtime. A panic is contained, as in a task.
 pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static) {
     let mut future = Box::pin(future);
-    // The task's own turn follows, with a waker of its own: whatever happens in between, it looks again.
+    // The task polls again with its own waker, so wake-ups in between are not lost.
     let mut context = Context::from_waker(Waker::noop());
     let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
     if polled.is_ok_and(|polled| polled.is_pending()) {
@@ -17,7 +17,7 @@ pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static)
     }
 }
 
-/// Does what must not stay half done in a task of its own, which ends whatever becomes of whoever waits for it here.
+/// Runs work in its own task, so that it completes even if the caller leaves.
 pub(crate) async fn in_task<T: Send + 'static>(
     work: impl Future<Output = Result<T, GatewayError>> + Send + 'static,
 ) -> Result<T, GatewayError> {

@@ -1,9 +1,7 @@
-//! Legacy sessions: a pure state machine for each, an actor while there is something durable to do to it, and the gateway
-//! that finds, wakes, bounds and ends them.
+//! Legacy sessions. Start with [`Sessions`], the gateway that finds, wakes, bounds and ends them.
 //!
-//! Start with [`Sessions`], the gateway. What a session *decides* stands in `state`, free of I/O, and is applied under
-//! a small lock (`live`). A call that follows runs in a task of its own or its caller's (`call`); what changes the session
-//! itself, or ends it, its `actor` does.
+//! Each session has a pure state machine (`state`), applied under a small lock (`live`). A call runs in its own or its
+//! caller's task (`call`). An `actor` makes the durable changes.
 
 mod actor;
 mod announce;

@@ -1,4 +1,4 @@
-//! What is counted of sessions, in the words of the metrics.
+//! Metrics of sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +17,9 @@ use crate::live::LiveSession;
 use crate::sessions::About;
 use crate::stored::Entry;
 
-/// A session is no longer held here, because it ended or because somebody else has it now.
 pub(crate) fn ended(about: &About, reason: EndReason) {
     metrics().sessions.ended(reason);
-    // One that another node has goes on there.
+    // A lost session continues on another node.
     if reason != EndReason::Lost
         && let Some(opened_at) = about.opened_at
     {
@@ -30,7 +29,6 @@ pub(crate) fn ended(about: &About, reason: EndReason) {
     }
 }
 
-/// How a task has ended is kept.
 pub(crate) fn task_ended(live: &LiveSession) {
     let status = live.read(|record| {
         let end = record.task.as_ref()?.end.as_ref()?;
@@ -45,7 +43,6 @@ pub(crate) fn task_ended(live: &LiveSession) {
     }
 }
 
-/// The store was asked to make this node a session's owner.
 pub(crate) fn claimed<T>(reason: ClaimReason, claimed: &Result<T, StoreError>) {
     let outcome = match claimed {
         Ok(_) => ClaimOutcome::Won,
@@ -56,14 +53,12 @@ pub(crate) fn claimed<T>(reason: ClaimReason, claimed: &Result<T, StoreError>) {
     metrics().sessions.claimed(reason, outcome);
 }
 
-/// The hold of a call that must not run twice is over.
 pub(crate) fn held(once: bool, outcome: HoldOutcome) {
     if once {
         metrics().journal.held(outcome);
     }
 }
 
-/// Calls were journaled, or were not.
 pub(crate) fn begun(since: Instant, begun: &Result<Begun, LogError>) {
     let outcome = match begun {
         Ok(Begun::Now(_)) => BeginOutcome::Begun,
@@ -76,7 +71,6 @@ pub(crate) fn begun(since: Instant, begun: &Result<Begun, LogError>) {
     metrics().journal.begun(since.elapsed(), outcome);
 }
 
-/// Events went into the log, or did not.
 pub(crate) fn appended<T>(
     since: Instant,
     (events, bytes): (usize, usize),
@@ -96,12 +90,12 @@ pub(crate) fn appended<T>(
     }
 }
 
-/// A client came back to a stream; how that ended, if it ended here.
+/// Counts a resumed stream and returns the outcome, if it ended here.
 pub(crate) fn resumed(resumed: Result<ResumeOutcome, &GatewayError>) -> Option<ResumeOutcome> {
     let outcome = match resumed {
         Ok(outcome) => outcome,
         Err(GatewayError::HistoryGone(_)) => ResumeOutcome::HistoryGone,
-        // Its new owner counts it.
+        // The new owner counts it.
         Err(GatewayError::Moved { .. }) => return None,
         Err(_) => ResumeOutcome::Failed,
     };
@@ -109,7 +103,6 @@ pub(crate) fn resumed(resumed: Result<ResumeOutcome, &GatewayError>) -> Option<R
     Some(outcome)
 }
 
-/// A call of an earlier owner was looked for at its worker.
 pub(crate) fn attached(attached: &Result<RunningCall, CallFailure>) {
     let outcome = match attached {
         Ok(_) => AttachOutcome::Attached,
@@ -119,7 +112,7 @@ pub(crate) fn attached(attached: &Result<RunningCall, CallFailure>) {
     metrics().journal.attached(outcome);
 }
 
-/// Counts a call as written down, for as long as it lives.
+/// Counts a journaled call until dropped.
 pub(crate) struct Journaled(
     Arc<AtomicUsize>,
     #[allow(dead_code, reason = "counts until dropped")] Entry,

@@ -58,49 +58,49 @@ pub struct Sessions {
 pub struct SessionsStatus {
     /// Sessions in memory.
     pub live: usize,
-    /// Passivated sessions, of which the store knows the rest.
+    /// Passivated sessions.
     pub passive: usize,
     /// Requests in flight.
     pub in_flight: usize,
-    /// Journaled calls that have not ended, here at least.
+    /// Open journaled calls.
     pub journaled: usize,
-    /// Messages that actors have yet to do.
+    /// Messages waiting for actors.
     pub waiting: usize,
-    /// Subscriptions to resources, each session's counted.
+    /// Subscriptions of all sessions.
     pub subscriptions: usize,
-    /// Places of sessions that are taken: those of the live and the passivated ones, and of those being opened.
+    /// Places taken by live, passivated and opening sessions.
     pub reserved: usize,
     /// Connections that read a stream.
     pub streams: usize,
     /// Streams resumed since the start.
     pub resumed: usize,
-    /// Resumes refused since the start because history was gone.
+    /// Resumes refused since the start because history was missing.
     pub history_gone: usize,
-    /// Connections cut since the start because they did not read.
+    /// Connections closed since the start because they did not read.
     pub cut: usize,
     /// Sessions taken over from other nodes since the start.
     pub taken_over: usize,
     /// Sessions given to other nodes since the start.
     pub handed_over: usize,
-    /// Sessions since the start that other nodes had claimed before this one noticed.
+    /// Sessions claimed by other nodes before this one noticed, since the start.
     pub lost: usize,
-    /// Calls resumed since the start that another node had begun.
+    /// Calls of earlier owners resumed since the start.
     pub resumed_calls: usize,
 }
 
-/// Sessions that were given to other nodes.
+/// The sessions handed over to other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandedOver {
-    /// How many.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How long half of them, at most, were kept from working here until others could claim them.
+    /// The median time during which a session was unavailable.
     pub median: Duration,
     /// The longest of these times.
     pub longest: Duration,
 }
 
 impl Sessions {
-    /// Starts the session role of `node`: the background tasks run until [`Sessions::stop`].
+    /// Starts the session role of `node`. Background tasks run until [`Sessions::stop`].
     pub fn start(
         config: SessionConfig,
         store: Store,
@@ -124,42 +124,40 @@ impl Sessions {
         }
     }
 
-    /// Asks `liveness` from now on whether this node's sessions are certainly its own, and who of the others is gone.
-    /// Only the first call counts. Without it no session is taken from a lease that lives.
+    /// Sets the `liveness` that decides whether this node still owns its sessions and which others are gone. Only the
+    /// first call counts. Without it, sessions are not taken from owners with a live lease.
     pub fn rely_on(&self, liveness: Arc<dyn Liveness>) {
-        // Only the first call counts.
         let _ = self.node.liveness.set(liveness);
     }
 
-    /// What the node holds now.
+    /// Returns the current counts.
     pub fn status(&self) -> SessionsStatus {
         self.node.status()
     }
 
-    /// Begins to drain: connections that read a standalone stream are told when to come back and closed,
-    /// new ones too. Requests are still served, and calls end on the connections that wait for them.
+    /// Drains standalone streams: closes them, and new ones, with a time to reconnect. Requests are still served, and
+    /// calls end on their waiting connections.
     pub fn drain_streams(&self) {
         self.node.drain_streams();
     }
 
-    /// Gives every session to whichever node is asked for it next: records are stored, connections are
-    /// told that the session has moved, and running calls stay with their workers. New sessions and
-    /// claims are refused with `Moved` from now on. Returns how many sessions were given up, and how long
-    /// that took; passivated sessions follow when the node's lease ends.
+    /// Hands every live session over: stores its record, tells its connections that it has moved and leaves running
+    /// calls at their workers. From now on, new sessions and claims get `Moved`. Passivated sessions follow when the
+    /// node's lease ends.
     pub async fn hand_over(&self) -> HandedOver {
         self.node.hand_over().await
     }
 
-    /// Asks the store which sessions this node still owns, and lets go of the others. To be called when
-    /// the node's lease may have lapsed, or others may have claimed from it.
+    /// Asks the store which sessions this node still owns and drops the others. Call it when the node's lease may have
+    /// lapsed, or others may have claimed from it.
     ///
     /// # Errors
-    /// When the store cannot say; then everything stays as it is.
+    /// If the store cannot answer. Sessions then stay as they are.
     pub async fn revalidate(&self) -> Result<(), StoreError> {
         self.node.revalidate().await
     }
 
-    /// Gives every session up, with its record stored, and ends the background tasks.
+    /// Stores and releases every session and ends the background tasks.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.close();

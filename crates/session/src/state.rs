@@ -1,6 +1,6 @@
-//! What a session decides: a pure state machine, `apply(input) -> effect`.
+//! The rules of a session: a pure state machine, `apply(input) -> effect`.
 //!
-//! No I/O, no clock, no randomness but call ids; every rule that a property test can check is here.
+//! It uses no I/O, clock or randomness except for call ids, so that property tests can check it.
 
 mod admission;
 mod answers;
@@ -37,108 +37,94 @@ pub(crate) use updates::News;
 
 use crate::record::{MadeTask, Record};
 
-/// Everything that a session knows.
 pub(crate) struct SessionState {
     session: SessionId,
     limits: Limits,
     record: Record,
-    /// The client as calls see it; replaced by `initialize`.
     caller: Arc<Caller>,
-    /// The requests in flight, for everybody.
     admitted: Arc<Admitted>,
-    /// Cancellations of requests that are not known here, the latest: an earlier owner may have had them, and they may be
+    /// The latest cancellations of unknown requests. An earlier owner may have had the requests, and they may be
     /// delivered again.
     unmatched: VecDeque<(RequestId, String)>,
-    /// Which reader of the standalone stream there is, if any.
+    /// The reader of the standalone stream.
     listener: Option<u64>,
-    /// The list versions that the client was last told of, in passing or by the log: it may not have heard,
-    /// and the record's `announced` says what it knows.
+    /// The list versions last sent. The client may have missed them; `record.announced` holds those it surely knows.
     told: [u64; 3],
-    /// What there is to know of a task besides its record.
     task: task::TaskProgress,
 }
 
-/// The bounds that the state machine keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) calls: usize,
     pub(crate) subscriptions: usize,
     pub(crate) subscription_bytes: usize,
     pub(crate) kept: KeptLimits,
-    /// Whether sessions whose revision has tasks are offered some.
+    /// Whether to offer tasks to sessions whose revision has them.
     pub(crate) offers_tasks: bool,
     pub(crate) task: TaskTimes,
     pub(crate) retry_after: Duration,
 }
 
-/// Something that happens to a session.
 pub(crate) enum Input {
-    /// The client asks.
     Request(Request, Came),
-    /// What the client asked is delivered again. If it has been admitted and still runs, that is the effect.
+    /// A repeated delivery. The effect is the running call, if there is one.
     Repeated(Request, Came),
-    /// The client tells.
     Notification(Notification),
-    /// The client answers.
     Response(Response),
-    /// A call asks the client.
     Asked {
         call: CallId,
         ask: AskId,
         method: Method,
         params: Option<RawJson>,
     },
-    /// A call asks for what the session keeps.
-    StateAsked { call: CallId, asked: StateRequest },
-    /// A change of what the session keeps has been stored.
+    StateAsked {
+        call: CallId,
+        asked: StateRequest,
+    },
     Kept(Change),
-    /// A subscribed resource changed.
-    ResourceUpdated { uri: String, params: RawJson },
-    /// The server's lists may have changed.
+    ResourceUpdated {
+        uri: String,
+        params: RawJson,
+    },
     ListsChanged,
-    /// These list versions were announced in the log.
+    /// The log contains these list versions.
     Announced([u64; 3]),
-    /// The updates of these resources could not be announced.
+    /// Announcing these resources failed.
     Unannounced(Vec<String>),
-    /// A connection reads the standalone stream, as this reader of it.
+    /// A reader of the standalone stream with this generation.
     Listening(u64),
-    /// This reader of the standalone stream is gone.
     Left(u64),
-    /// A subscription that was granted has failed at the backend.
+    /// The backend refused a granted subscription.
     SubscriptionFailed(String),
-    /// A call of the session is to be this task.
+    /// A call becomes this task.
     TaskMade(MadeTask),
-    /// A task that was made has never begun.
     TaskUnmade(SessionId),
-    /// The client asks something of the task that the session is.
+    /// A request about the task that this session is.
     Task(Request),
-    /// Something of the task has changed at this time, in milliseconds since 1970.
+    /// The task changed at this time, in milliseconds since 1970.
     TaskChanged(u64),
-    /// What the task's call has asked under this key has its answer.
+    /// The question under this key is answered.
     TaskAnswered(String),
-    /// Nobody waits any more for what the task's call has asked.
     TaskWithdrawn(CallId, AskId),
-    /// How the task's call has ended, and when.
+    /// The task's call ended at this time, in milliseconds since 1970.
     TaskEnded(TaskEnd, u64),
-    /// That cannot be kept: this is, in its place.
+    /// The end is too large to keep: replace it.
     TaskNotKept(TaskEnd),
-    /// How the task's call has ended is stored.
     TaskStored,
-    /// Which of these requests of a delivery still run?
+    /// Asks which of these requests of a delivery still run.
     Runs(Vec<RequestId>, DeliveryId),
 }
 
-/// How a request came to its session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
-    /// The delivery that brought it: two requests of one id that came by different ones are two requests.
+    /// Requests with equal ids from different deliveries are different requests.
     pub(crate) delivery: DeliveryId,
-    /// The id that its call has already, if it has one.
+    /// The planned call's id, if an edge has planned it.
     pub(crate) call: Option<CallId>,
 }
 
 impl Came {
-    /// By a delivery that nobody repeats.
+    /// A delivery that is not repeated.
     pub(crate) fn anew() -> Self {
         Self {
             delivery: DeliveryId::generate(),
@@ -147,75 +133,67 @@ impl Came {
     }
 }
 
-/// What follows.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// Nothing.
     None,
-    /// Send this response.
     Respond(Bytes),
-    /// Send this response, and store the record.
     RespondAndSave(Bytes),
-    /// The session has been initialized by the same before: send this greeting and store the record if that was never
-    /// answered; if it was, this refusal, unless it is the same delivery.
+    /// A repeated initialize. If the first was never answered, or this is the same delivery, greet and save. Otherwise
+    /// refuse.
     InitializedAgain {
         request: RequestId,
         greeting: Bytes,
         refusal: Bytes,
     },
-    /// Run this call and answer the request with its outcome.
     Run(Box<AdmittedCall>),
-    /// Subscribe at the backend, store the record, then answer.
-    Subscribe { request: RequestId, uri: String },
-    /// Unsubscribe at the backend, store the record, then answer.
-    Unsubscribe { request: RequestId, uri: String },
-    /// Refuse: too much in flight.
-    Overloaded { retry_after: Duration },
-    /// Hand the client's answer to a call.
+    Subscribe {
+        request: RequestId,
+        uri: String,
+    },
+    Unsubscribe {
+        request: RequestId,
+        uri: String,
+    },
+    Overloaded {
+        retry_after: Duration,
+    },
     Answer {
         slot: Arc<CallSlot>,
         ask: AskId,
         outcome: Outcome,
     },
-    /// Hand the client's answer to the task's call.
     TaskAnswer(TaskAnswer),
-    /// The task's call may have asked that, and asks it again: look later.
+    /// The task's call may repeat this question to its new owner: try again later.
     NotAskedYet,
-    /// Stop a call.
-    Cancel { slot: Arc<CallSlot>, reason: String },
-    /// Hand the client's answers to the task's call, then acknowledge.
+    Cancel {
+        slot: Arc<CallSlot>,
+        reason: String,
+    },
     TaskAnswers {
         acknowledgement: Bytes,
         answers: Vec<TaskAnswer>,
     },
-    /// Stop the task's call, and acknowledge.
     TaskCancel {
         acknowledgement: Bytes,
         slot: Arc<CallSlot>,
         reason: String,
     },
-    /// Put this request to the client, on the stream of the call that asks.
     Ask(Bytes),
-    /// The call that asks is no more: nobody will answer.
     AskRefused,
-    /// Tell the call this of what the session keeps.
     StateAnswer(Outcome),
-    /// Store this record; once that is done, the change counts.
-    Keep { record: Bytes, change: Change },
-    /// Append these to the standalone stream.
+    Keep {
+        record: Bytes,
+        change: Change,
+    },
     Announce(News),
-    /// Send these in passing to whoever reads the standalone stream.
     Pass(Vec<Bytes>),
-    /// These still run.
     Running(Vec<Arc<CallSlot>>),
 }
 
-/// A request that may run. One that is dropped has ended.
+/// A request that may run. Dropping it ends the request.
 #[derive(Debug)]
 pub(crate) struct AdmittedCall {
-    /// The client's request.
     pub(crate) admission: Admission,
-    /// Where its control will be found; names the call.
     pub(crate) slot: Arc<CallSlot>,
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
@@ -224,7 +202,6 @@ pub(crate) struct AdmittedCall {
 }
 
 impl SessionState {
-    /// A session as its record has it.
     pub(crate) fn new(session: SessionId, record: Record, limits: Limits) -> Self {
         let caller = Arc::new(caller_of(&session, &record));
         let told = record.announced;
@@ -241,7 +218,6 @@ impl SessionState {
         }
     }
 
-    /// The rules: one input, one effect. `facts` is what the server says of itself now.
     pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
             Input::Repeated(request, came) => {
@@ -332,7 +308,7 @@ impl SessionState {
         }
     }
 
-    /// What runs for this delivery of a request. Where all answers go on one stream, a request id is in use once at most.
+    /// The running call of the same delivery. On a single stream, each request id is in use at most once.
     fn same(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         if self.answers_each_post() {
             return self.admitted.of_delivery(request, came);
@@ -343,38 +319,34 @@ impl SessionState {
             .then_some(slot)
     }
 
-    /// Whether each request is answered where it was posted, so that its id need not tell it from others.
+    /// Whether each answer travels on its request's connection, so that ids need not be unique.
     fn answers_each_post(&self) -> bool {
         self.record.transport == SessionTransport::Streamable
     }
 
-    /// The record.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
 
-    /// The record to store.
     pub(crate) fn snapshot(&mut self) -> Bytes {
         self.forget_writings();
         self.record.to_bytes()
     }
 
-    /// Whether nothing is going on: no call runs, no answer waits for the store, and nobody listens.
+    /// Whether there are no running calls, answers waiting for the store, or listeners.
     pub(crate) fn is_idle(&self) -> bool {
         self.admitted.held() == 0 && self.listener.is_none()
     }
 
-    /// The requests in flight, for everybody.
     pub(crate) fn admitted(&self) -> &Arc<Admitted> {
         &self.admitted
     }
 
-    /// The running calls, for the session's end.
     pub(crate) fn slots(&self) -> Vec<Arc<CallSlot>> {
         self.admitted.slots()
     }
 
-    /// Takes in a call that an earlier owner began.
+    /// Enters a call of an earlier owner.
     pub(crate) fn take_over(
         &mut self,
         request: RequestId,
@@ -385,12 +357,10 @@ impl SessionState {
         (self.admitted.enter(request, slot.clone(), None), slot)
     }
 
-    /// The client as calls see it.
     pub(crate) fn caller(&self) -> &Arc<Caller> {
         &self.caller
     }
 
-    /// The negotiated revision.
     pub(crate) fn revision(&self) -> Option<Revision> {
         self.record
             .handshake
@@ -398,18 +368,16 @@ impl SessionState {
             .map(|handshake| handshake.revision)
     }
 
-    /// Whose session it is.
     pub(crate) fn principal(&self) -> &Principal {
         &self.record.principal
     }
 
-    /// How answers travel.
     pub(crate) fn transport(&self) -> SessionTransport {
         self.record.transport
     }
 }
 
-/// The client of a record; 2024-11-05 and no capabilities before `initialize`, when no call runs yet.
+/// Uses 2024-11-05 without capabilities before `initialize`, when calls cannot run.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

@@ -1,10 +1,10 @@
-//! A lock whose content a panic takes away, from nobody but those who use it.
+//! A lock whose content is dropped on a panic, so that only its own users are affected.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parking_lot::Mutex;
 
-/// What is used by one at a time, until it is forgotten or somebody panics over it.
+/// A value used by one thread at a time, until it is dropped on purpose or by a panic.
 pub(crate) struct StateLock<T>(Mutex<Option<Box<T>>>);
 
 impl<T> StateLock<T> {
@@ -12,7 +12,7 @@ impl<T> StateLock<T> {
         Self(Mutex::new(Some(state)))
     }
 
-    /// Does something to it; `None` where it is gone, or is so now.
+    /// `None` if the value is gone, or a panic drops it now.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut state = self.0.lock();
         let there = state.as_deref_mut()?;

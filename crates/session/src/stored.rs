@@ -1,8 +1,6 @@
-//! What the sessions of this node have stored, and how much of it is each principal's: their records, the events that the log
-//! keeps, and the calls in the journal.
+//! Counts the bytes that this node's sessions have stored, by principal: records, logged events and journaled calls.
 //!
-//! It is counted as this node stores it, so what the store has dropped since may still count for a while; the sweep puts that
-//! right for sessions in which nothing is going on.
+//! It counts writes, so data that the store has since dropped still counts until the sweep corrects quiet sessions.
 
 use std::sync::Arc;
 
@@ -12,14 +10,13 @@ use shoal_ports::{GatewayError, Principal};
 use crate::config::SessionConfig;
 use crate::totals::{Portion, Totals};
 
-/// Bytes that this node's sessions have stored.
 #[derive(Debug)]
 pub(crate) struct Stored {
     config: Arc<SessionConfig>,
     bytes: Arc<Totals>,
 }
 
-/// What one session has of them; given back when this is dropped.
+/// A session's part, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     stored: Arc<Stored>,
@@ -27,16 +24,14 @@ pub(crate) struct Share {
     held: Mutex<Held>,
 }
 
-/// A session's record and events.
 #[derive(Debug)]
 struct Held {
     record: u64,
     log: u64,
-    /// Both together.
     portion: Portion,
 }
 
-/// A call in the journal; given back when this is dropped.
+/// A journaled call's part, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Entry(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
@@ -46,7 +41,6 @@ impl Stored {
         Arc::new(Self { config, bytes })
     }
 
-    /// The share of a session with a record of so many bytes.
     pub(crate) fn share(self: &Arc<Self>, principal: &Principal, record: usize) -> Arc<Share> {
         let record = record as u64;
         Arc::new(Share {
@@ -60,14 +54,14 @@ impl Stored {
         })
     }
 
-    /// Whether a principal may store something new.
+    /// Checks that a principal may store more.
     ///
     /// # Errors
-    /// Where its budget is used up, or the node's.
+    /// If the principal's or the node's limit is reached.
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
         let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);
-        // Without authentication everybody is one principal, whose share is the node.
+        // Without authentication all callers are one principal, limited by the node alone.
         if self.bytes.of(principal) >= limit && *principal != Principal::anonymous() {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(GatewayError::TooManyBytesOfPrincipal { limit, retry_after });
@@ -86,30 +80,24 @@ impl Stored {
 }
 
 impl Share {
-    /// The session's record has so many bytes now.
     pub(crate) fn set_record(&self, bytes: usize) {
         let mut held = self.held.lock();
         held.record = bytes as u64;
         held.count();
     }
 
-    /// The log keeps so many bytes of the session now.
     pub(crate) fn set_log(&self, bytes: u64) {
         let mut held = self.held.lock();
         held.log = bytes;
         held.count();
     }
 
-    /// A call with so many bytes is in the journal.
     pub(crate) fn journal(&self, bytes: usize) -> Entry {
         let bytes = bytes as u64;
         Entry(self.stored.bytes.portion(&self.principal, bytes))
     }
 
-    /// As [`Stored::check`], for the session's principal.
-    ///
-    /// # Errors
-    /// Likewise.
+    /// Like [`Stored::check`], for this session's principal.
     pub(crate) fn check(&self) -> Result<(), GatewayError> {
         self.stored.check(&self.principal)
     }
@@ -163,7 +151,6 @@ mod tests {
         assert!(stored.bytes.is_empty());
     }
 
-    /// Streams of one session are appended to at the same time.
     #[test]
     fn what_several_set_at_once_is_given_back_whole() {
         let stored = stored();

@@ -1,9 +1,9 @@
-//! The streams of a live session: every event is appended to the log before any reader gets it. What is
-//! said in passing is no event: it goes to the present reader only.
+//! The streams of a live session. Every event is logged before it is read. Unlogged messages go to the present reader
+//! only.
 //!
-//! A stream that is being written has a [`Tail`]: its newest events, at hand for its reader. A reader
-//! pulls: from the tail while it keeps up, from the log when it has fallen behind. So nothing is ever
-//! buffered for a reader beyond its connection's small channel, and a slow one delays nobody.
+//! A stream being written has a [`Tail`] with its newest events. A reader pulls from the tail while it keeps up, and
+//! from the log when it has fallen behind. Memory per reader is therefore bounded by its connection's small channel,
+//! and slow readers do not delay others.
 
 mod counters;
 mod forgotten;
@@ -41,64 +41,58 @@ use crate::stored::Share;
 use lifecycle::{Lifecycle, Turn};
 use reader::Reader;
 
-/// Pauses between attempts to append while the store cannot be reached.
+/// Pauses between appends while the store is away.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often one append has its stream entered again.
+/// How often one append may restore its stream.
 const MOST_RESTORED: u32 = 3;
 
-/// The streams of one session.
 pub(crate) struct Streams {
     session: SessionId,
     epoch: Epoch,
     owner: NodeId,
-    /// Whose they are; it goes when the session does.
     live: Weak<LiveSession>,
     store: Store,
     config: Arc<SessionConfig>,
     counters: Arc<StreamCounters>,
     tails: Mutex<HashMap<StreamId, Arc<Tail>>>,
-    /// Bytes that the log kept for the session at the last append.
     kept: AtomicU64,
-    /// Where that counts.
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Fires when the node drains; readers look at it when they are told to ([`Streams::look_up`]).
+    /// Fires when the node drains. Readers check it after [`Streams::look_up`].
     draining: CancellationToken,
 }
 
-/// What a connection reads, once it begins to.
+/// A connection's stream, before it reads.
 pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
-    /// What the log had when the connection came.
+    /// Logged events from before the connection.
     history: Vec<shoal_ports::LoggedEvent>,
-    /// Whether the stream is not finished and yet nobody writes it here: somebody else may own the session.
+    /// Whether the stream is open but not written here, so that another node may own the session.
     pub(crate) orphaned: bool,
-    /// What there was to replay.
     pub(crate) outcome: ResumeOutcome,
 }
 
 impl Attachment {
-    /// Which reader of its stream this is.
     pub(crate) fn generation(&self) -> u64 {
         self.reader.generation
     }
 
-    /// So many events are gone that would have come first: the client is told.
+    /// Sets the number of missing first events, to tell the client.
     pub(crate) fn without(mut self, gone: u64) -> Self {
         self.reader.gone = gone;
         self
     }
 
-    /// Begins to read. What is passed along is dropped when the connection is gone, however that comes about.
+    /// Begins to read. Drops `until_gone` when the connection is gone.
     pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
         self.reader.enter();
         let all_there = (self.reader.tail.as_ref()).is_some_and(|tail| tail.is_finished());
         let reading = self.reader.run(self.history, until_gone);
         match all_there {
             true => here_or_spawned(reading),
-            // One that waits takes less memory like this.
+            // Spawning takes less memory for a waiting reader.
             false => drop(tokio::spawn(reading)),
         }
         self.stream
@@ -106,7 +100,6 @@ impl Attachment {
 }
 
 impl Streams {
-    /// Those of a session that the node owns in this epoch.
     pub(crate) fn new(
         node: &Node,
         (session, epoch): (SessionId, Epoch),
@@ -129,14 +122,14 @@ impl Streams {
         }
     }
 
-    /// A stream of calls, which stands at `last` in the log, and what it was opened for.
+    /// Begins to write a stream that ends at `last` in the log.
     pub(crate) fn begin(&self, last: EventId, delivery: Option<DeliveryId>) -> Arc<Tail> {
         let tail = Arc::new(Tail::new(last, delivery, self.config.tail_events));
         self.tails.lock().insert(last.stream, tail.clone());
         tail
     }
 
-    /// The standalone stream, which never ends.
+    /// The standalone stream, which stays open.
     pub(crate) async fn standalone(&self) -> Result<Arc<Tail>, LogError> {
         let id = StreamId::STANDALONE;
         if let Some(tail) = self.tails.lock().get(&id) {
@@ -150,10 +143,10 @@ impl Streams {
         Ok(tail.clone())
     }
 
-    /// Appends events, then lets the reader have them; `progress` says of which call. While the store
-    /// cannot be reached, it is tried again, for as long as the configuration has patience.
+    /// Appends events, then shows them to the reader. `progress` is that of their call. Retries during an outage within
+    /// the configured patience.
     ///
-    /// Not cancellation safe: it belongs into a task of its own.
+    /// Not cancellation safe: run it in its own task.
     pub(crate) async fn append(
         &self,
         tail: &Tail,
@@ -164,19 +157,18 @@ impl Streams {
             .await
     }
 
-    /// Hands messages to whoever reads the standalone stream, after the events that there are by now, and
-    /// to nobody else: they are not logged.
+    /// Sends messages, unlogged, to the standalone stream's reader after the current events.
     ///
-    /// What is still under way when the same text comes again is sent once, in the later place.
+    /// A text that is still waiting moves to the later place.
     pub(crate) fn pass(&self, news: Vec<Bytes>) {
-        // Without a tail there has been no reader.
+        // Without a tail there is no reader.
         if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
             metrics().streams.passed(news.len() as u64);
             tail.pass(news);
         }
     }
 
-    /// Appends what belongs to no call, trying once. The append goes on if the future is dropped.
+    /// Appends events that belong to no call, trying once. Continues if the future is dropped.
     pub(crate) async fn append_now(
         self: &Arc<Self>,
         tail: &Arc<Tail>,
@@ -191,25 +183,24 @@ impl Streams {
         })
     }
 
-    /// Bytes that the log kept for the session when this node last appended.
+    /// Bytes that the log kept for the session at the last append.
     pub(crate) fn kept(&self) -> u64 {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Where the stream begins that was opened for a delivery, if it is open.
+    /// The beginning of the open stream for a delivery.
     pub(crate) fn delivered(&self, delivery: DeliveryId) -> Option<EventId> {
         let tails = self.tails.lock();
         tails.values().find_map(|tail| tail.opened_for(delivery))
     }
 
-    /// Whether one of these requests is a call that has ended, or not, and whose answer is not on the standalone stream yet.
+    /// Whether a call of these requests lacks its answer on the standalone stream.
     pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
         let tails = self.tails.lock();
         let standalone = tails.get(&StreamId::STANDALONE);
         standalone.is_some_and(|tail| tail.owes(requests))
     }
 
-    /// A call of one of the streams is about to be started on another worker.
     pub(crate) fn rebound(&self, call: CallId, binding: &Binding) {
         for tail in self.tails.lock().values() {
             tail.rebound(call, binding);
@@ -223,14 +214,14 @@ impl Streams {
         progress: Option<CallProgress>,
         patience: Duration,
     ) -> Result<(), LogError> {
-        // What ends a call finds its place whatever there is, or it would never end.
+        // A call's end may exceed the limit, or the call could not end.
         if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
             let full = "its principal, or the node, has stored as many bytes as it may";
             return Err(StoreError::Full(full).into());
         }
-        // Held across the append so that the tail's order is the log's order.
+        // Held across the append, so that tail and log have the same order.
         let _turn = tail.turn().await;
-        // Nobody needs the sum when nobody measures.
+        // Only metrics need the sum.
         let size = || events.iter().map(Bytes::len).sum();
         let size = (events.len(), if metrics::enabled() { size() } else { 0 });
         let append = Append {
@@ -251,7 +242,7 @@ impl Streams {
         Ok(())
     }
 
-    /// In the tail's turn.
+    /// The caller holds the tail's turn.
     async fn write_surely(
         &self,
         tail: &Tail,
@@ -289,7 +280,7 @@ impl Streams {
                     return Err(StoreError::Stale.into());
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The store has no such session any more: whoever reads is to find that out.
+                    // The session is gone from the store: let readers find out.
                     self.end();
                     return Err(StoreError::NotFound.into());
                 }
@@ -298,15 +289,13 @@ impl Streams {
         }
     }
 
-    /// Gives a stream up whose answer cannot be written: its reader is cut, and a resume will find what
-    /// the log has.
+    /// Abandons a stream whose answer cannot be written. Its reader is cut and resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
     }
 
-    /// Attaches a connection to a stream that is being written, after `cursor`. The stream's reader
-    /// before ends.
+    /// Attaches a connection to a stream being written, after `cursor`, replacing its reader.
     pub(crate) fn read_live(
         self: &Arc<Self>,
         tail: Arc<Tail>,
@@ -320,7 +309,7 @@ impl Streams {
     /// Attaches a connection to any stream, after `cursor`.
     ///
     /// # Errors
-    /// `Gone` when events after the cursor are no longer there.
+    /// `Gone` if events after the cursor are missing.
     pub(crate) async fn resume(
         self: &Arc<Self>,
         cursor: EventId,
@@ -331,14 +320,14 @@ impl Streams {
         } else {
             self.tails.lock().get(&cursor.stream).cloned()
         };
-        // Read after looking for the tail: a stream without one must read as finished.
+        // Read after looking for the tail, because a stream without one must read as finished.
         let page = self
             .store
             .log
             .read(&self.session, cursor, self.config.reader_buffer)
             .await;
         let page = match (page, &live) {
-            // The store has lost what is at hand here.
+            // The store has lost events that are at hand here.
             (Err(LogError::Gone(_)), Some(tail)) if tail.goes_on_after(cursor) => Ok(Page {
                 events: Vec::new(),
                 finished: false,
@@ -376,7 +365,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Before there is a reader, so that it leaves together with what opens the stream. A new channel has room.
+            // Queued early, to leave together with the stream's opening. A new channel has room.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -399,13 +388,12 @@ impl Streams {
         }
     }
 
-    /// When a client that listens comes back.
     fn retry(&self) -> Duration {
         let config = &self.config;
         retry::retry_of(&self.session, config.retry, config.retry_spread)
     }
 
-    /// Reads on in a stream, trying again while the store cannot be reached.
+    /// Reads from the log, retrying during an outage.
     async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
         let until = Instant::now() + self.config.store_patience;
         loop {
@@ -421,69 +409,64 @@ impl Streams {
         }
     }
 
-    /// Stops writing: another node owns the session, or will. Readers go on until they are moved.
+    /// Stops writing, because the session is moving. Readers stay until it has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }
 
-    /// Another node owns the session: nothing is written here any more, and readers go on there.
+    /// Stops writing and sends readers to the session's new owner.
     pub(crate) fn lose(&self) {
         self.lifecycle.set(Turn::LOST.or(Turn::MOVED));
         self.look_up();
     }
 
-    /// Whether this node has stopped writing.
     pub(crate) fn is_lost(&self) -> bool {
         self.lifecycle.is(Turn::LOST)
     }
 
-    /// The session is about to end, and why: who waits for something in it stops.
+    /// Begins to end the session, which stops waiting work.
     pub(crate) fn begin_end(&self, why: &'static str) {
         self.lifecycle.end_because(why);
     }
 
-    /// Why the session has ended or is about to.
     pub(crate) fn why_ending(&self) -> &'static str {
         self.lifecycle.why_ending()
     }
 
-    /// Whether the session has ended or is about to.
     pub(crate) fn is_ending(&self) -> bool {
         self.lifecycle.is(Turn::ENDING.or(Turn::ENDED))
     }
 
-    /// Returns when the session ends, or this node stops writing. Cancellation safe.
+    /// Waits until the session ends or this node stops writing. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         let over = Turn::ENDING.or(Turn::ENDED).or(Turn::LOST);
         self.lifecycle.until(over).await;
     }
 
-    /// Has readers look at what has become of the session and its node. Each has one thing to wait for, its tail.
+    /// Wakes readers to check the session and node, because each waits for its tail only.
     pub(crate) fn look_up(&self) {
         for tail in self.tails.lock().values() {
             tail.look_up();
         }
     }
 
-    /// The streams that are being written, the standalone one first.
+    /// The streams being written, the standalone one first.
     pub(crate) fn open(&self) -> Vec<Arc<Tail>> {
         let mut open: Vec<_> = self.tails.lock().values().cloned().collect();
         open.sort_unstable_by_key(|tail| tail.stream());
         open
     }
 
-    /// Whether no stream of calls is being written.
+    /// Whether calls' streams have all ended.
     pub(crate) fn is_quiet(&self) -> bool {
         let tails = self.tails.lock();
         tails.keys().all(|stream| *stream == StreamId::STANDALONE)
     }
 
-    /// How many streams are being written.
     pub(crate) fn count(&self) -> usize {
         self.tails.lock().len()
     }
 
-    /// Cuts every connection: the session is over.
     pub(crate) fn end(&self) {
         self.lifecycle.set(Turn::ENDED);
         self.look_up();

@@ -1,7 +1,7 @@
-//! Tasks that nobody asks for go on without their node: each node lists in the store which run there, and the others take over
-//! what is on the list of one that is gone.
+//! Keeps tasks running without their node. Each node lists its running tasks in the store, and other nodes take over
+//! the list of a node that is gone.
 //!
-//! A list says where to look, and nothing else: whose a task is, and whether it may be claimed, its session says.
+//! A list only says where to look: the session's record decides who owns a task and whether it may be claimed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use tokio_util::sync::CancellationToken;
 use crate::live::LiveSession;
 use crate::sessions::Node;
 
-/// Changes that are told to the store at once.
+/// Changes sent to the store together.
 const TOLD_AT_ONCE: usize = 500;
-/// How often all tasks that run here are listed anew: the store may have lost them.
+/// Interval for listing all running tasks again, because the store may have lost them.
 const LISTED_EVERY: Duration = Duration::from_secs(60);
-/// How long what could not be told waits.
+/// Wait after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often a node looks for lists of nodes that are gone, where there are up to [`CLOSE`] lists; less often where there are more.
+/// Interval for looking at lists of nodes that are gone, with up to [`CLOSE`] lists.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const CLOSE: usize = 100;
-/// When it looks again at what could not be taken over yet.
+/// Wait before trying again to take over tasks.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Tasks of one list that are looked at before all other lists have their turn.
+/// Tasks of one list to process before moving to the next list.
 const BATCH: usize = 64;
-/// Tasks that are taken over at the same time.
+/// Tasks taken over concurrently.
 const AT_ONCE: usize = 8;
 
-/// What the store has yet to be told of this node's list; each task once.
+/// Changes to this node's list that the store does not know yet.
 #[derive(Default)]
 pub(crate) struct TaskLists {
     changes: Mutex<HashMap<SessionId, Change>>,
@@ -50,24 +50,21 @@ enum Change {
     Delist,
 }
 
-/// What there is to do with a task of another node's list.
 #[derive(PartialEq, Eq)]
 enum Found {
-    /// It goes on here.
+    /// The task continues here.
     Adopted,
-    /// It is over, or another node has it.
+    /// The task has ended or belongs to another node.
     Settled,
-    /// It may not be claimed yet, or not by this node.
+    /// The task cannot be claimed yet, or not by this node.
     Waits,
 }
 
 impl TaskLists {
-    /// A task runs here.
     pub(crate) fn begin(&self, task: &SessionId, principal: &Principal) {
         self.note(task, Change::Enlist(principal.clone()));
     }
 
-    /// A task is over here.
     pub(crate) fn end(&self, task: &SessionId) {
         self.note(task, Change::Delist);
     }
@@ -85,7 +82,7 @@ impl TaskLists {
             .collect()
     }
 
-    /// What could not be told is to be told later, but for what has changed again.
+    /// Keeps failed changes for later, unless a newer one exists.
     fn put_back(&self, changes: Vec<(SessionId, Change)>) {
         let mut waiting = self.changes.lock();
         for (task, change) in changes {
@@ -94,7 +91,7 @@ impl TaskLists {
     }
 }
 
-/// Keeps this node's list until `stop` fires. The list stays: what was handed over is for others to take.
+/// Maintains this node's list until `stop` fires. Then the list stays, so that other nodes can take over its tasks.
 pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     let keeping = async {
         let mut all_due = Instant::now() + LISTED_EVERY;
@@ -120,12 +117,12 @@ pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     stop.run_until_cancelled(keeping).await;
 }
 
-/// Takes over what nodes that are gone have left, until `stop` fires.
+/// Takes over tasks of nodes that are gone, until `stop` fires.
 pub(crate) async fn adopt_tasks(node: Arc<Node>, stop: CancellationToken) {
     let adopting = async {
         let mut pause = LOOK_EVERY;
         loop {
-            // Not all nodes look at the same time.
+            // Spread the nodes' polls.
             sleep(Backoff::new(pause, pause).pause()).await;
             pause = node.adopt().await.unwrap_or_else(|error| {
                 tracing::debug!(%error, "could not look for tasks of nodes that are gone");
@@ -136,12 +133,10 @@ pub(crate) async fn adopt_tasks(node: Arc<Node>, stop: CancellationToken) {
     stop.run_until_cancelled(adopting).await;
 }
 
-/// Whether a session is a task whose call has not ended.
 pub(crate) fn runs(live: &LiveSession) -> bool {
     !live.is_lost() && has_end(live) == Some(false)
 }
 
-/// Whether a session is a task whose call has ended.
 pub(crate) fn has_ended(live: &LiveSession) -> bool {
     has_end(live) == Some(true)
 }
@@ -152,7 +147,6 @@ fn has_end(live: &LiveSession) -> Option<bool> {
 }
 
 impl Node {
-    /// Lists every task that runs here.
     fn list_all(&self) {
         for live in self.all_live() {
             if runs(&live) {
@@ -179,13 +173,13 @@ impl Node {
         Ok(())
     }
 
-    /// As long as the records of its tasks, and until they have been listed again.
+    /// At least the life of the tasks' records and the time until they are listed again.
     fn list_life(&self) -> Duration {
         let records = self.config.record_life(SessionTransport::Task);
         records.max(3 * LISTED_EVERY)
     }
 
-    /// Looks at the lists of all nodes that are gone, at some of each. Returns when to look again.
+    /// Processes some tasks of each dead node's list. Returns when to continue.
     async fn adopt(self: &Arc<Self>) -> Result<Duration, StoreError> {
         let Some(liveness) = self.liveness.get() else {
             return Ok(LOOK_EVERY);
@@ -206,7 +200,7 @@ impl Node {
         })
     }
 
-    /// Whether there may be more.
+    /// Returns whether there may be more.
     async fn adopt_some_of(self: &Arc<Self>, gone: &NodeId) -> Result<bool, StoreError> {
         let directory = &self.driver.store.directory;
         let batch = directory.enlisted(gone, BATCH).await?;
@@ -228,7 +222,7 @@ impl Node {
                 over.push(task);
             }
         }
-        // On this list before it is off the other: a node that is lost in between leaves it on one of them.
+        // Add to this list before removing from the other, so that a crash leaves the task on one of them.
         if !adopted.is_empty() {
             directory
                 .enlist(&self.id, &adopted, self.list_life())
@@ -237,7 +231,7 @@ impl Node {
         if !over.is_empty() {
             directory.delist(gone, &over).await?;
         }
-        // What has ended meanwhile was perhaps taken off before it was put on.
+        // A task that ended meanwhile may have been removed before it was added.
         for (task, _) in &adopted {
             if !self.live(task).is_some_and(|live| runs(&live)) {
                 self.task_lists.end(task);

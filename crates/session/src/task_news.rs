@@ -1,4 +1,4 @@
-//! Tells everybody which tasks have changed. Best effort, as all news: who listens looks for itself now and then.
+//! Announces changed tasks to all nodes, best effort.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sessions::Node;
 
-/// How long what could not be told waits.
+/// Wait after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Tasks of which there is news to tell; each once, however often it changes before it is told.
+/// Tasks to announce, each once.
 #[derive(Default)]
 pub(crate) struct TaskNews {
     waiting: Mutex<HashSet<SessionId>>,
@@ -23,7 +23,6 @@ pub(crate) struct TaskNews {
 }
 
 impl TaskNews {
-    /// The status of a task of this node has changed.
     pub(crate) fn add(&self, task: &SessionId) {
         if self.waiting.lock().insert(task.clone()) {
             self.added.notify_one();
@@ -41,18 +40,17 @@ impl TaskNews {
     }
 }
 
-/// Publishes the news of tasks until `stop` fires.
 pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) {
     let bus = &node.driver.store.bus;
     let publishing = async {
         loop {
             let task = node.task_news.next().await;
-            // Taken out before it is told: what changes meanwhile is news again.
+            // Remove before publishing, so that a change meanwhile is announced again.
             node.task_news.waiting.lock().remove(&task);
             let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
                 tracing::debug!(%task, %error, "could not tell that a task has changed");
-                // One that is not here any more is told of by its next owner, or is gone.
+                // A task that has moved is announced by its next owner.
                 if node.live(&task).is_some() {
                     node.task_news.add(&task);
                 }

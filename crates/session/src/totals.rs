@@ -1,6 +1,6 @@
-//! How much of something a node has given out, in all and to each principal.
+//! Amounts given out by a node, in total and by principal.
 //!
-//! Only a [`Portion`] adds to the totals, and only what it has added does it take away. So no total can fall below what is held.
+//! Only a [`Portion`] changes the totals, by its own amount, so they match what is held.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use shoal_ports::Principal;
 
-/// How much has been given out.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     all: AtomicU64,
     of: DashMap<Principal, u64>,
 }
 
-/// What somebody holds; given back when this is dropped.
+/// An amount held, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Portion {
     totals: Arc<Totals>,
@@ -23,37 +22,32 @@ pub(crate) struct Portion {
     amount: u64,
 }
 
-/// A limit that does not allow any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exceeded {
-    /// The limit of all.
     All,
-    /// That of the principal.
     Own,
 }
 
 impl Totals {
-    /// How much has been given out in all.
     pub(crate) fn all(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
     }
 
-    /// How much a principal has.
     pub(crate) fn of(&self, principal: &Principal) -> u64 {
         self.of.get(principal).map_or(0, |amount| *amount)
     }
 
-    /// A portion of this amount, whatever there is already.
+    /// Takes an amount without a limit.
     pub(crate) fn portion(self: &Arc<Self>, principal: &Principal, amount: u64) -> Portion {
         let mut portion = self.nothing(principal);
         portion.resize(amount);
         portion
     }
 
-    /// A portion of one, if there are fewer than `most` in all, and the principal has fewer than `most_own`.
+    /// Takes one, if the total is below `most` and the principal's below `most_own`.
     ///
     /// # Errors
-    /// With the limit that has been reached.
+    /// The limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,
@@ -70,7 +64,7 @@ impl Totals {
         *own += 1;
         portion.amount = 1;
         let exceeded = *own > most_own;
-        // Whoever drops a portion takes this lock.
+        // Dropping a portion takes this lock.
         drop(own);
         match exceeded {
             true => Err(Exceeded::Own),
@@ -86,7 +80,6 @@ impl Totals {
         }
     }
 
-    /// Whether nobody has anything.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.all() == 0 && self.of.is_empty()
@@ -94,7 +87,6 @@ impl Totals {
 }
 
 impl Portion {
-    /// It has this amount from now on.
     pub(crate) fn resize(&mut self, amount: u64) {
         let Totals { all, of } = &*self.totals;
         if let Some(more) = amount.checked_sub(self.amount).filter(|more| *more > 0) {

@@ -1,4 +1,4 @@
-//! What a page of metrics says of real sessions. Metrics belong to the process, so this is one story.
+//! Metrics of real sessions. Metrics are process-wide, so this is one test.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -25,7 +25,6 @@ async fn lease(store: &Store, node: &str) {
     renewed.unwrap();
 }
 
-/// The value of a series; `None` when the page has none.
 fn value(series: &str) -> Option<f64> {
     let text = prometheus_text();
     let line = text.lines().find(|line| {
@@ -41,7 +40,7 @@ fn says(series: &str, expected: f64) {
     assert_eq!(found, Some(expected), "{series} in\n{}", prometheus_text());
 }
 
-/// Says so as soon as what runs on its own has come that far.
+/// Waits for background work.
 async fn comes_to_say(series: &str, expected: f64) {
     for _ in 0..2_000 {
         if value(series) == Some(expected) {
@@ -70,7 +69,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
     says(r#"shoal_actor_mailbox{shoal_kind="session"}"#, 0.0);
 
-    // Two events of a call that runs on, and a reader who comes back for the second.
+    // Two events of a running call, and a reader that resumes at the second.
     let mut stream = bench.stream(&alice, 1, "stream-long").await;
     says(
         r#"shoal_journal_begin_duration_seconds_count{shoal_outcome="begun"}"#,
@@ -81,7 +80,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     let ping = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
     bench.json(&alice, ping).await;
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
-    // One is there while there is something durable to do.
+    // An actor exists while there is durable work.
     bench.script.holds.send_replace(true);
     let subscribe =
         r#"{"jsonrpc":"2.0","id":98,"method":"resources/subscribe","params":{"uri":"r://1"}}"#;
@@ -133,14 +132,14 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
         1.0,
     );
 
-    // Whoever listens is told of a changed list, which the log does not get.
+    // Listeners learn of a changed list without a log entry.
     let mut standalone = bench.sessions.listen(&alice, None).await.unwrap();
     bench.script.change_lists();
     read(&mut standalone, 1).await;
     says("shoal_stream_passed_total", 1.0);
     says("shoal_event_log_appended_total", 2.0);
 
-    // The owner is lost, and the call goes on at another one.
+    // Another owner takes the call over.
     let other = bench.another_node("b");
     let ended = bench.store.directory.end_lease(&NodeId::new("test")).await;
     ended.unwrap();
@@ -166,7 +165,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
         "it goes on"
     );
 
-    // It ends where it is now, and another one is given away.
+    // One session ends, and another is handed over.
     other.close(&alice).await.unwrap();
     says(r#"shoal_session_ended_total{shoal_reason="deleted"}"#, 1.0);
     let lived = "mcp_server_session_duration_seconds_count{mcp_protocol_version=\"2025-11-25\",\

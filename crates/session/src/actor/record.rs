@@ -1,5 +1,4 @@
-//! Writing a session's record, one step at a time: what is being stored is the newest, and nothing else is stored until what
-//! a call keeps counts.
+//! Writes a session's record in order: only one step is pending, and session state counts once it is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,10 +14,8 @@ use crate::call::AGAIN;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, kept};
 
-/// What is to be written.
 pub(crate) enum Write {
     Record(Step, oneshot::Sender<Result<(), StoreError>>),
-    /// What a call keeps in the session.
     Keep {
         call: CallId,
         asked: StateRequest,
@@ -26,16 +23,14 @@ pub(crate) enum Write {
     },
 }
 
-/// What is done with the record as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It is stored.
     Save,
-    /// It is entered again, with this node's claim, in a store that has lost its newest writes.
+    /// Enters claim and record again in a store that lost its newest writes.
     Restore,
-    /// It is the last one, and any node may claim the session.
+    /// Stores the last record and lets any node claim the session.
     Release,
-    /// It is removed, with all there is of the session.
+    /// Removes all data of the session.
     Remove,
 }
 
@@ -43,14 +38,14 @@ impl LiveSession {
     /// Writes the session's record.
     ///
     /// # Errors
-    /// As the store says; `Stale` when the session has a newer owner, and readers go on there.
+    /// The store's; `Stale` if the session has a newer owner, where readers continue.
     pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
-        // The next message finds what is left.
+        // The next message finds out what is left.
         written.unwrap_or(Err(StoreError::NotFound))
     }
 
-    /// Keeps something for a call; `None` when that is left to the session's next owner.
+    /// Keeps session state for a call; `None` leaves the request to the next owner.
     pub(crate) async fn keep(
         self: &Arc<Self>,
         call: CallId,
@@ -63,7 +58,6 @@ impl LiveSession {
 
 impl Work {
     pub(super) async fn write(&mut self, write: Write) {
-        // Nobody is left to tell where whoever asked has gone.
         match write {
             Write::Record(step, reply) => {
                 let _ = reply.send(self.step(step).await);
@@ -96,7 +90,7 @@ impl Work {
             Step::Restore => live.streams.enter_claim(record).await,
             Step::Release => {
                 let released = live.streams.release(record).await;
-                // After an outage it is asked again.
+                // After an outage, the caller tries again.
                 self.released = !released.as_ref().is_err_and(StoreError::is_outage);
                 released
             }
@@ -115,7 +109,7 @@ impl Work {
         let (record, change) = match live.apply(Input::StateAsked { call, asked }) {
             Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
             Ok(Effect::Keep { record, change }) => (record, change),
-            // It is being handed over, or has ended, and its calls with it.
+            // The session is being handed over or has ended, along with its calls.
             _ => return None,
         };
         let bytes = record.len();
@@ -134,7 +128,7 @@ impl Work {
         }
     }
 
-    /// Removes the record, with some patience for a store that is away: a session that was ended would live again.
+    /// Retries during an outage, because an ended session could otherwise come back.
     async fn remove_surely(&self) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;
@@ -147,8 +141,7 @@ impl Work {
         }
     }
 
-    /// Stores a record, with some patience for a store that is away. Once a step was not confirmed, only a
-    /// confirmed one tells what is stored.
+    /// Retries during an outage. After an unconfirmed write only a confirmed one shows what is stored.
     async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;

@@ -1,4 +1,4 @@
-//! Where a session's actor is, while there is one.
+//! The place of a session's actor, while there is one.
 
 use std::sync::Arc;
 
@@ -10,38 +10,34 @@ use super::record::Write;
 use super::{SessionActor, SessionMsg, Work};
 use crate::live::LiveSession;
 
-/// A session's actor, from the first message to the last.
 #[derive(Default)]
 pub(crate) struct ActorSlot(Mutex<Option<Running>>);
 
 struct Running {
     actor: ActorRef<SessionMsg>,
     writes: mpsc::UnboundedSender<Write>,
-    /// Messages that it has yet to do, the one that it is doing included.
+    /// Messages to process, the current one included.
     due: usize,
 }
 
-/// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum Unsent {
-    /// Too many messages wait.
     Full,
-    /// The node is gone, or the actor has panicked over the message.
+    /// The node is gone, or the actor panicked.
     Dead,
 }
 
 impl ActorSlot {
-    /// Messages that the actor has yet to do.
     pub(crate) fn due(&self) -> usize {
         self.0.lock().as_ref().map_or(0, |running| running.due)
     }
 
-    /// Whether there is an actor.
     pub(crate) fn is_there(&self) -> bool {
         self.0.lock().is_some()
     }
 
-    /// The actor has done a message; whether that was all, and it goes. Who comes after this finds none.
+    /// Counts a message as done. Returns whether it was the last: then the actor stops, and the next message starts
+    /// another.
     pub(super) fn done(&self) -> bool {
         let mut slot = self.0.lock();
         let Some(running) = &mut *slot else {
@@ -57,8 +53,8 @@ impl ActorSlot {
 }
 
 impl LiveSession {
-    /// Asks the session's actor for something, unless more messages than these wait for it, besides what it is doing. It is done
-    /// whether or not this is waited for. To be called in a runtime.
+    /// Asks the session's actor, unless more than `most` other messages wait. The actor processes the message even if
+    /// the caller leaves. Call within a runtime.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         most: usize,
@@ -69,13 +65,11 @@ impl LiveSession {
         replied.await.map_err(|_| Unsent::Dead)
     }
 
-    /// Tells the session's actor something of the node's own.
     pub(crate) fn tell(self: &Arc<Self>, message: SessionMsg) {
-        // A node that is gone has nobody to tell.
         let _ = self.send(usize::MAX, message, None);
     }
 
-    /// Has the actor write something, also while it does something else.
+    /// Writes through the actor, even while it works on another message.
     pub(super) async fn write<T>(
         self: &Arc<Self>,
         write: impl FnOnce(oneshot::Sender<T>) -> Write,
@@ -104,7 +98,7 @@ impl LiveSession {
             running.due += 1;
             return Ok(());
         }
-        // The runtime has ended it.
+        // The runtime has ended the actor.
         *slot = None;
         Err(Unsent::Dead)
     }
@@ -117,7 +111,7 @@ impl LiveSession {
             writes: written,
             released: false,
         };
-        // Only a name that is taken could keep it from being spawned, and it has none.
+        // Fails only for a taken name, and this actor has no name.
         let (actor, _) = ActorRuntime::spawn_instant(None, SessionActor, work).ok()?;
         Some(Running {
             actor,

@@ -1,4 +1,4 @@
-//! Whether a call is to be run as a task, because its client says so (2025-11-25).
+//! Decides whether a call runs as a task, as its client asks (2025-11-25).
 
 use bytes::Bytes;
 use shoal_ports::Caller;
@@ -11,10 +11,10 @@ use super::{CallDriver, InFlight};
 const LONGEST_NAME: usize = 128;
 
 impl CallDriver {
-    /// Whether a call of a session that is offered tasks is to be one.
+    /// Whether a call runs as a task, in a session that is offered tasks.
     ///
     /// # Errors
-    /// When what it says of the task is malformed, or its tool says otherwise. It does not run then.
+    /// If the task parameters are malformed, or the tool does not allow it. The call then does not run.
     pub(crate) fn is_for_task(&self, in_flight: &InFlight) -> Result<bool, RpcError> {
         let call = &in_flight.plan.call;
         if call.method != Method::ToolsCall {
@@ -41,7 +41,7 @@ impl CallDriver {
 }
 
 impl InFlight {
-    /// The request, to be delivered to another session.
+    /// The request, for delivery to the task's session.
     pub(crate) fn to_request(&self) -> Request {
         Request {
             id: self.request().clone(),
@@ -50,12 +50,10 @@ impl InFlight {
         }
     }
 
-    /// Whose call it is.
     pub(crate) fn client(&self) -> &Caller {
         &self.plan.call.caller
     }
 
-    /// Its answer, where it is refused.
     pub(crate) fn refused(&self, error: &RpcError) -> Bytes {
         error_response(self.request(), error)
     }

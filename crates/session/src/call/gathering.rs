@@ -1,4 +1,4 @@
-//! A burst of events becomes few appends: what comes soon after an event goes into the log with it.
+//! Gathers a burst of events into few appends.
 
 use std::time::Duration;
 
@@ -7,17 +7,16 @@ use shoal_ports::{CallEvent, CallEventKind, CallEvents};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// How often, in a row and in vain, everything else that can run is let run before an append.
+/// How often to yield in vain before an append.
 const TURNS: u32 = 2;
-/// How long an event waits for others at most, where turns take long because there is much to do.
+/// How long an event may wait for others on a busy node.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Which events go together.
+/// Decides which events are appended together.
 ///
-/// Every append wakes its stream's reader, and that the connection, which writes to its socket. A tool that
-/// reports in a burst would pay all of this for every report, since it takes turns with whoever carries them.
-/// So the first event lets the tool have further turns, for as long as it uses them. On a node that has
-/// nothing else to do this takes microseconds, and no timer.
+/// Every append wakes a reader and a connection, which writes to its socket. In a burst, the tool would compete with
+/// them for every event. The first event therefore yields to the tool while it sends more. On an idle node this takes
+/// microseconds and no timer.
 pub(super) struct Gathering {
     most: usize,
     taken: usize,
@@ -26,7 +25,6 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// For at most so many events.
     pub(super) fn begin(most: usize) -> Self {
         Self {
             most,
@@ -36,13 +34,13 @@ impl Gathering {
         }
     }
 
-    /// An event was taken. One that somebody waits for lets no time pass.
+    /// Counts an event. An urgent one ends the gathering.
     pub(super) fn took(&mut self, kind: &CallEventKind) {
         self.taken += 1;
         self.urgent |= !matches!(kind, CallEventKind::Notification { .. });
     }
 
-    /// The next event, or the end of events, if it goes with those before. Cancellation safe.
+    /// The next event, or the end of events, if it belongs to this append. Cancellation safe.
     pub(super) async fn next(&mut self, events: &mut CallEvents) -> Option<Option<CallEvent>> {
         if self.taken >= self.most {
             return None;

@@ -1,23 +1,22 @@
-//! A session's client with what one of its requests shows.
+//! A session's client combined with a request's headers and grant.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shoal_ports::{Caller, SessionRef};
 
-/// The client of the last request that was granted something. Most requests of a session are granted the same, and have one
-/// client in common.
+/// The client of the last request with a grant. Most requests of a session have the same grant and can share it.
 #[derive(Default)]
 pub(crate) struct GrantedCaller(Mutex<Option<Granted>>);
 
 struct Granted {
-    /// The session's client, of whom this is a copy.
+    /// The session's client, from which this was made.
     of: Arc<Caller>,
     caller: Arc<Caller>,
 }
 
 impl GrantedCaller {
-    /// The session's client with what was said of whoever brought a request.
+    /// Combines the client with the request's headers and grant.
     pub(crate) fn with(&self, client: Arc<Caller>, to: &SessionRef) -> Arc<Caller> {
         let with = || {
             Arc::new(Caller {
@@ -28,7 +27,7 @@ impl GrantedCaller {
         };
         match (&to.grant, to.headers.is_empty()) {
             (None, true) => client,
-            // Nothing keeps headers, which may be credentials.
+            // Headers may be credentials, so they are not cached.
             (_, false) => with(),
             (Some(_), true) => {
                 let mut last = self.0.lock();

@@ -1,8 +1,8 @@
-//! The hold: what ends soon after its start is answered as JSON, and nothing of it is journaled or logged.
+//! The hold: a call that ends soon is answered as JSON, without journal or log.
 //!
-//! Whatever lasts longer, says something first, writes what its session keeps or has a large result becomes a
-//! [stream](super::journaled). Of a call that must not run twice the edge has the worker and the id, and the worker has the
-//! result: if this node is lost, the delivery is repeated to the next owner, which finds the call there.
+//! A call that takes longer, sends an event first, writes session state or has a large result becomes a
+//! [stream](super::journaled). For a run-once call the edge has the worker and the id, and the worker has the result.
+//! If this node is lost, the edge repeats the delivery, and the next owner finds the call at its worker.
 
 use std::sync::Arc;
 
@@ -23,42 +23,39 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::live::{LiveSession, log_failed};
 use crate::measure;
 
-/// How far a held call is.
+/// The state of a held call.
 pub(super) enum Stage {
     Starting(BoxFuture<'static, Started>),
     Running(RunningCall),
 }
 
-/// A call of which nothing is written down.
+/// A call without a journal entry.
 pub(super) struct HeldCall {
     pub(super) in_flight: Box<InFlight>,
     pub(super) delivery: DeliveryId,
     pub(super) stage: Stage,
-    /// Answers what it has asked its session for; `false` where that is left to another owner.
+    /// Answers the call's request for session state. `false` leaves it to the next owner.
     keeping: Option<JoinHandle<bool>>,
 }
 
-/// What a held call does that ends the hold.
+/// What ends the hold.
 enum First {
-    /// It does not run.
     Refused(CallFailure),
-    /// It ends.
     End(CallOutcome),
-    /// It speaks to its client, or writes what its session keeps.
+    /// The call sends a message to its client or writes session state.
     Speaks(CallEvent),
-    /// Nothing in time; or somebody else reads it.
+    /// The hold's time is over, or another reader attached.
     Silence,
-    /// Its session is another node's.
+    /// Another node owns the session.
     Moved,
 }
 
-/// A held call in the hands of whoever waits for its answer.
+/// A held call whose caller waits for the answer.
 ///
-/// If nobody does any more, the call goes on as it is, neither stopped nor journaled: a cancellation finds it, and its
-/// request's id is taken until it ends.
+/// If the caller leaves, the call goes on without a journal entry. It can be cancelled, and its request id stays in use
+/// until it ends.
 struct Held {
     driver: Arc<CallDriver>,
-    /// `None` once the hold has ended.
     call: Option<HeldCall>,
 }
 
@@ -72,7 +69,6 @@ impl Drop for Held {
 }
 
 impl CallDriver {
-    /// Starts a planned call, and answers it if it ends soon.
     pub(super) async fn hold(
         self: &Arc<Self>,
         mut in_flight: Box<InFlight>,
@@ -110,11 +106,10 @@ impl CallDriver {
         }
         let driver = self.clone();
         let call = Some(call);
-        // Boxed: most calls end before, and the future of each would have room for this.
+        // Boxed because most calls end earlier and need no room for it.
         Box::pin(Held { driver, call }.answer()).await
     }
 
-    /// Whether an outcome may be answered without a stream.
     pub(super) fn is_short(&self, in_flight: &InFlight, outcome: &CallOutcome) -> bool {
         let bytes = match outcome {
             CallOutcome::Result(result) => result.len(),
@@ -126,11 +121,11 @@ impl CallDriver {
         !in_flight.is_once() || bytes <= self.config.hold_bytes
     }
 
-    /// The worker of a held call does not run it, or cannot tell. Before that counts for one that must not run twice, the log
-    /// is looked at: another delivery of it, of which this one may be the first come late, may be there already.
+    /// Handles a worker that did not start the call, or cannot tell. For a run-once call it checks the log first,
+    /// because another delivery may have begun it; this may be the late first one.
     ///
-    /// After a refusal it goes to another worker, and only once that is journaled: whoever gets the delivery again looks at
-    /// the first.
+    /// After a refusal the call goes to another worker, once that is journaled: a repeated delivery would look only at
+    /// the first worker.
     async fn not_started(
         self: &Arc<Self>,
         mut in_flight: Box<InFlight>,
@@ -138,7 +133,7 @@ impl CallDriver {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         if let CallFailure::Superseded { epoch } = failure {
-            // Nothing has changed there; but what its edge delivered before may have begun it.
+            // The worker did not act, but an earlier delivery may have begun the call.
             self.stands(&mut in_flight, epoch).await.map_err(again)?;
             return Box::pin(self.hold(in_flight, delivery)).await;
         }
@@ -164,7 +159,7 @@ impl CallDriver {
                 drop(in_flight);
                 return self.read_again(&live, beginning).await.map_err(again);
             }
-            // A refusal holds, whatever the store knows.
+            // A refusal is final, whatever the store knows.
             Err(error) if failure.retry() == Retry::Safe => return Err(error),
             Err(error) => {
                 return Err(GatewayError::Unreachable {
@@ -189,13 +184,13 @@ impl CallDriver {
         }
         let outcome = CallOutcome::Failed(failure);
         match in_flight.repeated {
-            // The worker's own word: nobody is to deliver it once more.
+            // The worker's own answer is final, so the edge must not repeat the delivery.
             true => Ok(in_flight.json(outcome)),
             false => in_flight.refuse(outcome).map(Delivered::Json),
         }
     }
 
-    /// Where the stream begins that a delivery has, if there is one. A store that has lost its newest writes does not know it.
+    /// The beginning of a delivery's stream, if there is one. A store that has lost its newest writes does not know it.
     pub(crate) async fn find_in_log(
         &self,
         live: &LiveSession,
@@ -209,8 +204,8 @@ impl CallDriver {
     }
 }
 
-/// Whether the log may know more than a worker that says so: it has refused the call, which went to another one, or it has
-/// let the result go.
+/// Whether the log may know more than the worker: the call went to another worker after a refusal, or the worker has
+/// dropped the result.
 pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
     failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
 }
@@ -239,7 +234,7 @@ impl Held {
             First::Speaks(event) => Box::pin(driver.become_stream(call, Some(event))).await,
             First::Silence => Box::pin(driver.become_stream(call, None)).await,
             First::Moved => {
-                // One that is safe to repeat is begun anew, one that is not is found at its worker.
+                // A repetition restarts a call that is safe to repeat, and finds any other at its worker.
                 if !call.in_flight.is_once() {
                     call.cancel("its session has moved");
                 }
@@ -250,9 +245,9 @@ impl Held {
 }
 
 impl HeldCall {
-    /// What ends the hold. Cancellation safe: nothing of the call is lost.
+    /// Waits for the end of the hold. Cancellation safe.
     async fn first(&mut self) -> First {
-        // Nothing of one that may run twice is journaled before it has a worker.
+        // A call that is safe to repeat needs a worker before it is journaled.
         if !self.in_flight.is_once()
             && let Err(failure) = self.run().await
         {
@@ -262,7 +257,7 @@ impl HeldCall {
         next.unwrap_or(First::Silence)
     }
 
-    /// The call, once it runs. Cancellation safe.
+    /// Returns the running call. Cancellation safe.
     async fn run(&mut self) -> Result<&mut RunningCall, CallFailure> {
         if let Stage::Starting(starting) = &mut self.stage {
             let running = starting.await?;
@@ -275,7 +270,7 @@ impl HeldCall {
         }
     }
 
-    /// The next thing that somebody has to act on. Cancellation safe.
+    /// Waits for the next event that needs action. Cancellation safe.
     async fn next(&mut self) -> First {
         loop {
             if let Some(keeping) = &mut self.keeping {
@@ -301,7 +296,7 @@ impl HeldCall {
                 CallEventKind::State { ask, request } if !self.is_first_write(&request) => {
                     let live = self.in_flight.live.clone();
                     let call = self.in_flight.slot.call();
-                    // In a task: what is asked is answered, whoever waits.
+                    // In a task, so that the request is answered even if the caller leaves.
                     self.keeping = Some(tokio::spawn(async move {
                         answer_state(&live, call, &control, ask, request).await
                     }));
@@ -311,13 +306,12 @@ impl HeldCall {
         }
     }
 
-    /// Whether a call that must not run twice is about to change something: then it is journaled before.
+    /// Whether a run-once call is about to write, so that it must be journaled first.
     fn is_first_write(&self, request: &StateRequest) -> bool {
         self.in_flight.is_once() && matches!(request, StateRequest::Set { .. })
     }
 
-    /// Goes on when nobody waits for the answer any more: until the call ends, its session is over here, or its delivery
-    /// comes again.
+    /// Continues without a caller until the call ends, its session leaves, or its delivery is repeated.
     async fn go_on(mut self, driver: Arc<CallDriver>) {
         let (live, slot) = (self.in_flight.live.clone(), self.in_flight.slot.clone());
         loop {
@@ -337,14 +331,14 @@ impl HeldCall {
                         .stream(self, Some(event), Waiting::for_nobody())
                         .await;
                 }
-                // There is nobody to hear it.
+                // The client has left.
                 First::Speaks(_) => {}
                 First::Refused(_) | First::End(_) | First::Silence | First::Moved => return,
             }
         }
     }
 
-    /// Its session ends, and the call is told to stop; or this node has lost it, and the call runs on.
+    /// Tells the call to stop if its session ends. If this node has lost the session, the call runs on.
     pub(super) async fn end_with_session(mut self) {
         let live = self.in_flight.live.clone();
         if !live.is_lost()
@@ -362,13 +356,12 @@ impl HeldCall {
 }
 
 impl InFlight {
-    /// Whether it must not run twice.
     pub(super) fn is_once(&self) -> bool {
         self.plan.is_once()
     }
 }
 
-/// What the edge of a call that may run is told in the place of this: `Moved` would say that nothing has left.
+/// Replaces `Moved` for a call that may run, because `Moved` would mean that it was not sent.
 pub(super) fn again(error: GatewayError) -> GatewayError {
     match error {
         GatewayError::Moved { .. } => moved(),
@@ -376,7 +369,7 @@ pub(super) fn again(error: GatewayError) -> GatewayError {
     }
 }
 
-/// What the edge of a call that may run is told where its session is another node's: it delivers it again.
+/// Tells the edge of a call that may run to deliver it again, because the session has moved.
 pub(super) fn moved() -> GatewayError {
     GatewayError::Unreachable {
         reason: "the session has moved".to_owned(),

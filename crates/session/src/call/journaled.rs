@@ -1,4 +1,4 @@
-//! Calls that are journaled before they are dispatched, and the step that journals.
+//! Calls that are journaled before dispatch, and the journaling step.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,21 +24,20 @@ use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::streams::{Attachment, Tail};
 
-/// How often a step that the store did not confirm is tried again.
+/// Interval for repeating an unconfirmed step.
 pub(crate) const AGAIN: Duration = Duration::from_millis(100);
-/// How long a stream that nobody writes is waited for: its call is being journaled, or taken over.
+/// How long to wait for a stream's writer, while its call is journaled or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
-/// What a client is told of a stream whose end was lost.
+/// The error for a stream whose end was lost.
 const FORGOTTEN: &str = "the store has lost the end of the stream";
 
 pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
-/// Whoever waits for the answer, until told. There is one way out, under one lock: a JSON text, or a stream that is in the
-/// log.
+/// The caller that waits for an answer. It is told once: a JSON text, or a logged stream.
 pub(super) struct Waiting {
     opened: Mutex<Option<Opened>>,
-    /// Whether the calls run: then the client waits for as long as what they send may wait for the store.
+    /// Whether the calls already run. Then the caller waits as long as events may wait for the store.
     runs: bool,
 }
 
@@ -53,7 +52,7 @@ impl Waiting {
         Self { opened, runs }
     }
 
-    /// The client of a call that runs has gone.
+    /// For a running call whose client has left.
     pub(super) fn for_nobody() -> Self {
         Self::to_go_on(oneshot::channel().0)
     }
@@ -66,12 +65,11 @@ impl Waiting {
         self.opened.lock().is_none()
     }
 
-    /// Tells it, unless something has been told; whether nothing had.
+    /// Answers unless already answered. Returns whether this was the first answer.
     pub(super) fn tell(&self, told: Result<Delivered, GatewayError>) -> bool {
         let waiting = self.take();
         let first = waiting.is_some();
         if let Some(waiting) = waiting {
-            // Nobody is left to tell when the connection is gone.
             let _ = waiting.send(told);
         }
         first
@@ -79,9 +77,9 @@ impl Waiting {
 }
 
 impl CallDriver {
-    /// Journals calls that are answered on one stream, and runs them; `answers` go on the stream before.
+    /// Journals calls that share a stream, puts `answers` on it and runs the calls.
     ///
-    /// Begins in a task of its own: whatever becomes of the caller, what was journaled is also run.
+    /// Runs in its own task, so that journaled calls run even if the caller leaves.
     pub(crate) async fn carry_journaled(
         self: &Arc<Self>,
         calls: Vec<InFlight>,
@@ -105,8 +103,8 @@ impl CallDriver {
         };
         // The journal names the only worker that may run a call.
         calls.iter_mut().for_each(|call| call.plan.bind());
-        // A call that became a task runs already: that it was not executed must never be said of it. One that begins as a task is
-        // known not to run, unless it was delivered before.
+        // A call that became a task already runs, so it must not be reported as not executed. A call that begins as a
+        // task does not run yet, unless its delivery is repeated.
         let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.is_once());
         let waiting = match calls.iter().all(runs) {
             true => Waiting::to_go_on(opened),
@@ -126,11 +124,10 @@ impl CallDriver {
             .iter_mut()
             .filter(|call| call.is_task() && !call.is_once())
         {
-            // It is found where its edge has begun it, and may run elsewhere if that worker is lost.
+            // The call may be at its edge's worker, but may run elsewhere if that worker is lost.
             call.unbind();
         }
         for call in calls.iter_mut().filter(|call| !call.repeated) {
-            // It is begun here and now, before its start.
             call.begins_here();
         }
         let open = |from| match live.transport {
@@ -144,7 +141,7 @@ impl CallDriver {
             && let Some(call) = calls.pop()
         {
             let mut run = pin!(self.run(call, &tail, None));
-            // An answer that needs no waiting is written by now, and leaves together with what opens the stream.
+            // An answer that is ready now is sent together with the stream's first event.
             let ended = poll!(&mut run).is_ready();
             let _ = opened.send(Ok(open(beginning)));
             if !ended {
@@ -168,10 +165,10 @@ impl CallDriver {
         }
     }
 
-    /// One step: the stream is opened, and the calls are in the journal.
+    /// Opens the stream and journals the calls in one step.
     ///
     /// # Errors
-    /// What whoever waits is to be told instead.
+    /// The answer for the caller instead.
     pub(super) async fn begin(
         &self,
         live: &Arc<LiveSession>,
@@ -191,8 +188,8 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // What has begun and must not run twice is seen through; whatever else runs is told to stop, and may come again. What finds no
-        // room as a task goes on without being one.
+        // A running run-once call continues without a journal entry. Other running calls are told to stop and may be
+        // repeated. A task that finds no room continues as a plain call.
         let kept = |call: &InFlight| call.is_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
@@ -224,7 +221,7 @@ impl CallDriver {
         }
     }
 
-    /// What an earlier delivery began. The client, which may have got nothing of it, is given an id.
+    /// Answers from the stream of an earlier delivery. The client gets an id, because it may have missed everything.
     pub(crate) async fn read_again(
         &self,
         live: &LiveSession,
@@ -238,11 +235,11 @@ impl CallDriver {
         Ok(Delivered::Stream(attachment.start(())))
     }
 
-    /// Resumes a stream. One that has not finished and that nobody writes here is about to be written, or
-    /// somebody else owns the session.
+    /// Resumes a stream. If it is open but has no writer here, a writer will come soon, or another node owns the
+    /// session.
     ///
     /// # Errors
-    /// As the log says; `Moved` when the session is not this node's any more.
+    /// The log's; `Moved` if the session has moved.
     pub(crate) async fn resume_stream(
         &self,
         live: &LiveSession,
@@ -258,17 +255,17 @@ impl CallDriver {
             }
             self.check_ownership(live).await?;
             if Instant::now() >= until {
-                // Its end is not in the log, and nobody will write it.
+                // The end was lost, and the stream has no writer.
                 return Err(GatewayError::HistoryGone(FORGOTTEN.into()));
             }
             sleep(AGAIN).await;
         }
     }
 
-    /// Asks the store whether the session is still this node's.
+    /// Asks the store whether this node still owns the session.
     ///
     /// # Errors
-    /// `Moved` when it is not.
+    /// `Moved` if it does not.
     pub(crate) async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = [(live.id.clone(), live.epoch)];
         let held = self.store.directory.held(&asked).await;
@@ -280,13 +277,12 @@ impl CallDriver {
         Err(GatewayError::Moved { owner: None })
     }
 
-    /// Journals. A step that the store does not confirm is repeated: whether it was done must be known
-    /// before this node may forget it, lest a later owner starts a call that nobody waits for. The client
-    /// does not wait that long for a call to start; it is told that the outcome is unknown, and the call is
-    /// not run.
+    /// Journals, repeating an unconfirmed step. This node must learn the outcome before it forgets the step; otherwise
+    /// a later owner could start an abandoned call. The client does not wait that long: it is told that the outcome is
+    /// unknown, and the call does not run.
     ///
-    /// A store that is full refuses what begins. Of calls that it `keeps` it is asked to take them from its reserve, and those
-    /// that begin after them are journaled before their start, until it has room again.
+    /// A full store refuses new calls. For running calls (`keeps`) it may use its reserve. Until it has room again,
+    /// later calls are journaled before their start.
     async fn begin_surely(
         &self,
         live: &Arc<LiveSession>,
@@ -305,12 +301,12 @@ impl CallDriver {
                     return begun;
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The store has no such session any more: whoever waits or reads is to find that out.
+                    // The session is gone from the store: let readers and callers find out.
                     live.streams.end();
                     return begun;
                 }
                 Err(LogError::Store(StoreError::Forgotten)) => {
-                    // What fails here is asked for again below.
+                    // A failure is repeated below.
                     let _ = live.write_record(Step::Restore).await;
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
@@ -320,13 +316,12 @@ impl CallDriver {
                     continue;
                 }
                 Ok(_) => {
-                    // By its reserve, or not.
                     self.is_full.store(begin.running, Ordering::Relaxed);
                     return begun;
                 }
                 begun => return begun,
             }
-            // It was answered meanwhile: only what may have been done is to be seen through.
+            // The caller has its answer, so only an unconfirmed step needs to be completed.
             if waiting.runs && waiting.is_told() && !doubtful {
                 return begun;
             }
@@ -346,7 +341,7 @@ impl CallDriver {
         }
     }
 
-    /// Ends calls that were journaled too late: their client has been told already.
+    /// Ends calls that were journaled after their client was refused.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
             let failure = CallFailure::not_executed("the store was away too long");
@@ -354,8 +349,8 @@ impl CallDriver {
         }
     }
 
-    /// Runs a journaled call on the worker that its journal names, where it may be `starting` already; if that does not take
-    /// it, on another, which is journaled first.
+    /// Runs a journaled call on its worker, where it may be `starting` already. If that worker refuses, journals
+    /// another one and runs the call there.
     pub(super) async fn run(
         &self,
         mut in_flight: InFlight,
@@ -386,7 +381,7 @@ impl CallDriver {
                         None => return self.end_with_session(0, &in_flight, tail).await,
                     }
                 }
-                // It may have gone there by another delivery.
+                // Another delivery may have sent the call there.
                 Err(CallFailure::WorkerAway { reason }) if in_flight.came_bound => {
                     break CallFailure::OutcomeUnknown { reason };
                 }
@@ -394,7 +389,7 @@ impl CallDriver {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
-                    // Nothing of it has begun there, and never will: it is planned anew.
+                    // The refusal is final, so plan the call again.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {
@@ -414,7 +409,7 @@ impl CallDriver {
         self.finish_failed(failure, &in_flight, tail).await;
     }
 
-    /// Starts a call; `None` when its session is over before it has started.
+    /// `None` if the session leaves first.
     async fn start_in_session(
         &self,
         starting: Starting,
@@ -431,7 +426,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {}
         }
         self.end_with_session(0, in_flight, tail).await;
-        // Nobody else could tell it to stop; that of a session that is lost is found by the next owner.
+        // Only this node can stop the call. If the session is lost, the next owner finds the call.
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {

@@ -1,4 +1,4 @@
-//! What calls keep in their session: answered by its owner, stored before it is answered.
+//! Session state for calls: the owner stores a change before it answers.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use shoal_protocol::Outcome;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input};
 
-/// Answers a call that reads or writes what its session keeps; `false` when that is left to the session's next owner, who
-/// will read the request again.
+/// Answers a call's request for session state. `false` leaves it to the next owner, which will read the request again.
 pub(super) async fn answer_state(
     live: &Arc<LiveSession>,
     call: CallId,
@@ -22,14 +21,13 @@ pub(super) async fn answer_state(
         return false;
     };
     let mut arriving = control.answer(ask, outcome);
-    // Mostly known at once. Where it is not, somebody has to wait for it, or it is kept to be sent again.
+    // If the answer has not arrived at once, keep the future, which resends it.
     if (&mut arriving).now_or_never().is_none() {
         tokio::spawn(arriving);
     }
     true
 }
 
-/// What is kept is read at once; a change of it is stored first.
 async fn keep_or_read(
     live: &Arc<LiveSession>,
     call: CallId,
@@ -43,7 +41,7 @@ async fn keep_or_read(
     }
     match live.apply(Input::StateAsked { call, asked }) {
         Ok(Effect::StateAnswer(outcome)) => Some(outcome),
-        // It is being handed over, or has ended, and its calls with it.
+        // The session is being handed over or has ended, along with its calls.
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
-//! Calls that outlast the hold: each is journaled and becomes a stream in one step, and until that is confirmed its result
-//! still goes as JSON.
+//! Calls that outlast the hold. Each becomes journaled and a stream in one step. Until that is confirmed, its result
+//! still goes out as JSON.
 
 use std::collections::VecDeque;
 use std::future::ready;
@@ -22,36 +22,34 @@ use super::pump::session_ended;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::measure;
 
-/// Events that are kept for a stream that does not open; beyond them the worker keeps them.
+/// Events buffered while the stream opens. The worker keeps the rest.
 const KEPT_AHEAD: usize = 64;
 
-/// As many times as long as a request waits for the store, what a call has said waits, before its answer goes without.
+/// How long buffered events wait before the result is sent without them, as a multiple of the store timeout.
 const WORTH: u32 = 20;
 
-/// What a call has done while it was being journaled.
+/// A call's events while it is being journaled.
 #[derive(Default)]
 struct Ahead {
     events: VecDeque<CallEvent>,
-    /// Its end, if its client has been told of it; and the number of that.
+    /// The end, if the client already has it, and its number.
     answered: Option<(CallOutcome, u64)>,
 }
 
 impl CallDriver {
-    /// A held call has something to say before its end, takes long, or has a large result: from now on it is journaled, so
-    /// that a new owner finds it.
+    /// Journals a held call that sends an event, takes long, or has a large result, so that a new owner finds it.
     pub(super) async fn become_stream(
         self: &Arc<Self>,
         call: HeldCall,
         first: Option<CallEvent>,
     ) -> Result<Delivered, GatewayError> {
         let (opened, opening) = oneshot::channel();
-        // In a task of its own: a stream that was opened needs somebody to end it.
+        // In its own task, because an opened stream must be ended.
         let waiting = Waiting::to_go_on(opened);
         tokio::spawn(self.clone().stream(call, first, waiting));
         opening.await.unwrap_or_else(|_| Err(died()))
     }
 
-    /// Journals a held call and goes on with it.
     pub(super) async fn stream(
         self: Arc<Self>,
         call: HeldCall,
@@ -80,7 +78,7 @@ impl CallDriver {
             }
         };
         if let Some((outcome, seen)) = ahead.answered {
-            // The client has the answer: what may have been journaled meanwhile ends.
+            // The client has the answer, so end what was journaled.
             if let Ok(tail) = begun {
                 self.finish(Vec::new(), outcome, seen, &in_flight, &tail)
                     .await;
@@ -110,8 +108,8 @@ impl CallDriver {
         }
     }
 
-    /// Starts and reads on in a call that is being journaled, and answers it if it ends. What it says before its end waits for its
-    /// stream; but where the store takes long, the answer is worth more.
+    /// Reads a call that is being journaled, and answers it if it ends. Earlier events wait for the stream, but not for
+    /// long if the store is slow.
     async fn read_ahead(
         &self,
         stage: &mut Stage,
@@ -144,7 +142,7 @@ impl CallDriver {
                 && self.is_short(in_flight, outcome)
                 && !is_unknown(outcome)
             {
-                // Its id is free again before the client can know that.
+                // Free the id before the client can see the answer.
                 in_flight.end();
                 waiting.tell(Ok(in_flight.json(outcome.clone())));
                 ahead.answered = Some((outcome.clone(), event.sequence));
@@ -154,7 +152,7 @@ impl CallDriver {
         }
     }
 
-    /// A call cannot be journaled. One that must not run twice runs on, and its result is the answer whenever it comes.
+    /// Continues a call that cannot be journaled. If it must not run twice, its result is the answer, however late.
     async fn hold_on(
         &self,
         stage: Stage,
@@ -183,7 +181,7 @@ impl CallDriver {
             () = slot.until_wanted() => None,
             outcome = ended => Some(outcome),
         };
-        // Who delivers it again finds it at its worker.
+        // A repeated delivery finds the call at its worker.
         let outcome = match outcome {
             None | Some(CallOutcome::Failed(CallFailure::Superseded { .. })) => {
                 waiting.tell(Err(moved()));
@@ -214,7 +212,6 @@ fn is_unknown(outcome: &CallOutcome) -> bool {
 }
 
 impl Stage {
-    /// Tells the call to stop, once it runs.
     async fn cancel(self, reason: &str) {
         let running = match self {
             Self::Running(running) => Ok(running),
@@ -225,7 +222,7 @@ impl Stage {
         }
     }
 
-    /// The same, with what has been read of it.
+    /// The same stage, with buffered events first.
     fn after(self, ahead: VecDeque<CallEvent>) -> Self {
         match self {
             Self::Running(running) if !ahead.is_empty() => {
@@ -240,7 +237,7 @@ impl Stage {
     }
 }
 
-/// How a call ends that can say nothing else.
+/// Waits for the end of a call whose other events cannot be delivered.
 async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
     let mut running = match stage {
         Stage::Running(running) => running,

@@ -1,4 +1,4 @@
-//! From an admitted request to its plan: what is refused goes no further, and has touched no store.
+//! Plans admitted requests. A refused request has not touched the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::live::LiveSession;
 use crate::state::AdmittedCall;
 
 impl CallDriver {
-    /// Gives an admitted request its call. `to` is what was said of whoever brought it.
+    /// Makes the call of an admitted request.
     pub(crate) fn prepare(
         &self,
         live: &Arc<LiveSession>,
@@ -40,7 +40,7 @@ impl CallDriver {
             caller: live.granted.with(caller, to),
             log,
             deadline: Instant::now() + self.config.call_timeout,
-            // Until its plan knows better.
+            // Until planned.
             repeat: Repeat::Never,
             trace: to.trace.clone().or_else(|| trace_of(&meta)),
             progress_token: meta.progress_token,
@@ -53,14 +53,13 @@ impl CallDriver {
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }
 
-    /// Plans a call that its edge has not; what is returned is its answer, and then it does not run. `repeated` says that it
-    /// was delivered before.
+    /// Plans a call, unless its edge has. Returns the answer if the call does not run.
     ///
-    /// Nothing is written down, and whoever polls this owns all of it: a request whose client gives up while it waits
-    /// for a worker has ended.
+    /// # Cancel safety
+    /// If the future is dropped while it waits for a worker, the request has ended.
     ///
     /// # Errors
-    /// When the session has moved meanwhile, or its edge has bound the call to a worker that this node does not reach.
+    /// If the session has moved, or this node cannot reach the worker to which the edge bound the call.
     pub(crate) async fn plan(
         &self,
         in_flight: &mut InFlight,
@@ -86,7 +85,7 @@ impl CallDriver {
                 in_flight.hold = match (once, by_edge) {
                     (false, _) => self.config.grace,
                     (true, true) => own.unwrap_or(self.config.hold),
-                    // Who delivers it again could not say where it was begun.
+                    // A repetition could not say which worker has the call.
                     (true, false) => Duration::ZERO,
                 };
                 in_flight.came_bound = once && by_edge;
@@ -107,11 +106,10 @@ impl CallDriver {
         })
     }
 
-    /// An edge may plan a worker that this node cannot reach, or leaves alone. A call that is safe to repeat goes to whichever
-    /// this node finds.
+    /// Checks that this node can reach the edge's worker. A call that is safe to repeat may go to another.
     ///
     /// # Errors
-    /// For any other: only its edge, which hears of each attempt, can know that nothing of it has left.
+    /// For run-once calls, because only the edge knows of all attempts to send it.
     fn reach(&self, in_flight: &mut InFlight) -> Result<(), GatewayError> {
         let planned = in_flight.plan.worker.as_ref();
         let Some(worker) = planned.map(|planned| &planned.worker) else {
@@ -129,7 +127,7 @@ impl CallDriver {
     }
 }
 
-/// A plan that is waited for, unless its request is cancelled or its session is over before.
+/// Waits for a plan, unless the request is cancelled or its session leaves.
 async fn in_time(
     planning: impl Future<Output = Planned>,
     in_flight: &InFlight,
@@ -147,8 +145,8 @@ async fn in_time(
 }
 
 impl InFlight {
-    /// What a repetition is told that finds nothing of the first delivery. The store does not know by which delivery a
-    /// call on the standalone stream began: what became of the first one cannot be told.
+    /// The answer to a repetition that finds no traces of the first delivery. On a single stream the store does not
+    /// record deliveries, so the outcome is unknown.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
             None => self.plan.call.repeat == Repeat::Never,
@@ -163,7 +161,7 @@ impl InFlight {
     }
 }
 
-/// What the client itself says of its span, when no edge has made one of it.
+/// The client's own span, if the edge has made none.
 fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
     TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }

@@ -1,4 +1,4 @@
-//! From a running call to its stream: what it sends is appended, then read.
+//! Appends a running call's events to its stream, from which they are read.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input, withdrawal};
 use crate::streams::Tail;
 
-/// How often in a row a call's events may be taken by another reader: each time, that one asks the store too.
+/// How often in a row another reader may take the events. Each time, this node asks the store.
 const MOST_SUPERSEDED: u32 = 8;
 
 impl CallDriver {
-    /// Appends what the call sends until it ends, or its session gets another owner: then the call is
-    /// left to run, and the next owner goes on from what is in the log.
+    /// Appends the call's events until it ends or its session moves. Then the call runs on, and the next owner
+    /// continues after the log's end.
     pub(super) async fn pump(&self, running: RunningCall, in_flight: &mut InFlight, tail: &Tail) {
         let RunningCall {
             mut events,
@@ -29,18 +29,18 @@ impl CallDriver {
             ..
         } = running;
         let mut seen = in_flight.seen;
-        // How often another reader took the call's events since there was one.
+        // Takeovers by other readers since the last event.
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
-                // What it said before the end is passed on.
+                // Events before the end are passed on.
                 biased;
                 event = events.next() => event,
                 () = in_flight.live.until_over() => {
                     return self.end_with_session(seen, in_flight, tail).await;
                 }
             };
-            // Events that are due together go into the log together.
+            // Append events that are due together.
             let mut due = Vec::new();
             let mut gathering = Gathering::begin(self.config.reader_buffer);
             let mut taken = false;
@@ -94,7 +94,6 @@ impl CallDriver {
         }
     }
 
-    /// Turns an event of the call into a message for the client.
     async fn translate(
         &self,
         kind: CallEventKind,
@@ -105,7 +104,7 @@ impl CallDriver {
         due: &mut Vec<Bytes>,
     ) {
         match kind {
-            // Nobody reads them of a task.
+            // A task's messages have no reader.
             CallEventKind::Notification { .. } if in_flight.is_task() => {}
             CallEventKind::Notification { method, params } => {
                 if !in_flight.passes(&method, params.as_ref()) {
@@ -129,12 +128,12 @@ impl CallDriver {
                     Ok(Effect::Ask(message)) => {
                         in_flight.slot.asks(ask, asking);
                         match in_flight.is_task() {
-                            // Its client asks for it.
+                            // The client polls for it.
                             true => in_flight.live.task_changed(),
                             false => due.push(message),
                         }
                     }
-                    // The session is being handed over: its next owner sees the question again.
+                    // The question is repeated to the next owner.
                     _ if in_flight.live.is_lost() => asking.record_error("moved"),
                     _ => {
                         asking.record_error("refused");
@@ -152,12 +151,12 @@ impl CallDriver {
                 }
             }
             CallEventKind::State { ask, request } => {
-                // Left to the next owner, it comes to that one again.
+                // If left to the next owner, the request is repeated there.
                 let (live, call) = (&in_flight.live, in_flight.slot.call());
                 let _ = answer_state(live, call, control, ask, request).await;
             }
             CallEventKind::CloseStream { retry } => {
-                // What came before the hint must reach the client before the connection closes.
+                // Earlier events must reach the client before the connection closes.
                 let due = std::mem::take(due);
                 if let Err(error) = self.append(due, seen, in_flight, tail).await {
                     tracing::debug!(session = %in_flight.live.id, %error, "could not append");
@@ -170,8 +169,7 @@ impl CallDriver {
         }
     }
 
-    /// Appends notifications and requests. When the log is full, they are dropped, and the call's answer
-    /// will still find its place.
+    /// Appends notifications and requests. If the log is full they are dropped, and the answer can still be stored.
     async fn append(
         &self,
         due: Vec<Bytes>,
@@ -198,11 +196,11 @@ impl CallDriver {
         }
     }
 
-    /// The session ends, and the call is told to stop and answered without waiting for it; or this node has lost it, and the call is the next
-    /// owner's.
+    /// If the session ends, tells the call to stop and answers it at once. If this node has lost the session, the next
+    /// owner has the call.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
-            // Before its slot is given back: whoever ends the session may look for it afterwards, and find nothing.
+            // Before the slot is released, because the session's end may look for the call afterwards.
             in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)
@@ -210,7 +208,7 @@ impl CallDriver {
         }
     }
 
-    /// Appends the answer, with what is due before it, and closes the call's journal entry.
+    /// Appends remaining events and the answer, and closes the journal entry.
     pub(super) async fn finish(
         &self,
         mut due: Vec<Bytes>,
@@ -228,7 +226,7 @@ impl CallDriver {
             seen,
             ended: true,
         };
-        // The id is free again before the client can know that.
+        // Free the id before the client can see the answer.
         in_flight.end();
         due.push(in_flight.answer(outcome));
         let _span = appending(in_flight, due.len());
@@ -257,7 +255,6 @@ impl CallDriver {
     }
 }
 
-/// The answer to a call whose session ends.
 pub(super) fn session_ended() -> CallOutcome {
     CallOutcome::Error(RpcError::new(
         code::GONE,
@@ -265,7 +262,6 @@ pub(super) fn session_ended() -> CallOutcome {
     ))
 }
 
-/// The span of writing events down.
 fn appending(in_flight: &InFlight, events: usize) -> Span {
     trace::client(names::EVENT_LOG_APPEND)
         .parent(in_flight.span.context())

@@ -1,4 +1,4 @@
-//! Calls that an earlier owner of the session began.
+//! Calls begun by an earlier owner of the session.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::sessions::TakingOver;
 use crate::state::{Admission, CallSlot};
 use crate::streams::Tail;
 
-/// Events that are read back for the progress that a call has made.
+/// Logged events to read for the call's progress.
 const LOOKED_BACK: usize = 64;
 
-/// A journaled call on its way to a new owner.
+/// A journaled call that a new owner resumes.
 pub(crate) struct TakenOver {
     pub(crate) journaled: JournaledCall,
     pub(crate) admission: Admission,
@@ -25,7 +25,7 @@ pub(crate) struct TakenOver {
 }
 
 impl CallDriver {
-    /// Finds the call at its worker, and goes on where the log ends. The take-over lasts until it is found.
+    /// Attaches to the call at its worker and continues after the log's end. The take-over lasts until it is attached.
     pub(crate) async fn resume(
         &self,
         live: Arc<LiveSession>,
@@ -49,7 +49,7 @@ impl CallDriver {
                 ..call
             },
             Err(error) => {
-                // Written by a release that this one cannot read: the call is left to one that can.
+                // Another release wrote the entry, so leave the call to a node that can read it.
                 tracing::error!(session = %live.id, call = %entry.call, %error,
                     "a journaled call cannot be read");
                 return;
@@ -68,7 +68,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {
                 drop(taking_over);
                 self.end_with_session(seen, &in_flight, &tail).await;
-                // Nobody else could tell it to stop; that of a session that is lost is found by the next owner.
+                // Only this node can stop the call. If the session is lost, the next owner finds the call.
                 if let Ok(running) = resuming.await
                     && !in_flight.live.is_lost()
                 {
@@ -87,7 +87,7 @@ impl CallDriver {
             resumed => resumed,
         };
         measure::attached(&resumed);
-        // This call no longer keeps the take-over waiting.
+        // End this call's part of the take-over.
         drop(taking_over);
         match resumed {
             Ok(running) => {
@@ -104,7 +104,7 @@ impl CallDriver {
         }
     }
 
-    /// The progress of a call that its stream's log has, as far as the log goes back: one that is run again begins anew.
+    /// The highest logged progress, because a call that runs again begins anew.
     async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
         let token = in_flight.plan.call.progress_token.as_ref()?;
         let last = tail.last();
@@ -125,7 +125,7 @@ impl CallDriver {
     }
 }
 
-/// What an event says of the progress under this token.
+/// The progress in an event, if it is under this token.
 fn progress_under(token: &RawJson, event: &LoggedEvent) -> Option<f64> {
     let message = RawJson::parse_text(event.data.clone()).ok()?;
     let named = message.member("method")?.string()?;

@@ -1,4 +1,4 @@
-//! What the journal keeps of a call so that a new owner of its session can start it.
+//! The journal entry's data for starting a call on a new owner.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::clock::{millis, unix_millis};
 
-/// The least time that a call taken over is given: its result may be waiting already.
+/// The least time for a resumed call, because its result may be waiting already.
 const LEAST_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
@@ -20,27 +20,26 @@ struct Start {
     params: Option<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogLevel>,
-    /// The milliseconds that it was given when it was journaled. A new owner gives it as many again: how much of them
-    /// has passed, only two machines' clocks together could tell.
+    /// The time limit when journaled, in milliseconds. A new owner starts it afresh, because machines' clocks cannot be
+    /// compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
-    /// Milliseconds since 1970, for releases that do not read `timeout`. They cannot read an entry without it, and must not
-    /// where a person is to be asked first: they would start the call.
+    /// Milliseconds since 1970, for older releases. They cannot read entries without it, so it is omitted if a person
+    /// must agree first: they would skip the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline: Option<u64>,
     #[serde(default)]
     repeatable: bool,
-    /// Whether a person must agree before it starts.
+    /// Whether a person must agree before the start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asks_first: bool,
-    /// The span of whoever brought the call, so that its trace goes on at a new owner.
+    /// The client's span, so that the trace continues on a new owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tracestate: Option<String>,
 }
 
-/// What to journal.
 pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     let left = call.deadline.saturating_duration_since(Instant::now());
     RawJson::of(&Start {
@@ -59,10 +58,10 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// The call again, bound to nobody; it gets no more time than `longest`.
+/// Restores the call, unbound and with at most `longest` to run.
 ///
 /// # Errors
-/// When the entry was written by an incompatible version.
+/// If an incompatible version wrote the entry.
 pub(super) fn read(
     start: &RawJson,
     id: CallId,
@@ -72,7 +71,7 @@ pub(super) fn read(
     let start: Start = start.read()?;
     let timeout = match start.timeout {
         Some(timeout) => Duration::from_millis(timeout).min(longest),
-        // By an older release: nobody knows when it began.
+        // Written by an older release, so the start time is unknown.
         None => longest,
     };
     let meta = RequestMeta::of(start.params.as_ref());
@@ -99,7 +98,7 @@ pub(super) fn read(
     })
 }
 
-/// The span of whoever brought a journaled call.
+/// The client's span of a journaled call.
 pub(crate) fn brought_by(start: &RawJson) -> Option<TraceContext> {
     start.read::<Start>().ok()?.brought()
 }

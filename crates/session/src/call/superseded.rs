@@ -1,4 +1,4 @@
-//! A worker that has heard of a later owner of the session: the store says whose it is.
+//! Handles a worker that knows a later session owner, by asking the store who owns the session.
 
 use shoal_ports::{CallFailure, Epoch, GatewayError, RunningCall};
 use tokio::time::sleep;
@@ -9,11 +9,11 @@ use crate::actor::record::Step;
 use crate::live::store_failed;
 
 impl CallDriver {
-    /// Whether the session of a call is this node's after all, though its worker has heard of a later owner: then the store
-    /// has lost that one's claim, and the call may be tried again, with an epoch that counts for more.
+    /// Whether this node still owns the session although the worker knows a later owner. Then the store has lost that
+    /// owner's claim, and the call may be retried with a higher epoch.
     ///
     /// # Errors
-    /// `Moved` where the session is another node's. What the store says where it cannot tell.
+    /// `Moved` if another node owns the session; the store's error if it cannot answer.
     pub(super) async fn stands(
         &self,
         in_flight: &mut InFlight,
@@ -21,8 +21,7 @@ impl CallDriver {
     ) -> Result<(), GatewayError> {
         let live = &in_flight.live;
         self.check_ownership(live).await?;
-        // If the claim that was lost is this node's own, the store has it again; if it is another one's, whoever says it first
-        // has the session.
+        // Restores the lost claim if it was this node's. Otherwise the first to restore a claim wins.
         let entered = live.write_record(Step::Restore).await;
         entered.map_err(|error| store_failed(&error, &self.config))?;
         tracing::warn!(session = %live.id, epoch = live.epoch.0, later = later.0,
@@ -32,9 +31,8 @@ impl CallDriver {
         Ok(())
     }
 
-    /// Goes on with a call that another reader has taken, or whose worker has heard of a `later` owner: a former owner of
-    /// the session that does not know yet that it is one, or the next one. That is no outcome; the store says whose the call
-    /// is. `None` where the session is over here: ended, or another node's, and the call with it.
+    /// Continues a call that another reader took, or whose worker knows a `later` owner. This may be a former owner or
+    /// the next one, so the store decides. `None` if the session has ended or moved.
     pub(super) async fn reclaim(
         &self,
         in_flight: &mut InFlight,

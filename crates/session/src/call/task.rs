@@ -1,4 +1,4 @@
-//! The call of a task: what it says goes nowhere, and how it ends is kept in its session's record.
+//! The call of a task. Its messages are dropped, and its end is kept in the session's record.
 
 use std::time::Duration;
 
@@ -15,12 +15,11 @@ use crate::measure;
 use crate::state::Input;
 use crate::streams::Tail;
 
-/// The longest pause between two attempts to store how a task has ended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl CallDriver {
-    /// Keeps how the call has ended, and then closes its journal entry: an owner that is lost in between leaves the end at the
-    /// worker, where the next one finds it.
+    /// Stores the end, then closes the journal entry. If this node is lost in between, the worker still has the end,
+    /// and the next owner finds it there.
     pub(super) async fn finish_task(
         &self,
         outcome: CallOutcome,
@@ -29,9 +28,9 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
-        // Before its end is kept, which may take long: whoever answers it now need not wait for that.
+        // First, because storing may take long and waiting answers must not.
         in_flight.leave();
-        // A session that ends takes its task along.
+        // The ending session removes the task.
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;
         }
@@ -56,7 +55,7 @@ impl CallDriver {
         in_flight.end();
     }
 
-    /// Stores the record with the end; whether the call is over for this owner.
+    /// Stores the record with the end. Returns whether this owner is done with the call.
     async fn keep_end(&self, outcome: CallOutcome, in_flight: &InFlight) -> bool {
         let live = &in_flight.live;
         let mut end = end_of(outcome);
@@ -88,7 +87,7 @@ impl CallDriver {
                     if over || Instant::now() >= until || error == StoreError::NotFound {
                         let error = store_failed(&error, &self.config);
                         tracing::warn!(session = %live.id, %error, "could not keep how a task has ended");
-                        // What the worker keeps is left to the next owner.
+                        // The next owner finds the end at the worker.
                         return !live.is_lost();
                     }
                     sleep(pause).await;
@@ -99,7 +98,6 @@ impl CallDriver {
     }
 }
 
-/// Whether the record holds no result.
 fn is_small(live: &LiveSession) -> bool {
     let small = live.read(|record| {
         let end = record.task.as_ref().and_then(|task| task.end.as_ref());
@@ -113,7 +111,7 @@ fn end_of(outcome: CallOutcome) -> TaskEnd {
         return TaskEnd::Cancelled;
     }
     match outcome.into_outcome() {
-        // It is kept for longer than the message that it came in.
+        // Detached, because it outlives the message that holds it.
         Outcome::Result(result) => TaskEnd::Completed(result.detached()),
         Outcome::Error(error) => TaskEnd::Failed(error.to_json()),
     }

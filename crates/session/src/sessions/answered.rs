@@ -1,5 +1,4 @@
-//! Which requests have their answers on the standalone stream: where all answers go there, that says what became of an earlier
-//! delivery.
+//! Finds answers on the standalone stream. On a single-stream session they show what became of an earlier delivery.
 
 use shoal_ports::{GatewayError, LogError};
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
@@ -7,24 +6,23 @@ use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 use super::Node;
 use crate::live::{LiveSession, log_failed};
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 64;
-/// How far back is looked where the log does not go back to its beginning, or numbers its events anew since.
+/// How far back to look if the log is incomplete or numbers its events afresh.
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
-/// What the standalone stream knows of some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
-    /// It has an answer to each.
+    /// All requests are answered.
     All,
-    /// It has none, and all that was ever said is there.
+    /// The log is complete and answers no request.
     Nothing,
-    /// It has some, or none that is still there.
+    /// Some are answered, or the log is incomplete.
     Unknown,
 }
 
 impl Node {
-    /// What the standalone stream knows of these requests. Ids are not used again within a session (basic, Requests).
+    /// Looks up requests on the standalone stream. Ids are unique within a session (basic, Requests).
     pub(super) async fn answered(
         &self,
         live: &LiveSession,
@@ -38,7 +36,7 @@ impl Node {
             let sequence = last.sequence.saturating_sub(back);
             let start = EventId { sequence, ..last };
             let missing = match self.missing(live, start, requests).await {
-                // What is further back has gone.
+                // The log begins later.
                 Err(LogError::Gone(_)) => continue,
                 missing => missing.map_err(failed)?,
             };
@@ -51,7 +49,7 @@ impl Node {
         Ok(Answered::Unknown)
     }
 
-    /// How many of the requests have no answer from there on.
+    /// Counts the requests without an answer from `cursor` on.
     async fn missing(
         &self,
         live: &LiveSession,
@@ -67,7 +65,7 @@ impl Node {
             cursor = newest.id;
             for event in page.events {
                 let message = RawJson::from_valid(event.data);
-                // What the client is asked has ids of its own.
+                // Messages with a method are requests to the client, with ids of their own.
                 if let (Some(id), None) = (message.member("id"), message.member("method")) {
                     missing.retain(|missing| *missing != id);
                 }

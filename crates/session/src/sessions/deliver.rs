@@ -1,4 +1,4 @@
-//! POST: what a client sends is applied to its session, and the effects are carried out.
+//! POST: applies a client's message to its session and carries out the effect.
 
 mod as_task;
 mod batch;
@@ -27,7 +27,7 @@ use crate::actor::record::Step;
 use crate::live::{Closed, LiveSession, log_failed, store_failed};
 use crate::state::{Came, Effect, Input, empty_result};
 
-/// How often a session that falls asleep under a message is looked for again.
+/// Attempts to find a session that is falling asleep.
 pub(crate) const ATTEMPTS: usize = 3;
 
 impl Node {
@@ -36,17 +36,16 @@ impl Node {
         to: &SessionRef,
         post: Post,
     ) -> Result<Delivered, GatewayError> {
-        // What is rare is boxed, here and below, so that the future of a plain call stays small.
+        // Rare paths are boxed, here and below, to keep a plain call's future small.
         if post.repeated {
             return Box::pin(self.deliver_again(to, post)).await;
         }
         let delivered = self.deliver_body(to, post, Before::Never).await?;
-        // Only what is repeated can meet itself.
+        // Only repetitions return `None`.
         delivered.ok_or_else(|| self.being_moved())
     }
 
-    /// Delivers what an earlier delivery has not begun; `None` for a repetition whose earlier delivery was admitted
-    /// meanwhile.
+    /// Delivers a body that an earlier delivery has not begun. `None` if the earlier delivery was admitted meanwhile.
     pub(super) async fn deliver_body(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -101,7 +100,7 @@ impl Node {
         }
     }
 
-    /// Applies a message to its session, which may have to be woken for it.
+    /// Applies a message to its session, waking it if necessary.
     async fn apply(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -109,7 +108,7 @@ impl Node {
         posting: &Posting,
         bound: bool,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
-        // What nobody gave a trace, or is not kept, has no span.
+        // Only sampled traces get a span.
         let kept = to.trace.as_ref().filter(|trace| trace.is_sampled());
         let _span = kept.map(|trace| {
             trace::internal(names::SESSION_DELIVER)
@@ -137,8 +136,7 @@ impl Node {
         }
     }
 
-    /// A session that takes no inputs. If it has not been put to sleep or ended (something in it panicked), it goes on from its
-    /// record.
+    /// Removes a session that takes no inputs. If it panicked, its record revives it.
     pub(crate) async fn forget_dead(&self, live: &Arc<LiveSession>) {
         let _alone = self.locks.lock(&live.id).await;
         let present = self
@@ -160,7 +158,7 @@ impl Node {
     ) -> Result<Option<Delivered>, GatewayError> {
         let delivered = match effect {
             Effect::Run(admitted) => {
-                // Boxed, since it changes hands often.
+                // Boxed because it is moved often.
                 let mut in_flight = Box::new(self.driver.prepare(live, *admitted, to));
                 if live.offers_tasks(&self.config) {
                     match self.driver.is_for_task(&in_flight) {
@@ -169,7 +167,7 @@ impl Node {
                             let made = self.run_as_task(live, in_flight, posting, to);
                             return made.await.map(Some);
                         }
-                        // Its edge has the answer.
+                        // The edge has refused the call.
                         Ok(true) => {}
                         Err(error) => {
                             let refused = in_flight.refused(&error);
@@ -203,16 +201,15 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Carries out what an answer or a cancellation of the client brings. Nothing is written for it, so a
-    /// node that has lost the session would not notice: where the call is not found, or does not listen,
-    /// the store is asked, lest the message is lost here.
+    /// Carries out a client's answer or cancellation. It writes nothing, so this node could miss that it has lost the
+    /// session. If the call cannot be reached, it therefore asks the store who owns the session.
     async fn steer(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         effect: Effect,
     ) -> Result<Delivered, GatewayError> {
         let reached = match effect {
-            // Accepted means that the call has it, whatever happens to this node next.
+            // Accept the answer only once the call has it.
             Effect::Answer { slot, ask, outcome } => slot.answer(ask, outcome).await,
             Effect::Cancel { slot, reason } => slot.cancel(&reason),
             _ => false,
@@ -241,7 +238,7 @@ impl Node {
         .await
     }
 
-    /// Carries an effect out that needs no call; returns the response, if there is one.
+    /// Carries out an effect that needs no call, and returns the response, if any.
     async fn settle(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -296,16 +293,15 @@ impl Node {
     }
 }
 
-/// What is known of an earlier delivery of the same.
+/// What is known about an earlier delivery of the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// None has begun anything.
+    /// It began no calls.
     Never,
-    /// One may have, of which nothing is left here.
+    /// It may have begun calls that are no longer known here.
     Perhaps,
 }
 
-/// How a body came to its session.
 struct Posting {
     delivery: DeliveryId,
     repeated: bool,
@@ -330,18 +326,16 @@ impl Posting {
         (body, posting)
     }
 
-    /// Whether its edge has refused it.
     fn is_refused(&self) -> bool {
         self.plan.as_ref().is_some_and(|plan| plan.is_err())
     }
 
-    /// Whether an earlier owner may have begun it.
     fn may_have_begun(&self) -> bool {
         self.repeated && self.before == Before::Perhaps
     }
 
-    /// The id that the call of a request has which its edge has planned. One that is safe to repeat gets another when it
-    /// comes again: what its first delivery began may have been told to stop.
+    /// The call id for a request that its edge has planned. A repeated call that is safe to repeat gets a new id,
+    /// because the first one may have been told to stop.
     fn call(&self, bound: bool) -> Option<CallId> {
         let planned = self.plan.as_ref().is_some_and(|plan| plan.is_ok());
         (planned && (bound || !self.repeated)).then(|| self.delivery.into())
@@ -359,7 +353,7 @@ impl Posting {
     }
 }
 
-/// The answer to a request that comes again and is refused: whether an owner before has had it run, nobody here can tell.
+/// The answer to a repetition that is refused: an earlier owner may have run it.
 fn refused_later(id: &RequestId) -> Bytes {
     let failure = CallFailure::outcome_unknown(
         "the node that took the request was lost, and the session refuses it now",
@@ -374,7 +368,6 @@ fn request_id(message: &Message) -> Option<&RequestId> {
     }
 }
 
-/// What is said for the first time.
 fn input(message: Message, came: Came) -> Input {
     match message {
         Message::Request(request) => Input::Request(request, came),

@@ -1,4 +1,4 @@
-//! What metrics read of a node's sessions when somebody looks.
+//! Gauges of a node's sessions.
 
 use std::sync::{Arc, Weak};
 
@@ -6,7 +6,7 @@ use shoal_telemetry::metrics::{ActorKind, Registration, SessionState, metrics};
 
 use super::Node;
 
-/// Lets the node be observed for as long as this is kept.
+/// Lets metrics observe the node while the registrations live.
 pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
     let all = metrics();
     vec![
@@ -32,7 +32,7 @@ pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
     ]
 }
 
-/// Reads a node that is there still, and keeps none alive.
+/// Reads the node while it exists, without keeping it alive.
 fn reading<L: 'static>(
     node: &Arc<Node>,
     read: impl Fn(&Node, &mut dyn FnMut(L, u64)) + Send + Sync + 'static,

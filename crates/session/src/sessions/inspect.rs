@@ -1,4 +1,4 @@
-//! What operators see of this node's sessions, and how they end one.
+//! Operators' view of this node's sessions, and ending one.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use super::{About, Node, Passive, Sessions};
 use crate::live::LiveSession;
 use crate::streams::Tail;
 
-/// Streams and subscriptions of one session that are shown.
+/// Streams and subscriptions shown of one session.
 const MOST_SHOWN: usize = 100;
-/// Characters of a subscribed resource's URI that are shown.
+/// Characters shown of a resource's URI.
 const LONGEST_URI: usize = 256;
 const ENDED: &str = "the session was ended by an operator";
 
 impl Sessions {
-    /// The sessions that this node owns, the one used last first; see
-    /// [`Inspector::sessions`](shoal_ports::Inspector::sessions). Takes time in proportion to how many there
-    /// are.
+    /// Lists the node's sessions, last used first; see [`Inspector::sessions`](shoal_ports::Inspector::sessions). Scans
+    /// all sessions.
     pub fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
         self.node.list(filter, limit)
     }
 
-    /// One session, without the calls that run in it; `None` when this node does not own it. Wakes none.
+    /// Returns one session without its calls, and without waking it; `None` if this node does not own it.
     pub async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
         self.node.detail(session).await
     }
 
-    /// Ends a session for good, as its client could have; `false` when this node does not own it. Running
-    /// calls are told to stop, and their clients that the session has ended.
+    /// Ends a session; `false` if this node does not own it. Running calls are told to stop, and their clients are told
+    /// why.
     ///
-    /// If the future is dropped the session ends all the same.
+    /// # Cancel safety
+    /// The session ends even if the future is dropped.
     pub async fn end(&self, session: &SessionId) -> bool {
         let (node, session) = (self.node.clone(), session.clone());
         let ending = tokio::spawn(async move { node.end_for_operator(&session).await });
@@ -45,13 +45,13 @@ impl Sessions {
     }
 }
 
-/// What is known of a session, live or not, without a look at the store.
+/// A session, live or not, as known without the store.
 struct Known<'a> {
     id: &'a SessionId,
     principal: &'a Principal,
     about: &'a About,
     epoch: Epoch,
-    /// On the node's clock.
+    /// By the node's clock.
     last_used: u64,
     live: Option<&'a LiveSession>,
 }
@@ -59,7 +59,7 @@ struct Known<'a> {
 impl Node {
     fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
         let filter = Filter::of(filter);
-        // Only what decides the order is kept of those that may not be shown.
+        // Keep only the sort key, because most may not be shown.
         let mut found: Vec<(Reverse<u64>, SessionId)> = Vec::new();
         for live in self.all_live().iter().filter(|live| !live.is_lost()) {
             let about = live.about();
@@ -85,7 +85,6 @@ impl Node {
         }
     }
 
-    /// `None` for one that has gone meanwhile.
     fn report(&self, session: &SessionId) -> Option<SessionReport> {
         if let Some(live) = self.live(session) {
             let about = live.about();
@@ -115,7 +114,6 @@ impl Node {
             });
         } else {
             let subscribed = |it: &mut Passive| detail.subscribed_to(it.subscriptions.iter());
-            // It may have gone meanwhile.
             let _ = self.table.passive(session, subscribed);
         }
         Some(detail)
@@ -134,7 +132,6 @@ impl Node {
     }
 }
 
-/// Fills in what is subscribed to.
 trait Subscribed {
     fn subscribed_to<'a>(&mut self, uris: impl ExactSizeIterator<Item = &'a String>);
 }
@@ -170,7 +167,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The status of a task. One that sleeps has ended: how, its record says.
+    /// The status of a task. A passivated one has ended; only its record says how.
     fn task(&self) -> Option<&'static str> {
         match self.live {
             Some(live) => live.task_status(),
@@ -179,7 +176,7 @@ impl<'a> Known<'a> {
     }
 
     fn report(&self, now: u64) -> SessionReport {
-        // An answer that is being written is awaited still.
+        // Includes answers that are being written.
         let in_flight = |live: &LiveSession| live.held();
         SessionReport {
             id: self.id.to_string(),
@@ -198,7 +195,6 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Which sessions are looked for.
 struct Filter<'a> {
     exact: &'a str,
     lower: String,

@@ -1,4 +1,4 @@
-//! How a session leaves this node: its actor does the last things that are durable.
+//! How a session leaves this node, carried out by its actor.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,26 +18,25 @@ use crate::live::LiveSession;
 use crate::measure;
 use crate::streams::Tail;
 
-/// How long the end of a session waits for the answers to its calls to be written and read.
+/// How long an ending session waits for its calls' answers to be written and read.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
-/// How often it looks.
+/// Polling interval for that.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// How a session leaves.
 pub(crate) enum Leave {
-    /// Nothing goes on in it: its record is stored, and the node stays its owner.
+    /// Stores the idle session; the node stays its owner.
     Passivate,
-    /// Any node may claim it, and its calls run on.
+    /// Lets any node claim the session, whose calls run on.
     HandOver(Arc<Patience>),
-    /// Any node may claim it, and its calls are told that the server shuts down.
+    /// Lets any node claim the session, and tells its calls that the server shuts down.
     ShutDown(Arc<Patience>),
-    /// Another node has it.
+    /// Another node has claimed the session.
     Lost,
-    /// It ends for good; its calls are told.
+    /// Ends the session and tells its calls.
     End {
         why: EndReason,
         told: &'static str,
-        /// The streams that were open before.
+        /// The open streams.
         written: Vec<Arc<Tail>>,
     },
 }
@@ -45,24 +44,25 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Has a session leave; whether it has. That goes on, and `alone` is held until it is done, whoever waits for it.
+    /// Makes a session leave and returns whether it has. The actor completes this even if the caller leaves, and holds
+    /// `alone` until then.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
         how: Leave,
         alone: Option<Alone>,
     ) -> bool {
-        // What the actor does just now is not waited for longer than needed.
+        // Interrupt the actor's current work.
         match &how {
             Leave::Passivate | Leave::Lost => {}
-            // First the calls stop appending; what they send from now on waits at their workers.
+            // The calls stop appending first. Later events wait at their workers.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
-            // Before the calls are told: their answers say that the session has ended.
+            // Before the calls are told, so that their answers give the reason.
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
-            // What is done to it is something that goes on.
+            // A waiting message counts as use.
             Leave::Passivate => 0,
             _ => usize::MAX,
         };
@@ -70,7 +70,6 @@ impl Node {
         live.ask(most, leave).await.unwrap_or_default()
     }
 
-    /// As [`leave`](Self::leave) says; in the session's actor.
     pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: Leave) -> bool {
         match how {
             Leave::Passivate => self.passivate(live).await,
@@ -86,7 +85,7 @@ impl Node {
             return false;
         }
         match live.write_record(Step::Save).await {
-            // A store that comes back without its newest writes is told them again by whoever has them, which is this node alone.
+            // Only this node can restore lost writes, so it keeps the session in memory.
             Err(error) if error.is_outage() => {
                 tracing::debug!(session = %live.id, %error, "a session stays awake while the store is away");
                 live.stay();
@@ -111,7 +110,7 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
-        // Only now may readers look for the next owner.
+        // Readers may look for the next owner from now on.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;
@@ -131,8 +130,8 @@ impl Node {
         true
     }
 
-    /// Lets any node claim the session, with its open streams and its record as they are; whether the store has them. The next
-    /// owner knows only these, so a store that is away for a moment is waited for.
+    /// Lets any node claim the session with its stored streams and record, and returns whether they are stored. Waits
+    /// for a store that is briefly away, because the next owner knows only what is stored.
     async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;
@@ -194,7 +193,6 @@ impl Node {
         true
     }
 
-    /// Ends a session, unless it has gone.
     pub(super) async fn end_if_here(
         &self,
         to: &SessionRef,
@@ -213,8 +211,7 @@ impl Node {
     }
 }
 
-/// Waits until the calls of a session that ends have been answered, and whoever reads their streams has the answers; not for
-/// long.
+/// Waits briefly until an ending session's calls are answered and the answers read.
 async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
     let until = Instant::now() + ANSWERED_WITHIN;
     let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();

@@ -1,4 +1,4 @@
-//! Opening a session, taking it into memory, and ending it for its client.
+//! Opens a session, enters it in memory, and ends it for its client.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Node {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
         self.stored.check(&open.principal)?;
-        // What a task is opened with, its client never sees.
+        // A task's client does not see the answer to `initialize`.
         if open.transport != SessionTransport::Task
             && let Some(initialize) = &open.initialize
         {
@@ -90,8 +90,7 @@ impl Node {
         })
     }
 
-    /// A session that this node owns, to be entered in its table. The backends have yet to be asked for what is `missing` of
-    /// its subscriptions.
+    /// Makes a live session of this node. `missing` are subscriptions to request from the backends.
     pub(super) fn make_live(
         &self,
         id: SessionId,
@@ -103,12 +102,12 @@ impl Node {
         if task_lists::runs(&live) {
             self.task_lists.begin(&live.id, &live.principal);
         }
-        // Before anybody finds it, and asks for something else.
+        // Queue this before other messages.
         self.subscribe_again(&live, missing);
         live
     }
 
-    /// Turns a session whose state is gone, or about to go, into a passive one: the next message wakes it from its record.
+    /// Passivates a session whose state is gone or about to go, so that the next message wakes it from its record.
     pub(super) fn rebuild_later(&self, live: &LiveSession, subscriptions: BTreeSet<String>) {
         let passive = Passive {
             principal: live.principal.clone(),
@@ -124,7 +123,7 @@ impl Node {
         live.streams.end();
     }
 
-    /// Gives every session up, with what it knows stored; calls that still run are told to stop.
+    /// Stores and releases every session. Running calls are told to stop.
     pub(crate) async fn passivate_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         for live in self.all_live() {
@@ -135,7 +134,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // While its record cannot be removed it would live again: its client is told to come back.
+        // If its record cannot be removed, the session would come back, so its client must retry.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

@@ -16,7 +16,7 @@ use crate::state::Input;
 use crate::streams::Attachment;
 
 impl Node {
-    /// Reads a stream of a session, which may have to be woken for it.
+    /// Reads a stream of a session, waking it if necessary.
     pub(crate) async fn listen(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -32,7 +32,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// The events of a stream; `None` if the session is falling asleep, so that its streams are about to end.
+    /// `None` if the session is falling asleep, which ends its streams.
     async fn listen_to(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -51,7 +51,7 @@ impl Node {
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
                 let prime = live.primes_streams();
-                // A session of one stream reads all that is kept of it; any other begins with what comes next.
+                // A single-stream session reads everything that is kept. Others begin with the next event.
                 let (cursor, gone) = if Self::is_single_stream(live) {
                     let oldest = live.streams.oldest(&tail).await.map_err(failed)?;
                     (oldest, oldest.sequence)
@@ -93,20 +93,20 @@ impl Node {
         resumed
     }
 
-    /// The session knows that somebody listens, for as long as that is so; `None` if it is falling asleep.
+    /// Tells the session that it has a listener until the stream ends; `None` if it is falling asleep.
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         attachment: Attachment,
     ) -> Option<EventStream> {
         let reader = attachment.generation();
-        // Before it is told, lest it waits for the end of a connection that goes while it is told.
+        // Created first, so that the session also learns of a connection that closes meanwhile.
         let listener = Listener {
             node: Arc::downgrade(self),
             live: live.clone(),
             reader,
         };
-        // In a task of its own: what the session has to tell is taken from it, and belongs into the log.
+        // In its own task, because news taken from the session must reach the log.
         let (node, told) = (self.clone(), live.clone());
         let telling = async move { node.tell(&told, Input::Listening(reader)).await };
         match tokio::spawn(telling).await {
@@ -116,7 +116,7 @@ impl Node {
     }
 }
 
-/// Somebody who listens to a session: it learns when this is dropped.
+/// Tells the session on drop that its listener is gone.
 struct Listener {
     node: Weak<Node>,
     live: Arc<LiveSession>,

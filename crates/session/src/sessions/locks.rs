@@ -1,4 +1,4 @@
-//! One lock for each session that wakes, falls asleep or ends. It is there while somebody holds it or waits for it.
+//! One lock for each session that wakes, falls asleep or ends. It exists while held or waited for.
 
 use std::sync::Arc;
 
@@ -7,13 +7,12 @@ use foldhash::fast::RandomState;
 use shoal_ports::SessionId;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// The locks of a node's sessions: as many as there are requests that hold one or wait for one.
 #[derive(Default)]
 pub(crate) struct SessionLocks {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
 }
 
-/// The lock of one session. Whoever has it is alone in waking the session, putting it to sleep and ending it.
+/// A session's lock. The holder alone may wake, passivate or end the session.
 pub(crate) struct Alone {
     #[allow(dead_code, reason = "held until dropped")]
     guard: OwnedMutexGuard<()>,
@@ -21,20 +20,20 @@ pub(crate) struct Alone {
     turn: Turn,
 }
 
-/// Somebody who waits for a session's lock, or has it: the last one removes it.
+/// A holder or waiter. The last one removes the lock.
 struct Turn {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
     session: SessionId,
 }
 
 impl SessionLocks {
-    /// Waits until nobody else has the session's lock. Cancel safe: whoever gives up loses the place in the line.
+    /// Waits for the session's lock. Cancellation safe, but a waiter that gives up loses its place in the queue.
     pub(crate) async fn lock(&self, session: &SessionId) -> Alone {
         let turn = Turn {
             locks: self.locks.clone(),
             session: session.clone(),
         };
-        // A future drops what it waits for before what it has: the lock is let go before the turn.
+        // If this future is dropped, `lock` is dropped before `turn`.
         let lock = self.locks.entry(session.clone()).or_default().clone();
         let guard = lock.lock_owned().await;
         Alone { guard, turn }
@@ -48,7 +47,7 @@ impl SessionLocks {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // The table's own is the last one.
+        // The table's own reference is the last.
         let unused = |_: &SessionId, lock: &Arc<Mutex<()>>| Arc::strong_count(lock) == 1;
         self.locks.remove_if(&self.session, unused);
     }

@@ -1,4 +1,4 @@
-//! What a node holds of its sessions.
+//! A node's sessions.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -25,50 +25,43 @@ use crate::streams::StreamCounters;
 use crate::task_lists::TaskLists;
 use crate::task_news::TaskNews;
 
-/// What a node holds of its sessions.
 pub(crate) struct Node {
     pub(crate) id: NodeId,
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) driver: Arc<CallDriver>,
     pub(crate) subscribers: Subscribers,
-    /// Tasks of which there is news for everybody.
     pub(crate) task_news: TaskNews,
-    /// What the store is told of the tasks that run here.
     pub(crate) task_lists: TaskLists,
     pub(crate) table: Table,
     pub(crate) places: Places,
-    /// Whoever wakes a session, puts it to sleep or ends it has its lock.
+    /// Held while a session is woken, passivated or ended.
     pub(crate) locks: SessionLocks,
     pub(crate) draining: CancellationToken,
-    /// Set when the node gives its sessions to others and takes none.
     pub(crate) handing_over: AtomicBool,
     pub(crate) moves: Moves,
     pub(crate) counters: Arc<StreamCounters>,
-    /// The node itself, for its sessions.
+    /// For the sessions.
     pub(crate) this: Weak<Self>,
-    /// What the sessions have stored.
     pub(crate) stored: Arc<Stored>,
-    /// How this node stands with the others, if there are any.
+    /// Set only in a cluster.
     pub(crate) liveness: OnceLock<Arc<dyn Liveness>>,
     started: Instant,
 }
 
-/// Counts of sessions that came from other nodes or went to them.
 #[derive(Default)]
 pub(crate) struct Moves {
     pub(crate) taken_over: AtomicUsize,
     pub(crate) handed_over: AtomicUsize,
     pub(crate) lost: AtomicUsize,
-    /// Calls of an earlier owner that were resumed.
     pub(crate) resumed_calls: AtomicUsize,
 }
 
-/// What operators see of a session, live or not.
+/// Operators' view of a session, live or not.
 pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970, if that is known.
+    /// In milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
 }
 
@@ -140,32 +133,30 @@ impl Node {
         self.table.all_live()
     }
 
-    /// Connections that read a standalone stream end, and so do new ones.
+    /// Ends standalone streams, present and new.
     pub(crate) fn drain_streams(&self) {
         self.draining.cancel();
-        // Who comes later sees it by itself.
+        // Later readers check the flag themselves.
         for live in self.all_live() {
             live.streams.look_up();
         }
     }
 
-    /// Sessions in memory that have an actor.
     pub(crate) fn actors(&self) -> usize {
         let there = |live: &LiveSession| usize::from(live.actor.is_there());
         self.table.sum_of_live(there)
     }
 
-    /// Messages that actors have yet to do.
     pub(crate) fn waiting(&self) -> usize {
         self.table.sum_of_live(|live| live.actor.due())
     }
 
-    /// Bytes of events that the log keeps for sessions in memory.
+    /// Bytes of events that the log keeps for live sessions.
     pub(crate) fn kept(&self) -> u64 {
         self.table.sum_of_live(|live| live.streams.kept())
     }
 
-    /// The incarnation of a session that this node has lost, if it still lies here.
+    /// A session in memory that this node has lost.
     pub(crate) fn lost(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         let live = self.table.live(session)?;
         live.is_lost().then_some(live)
@@ -193,7 +184,6 @@ impl Node {
         }
     }
 
-    /// Applies an input that may have something to announce.
     pub(crate) async fn tell(&self, live: &Arc<LiveSession>, input: Input) -> Result<(), Closed> {
         match live.apply(input)? {
             Effect::Announce(news) => self.announce(live, news).await,
@@ -222,15 +212,14 @@ impl Node {
             Ok(()) => {}
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "could not announce a change");
-                // The client hears of the lists at least now; what is not in the log is remembered.
+                // The log failed, so send the list changes directly and remember the resources.
                 live.note(Input::Unannounced(updated));
                 live.streams.pass(lists);
             }
         }
     }
 
-    /// Finds a session, waking it if need be, that is this node's own as far as it can know. One in other hands does not
-    /// exist.
+    /// Finds the caller's session, waking it if necessary, and makes certain that this node owns it.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -249,7 +238,7 @@ impl Node {
         Ok(live)
     }
 
-    /// Whether everything of the session goes over its standalone stream.
+    /// Whether all messages use the standalone stream.
     pub(crate) fn is_single_stream(live: &LiveSession) -> bool {
         live.transport == SessionTransport::SingleStream
     }

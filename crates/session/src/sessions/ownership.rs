@@ -1,4 +1,4 @@
-//! Sessions that come from other nodes, and go to them.
+//! Moves sessions between nodes.
 
 use std::mem;
 use std::sync::Arc;
@@ -26,19 +26,18 @@ use crate::measure;
 use crate::record::Record;
 use crate::state::{Input, SessionState, lost_call};
 
-/// Sessions that are handed over, or let go of, at the same time.
+/// Sessions handed over or dropped concurrently.
 pub(super) const AT_ONCE: usize = 64;
-/// Sessions that the store is asked about at once.
+/// Sessions per query to the store.
 const ASKED_AT_ONCE: usize = 500;
-/// How long a message waits for the store to say whose its session is.
+/// How long a message waits for the store to confirm the session's owner.
 const ASKED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Node {
-    /// Wakes a session from its record: one that this node put to sleep, or one that nobody holds. Its
-    /// principal is checked before anything is claimed.
+    /// Wakes a session that this node passivated, or that has no owner. Checks the principal before claiming.
     ///
     /// # Errors
-    /// `Moved` when another node owns it, or this one takes none; also when it is not here and only a hint says so.
+    /// `Moved` if another node owns the session, this node takes none, or only a hint points here.
     pub(super) async fn wake(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -48,7 +47,7 @@ impl Node {
             return Ok(live);
         }
         let (node, to) = (self.clone(), to.clone());
-        // What was claimed must go on here, also where whoever asked for it goes away.
+        // A claimed session must continue even if the caller leaves.
         in_task(async move { node.wake_alone(&alone, &to).await }).await
     }
 
@@ -73,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Whether the session sleeps here. Whoever asks uses it, whatever comes of that.
+    /// Whether the session is passivated here. Counts as use.
     fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
         let now = self.now();
         let used = self.table.passive(&to.session, |passive| {
@@ -125,22 +124,22 @@ impl Node {
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        // Something is missing where it fell asleep before a backend took it back that had refused.
+        // Some may be missing if it fell asleep while a backend refused a subscription.
         let live = self.make_live(to.session.clone(), state, (claim.epoch, share), missing);
         let passive = self.table.wake(live.clone());
         let passive = passive.ok_or(GatewayError::Moved { owner: None })?;
-        // What has changed since it was made.
+        // Changes since the state was made.
         for uri in passive.updated {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             let updated = Input::ResourceUpdated { uri, params };
-            // It was just woken, and whoever puts it to sleep needs its lock.
+            // Cannot fail: falling asleep needs the lock held here.
             let _ = self.tell(&live, updated).await;
         }
         Ok(live)
     }
 
-    /// A task that slept here had ended. If its record does not say so, the store has lost its newest writes, and the task fails.
-    /// That is stored first: the next owner may find the call in the journal, and would go on with it.
+    /// A passivated task has ended. If its record says otherwise, the store has lost writes, and the task fails. This
+    /// is stored first, because the next owner could find the call in the journal and resume it.
     async fn settle_lost(
         &self,
         to: &SessionRef,
@@ -159,7 +158,7 @@ impl Node {
             .map_err(|error| store_failed(&error, &self.config))
     }
 
-    /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
+    /// Releases a passivated session on request. Others follow when the lease ends.
     async fn hand_over_sleeping(&self, alone: &Alone, to: &SessionRef) -> Result<(), GatewayError> {
         let transport = self.table.passive(&to.session, |it| it.about.transport);
         let transport = transport.ok_or(GatewayError::Moved { owner: None })?;
@@ -183,7 +182,7 @@ impl Node {
         Ok(())
     }
 
-    /// Makes this node the owner of a session that another one held, with the calls that run in it.
+    /// Claims a session from another node and resumes its calls.
     async fn take_over(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -209,7 +208,7 @@ impl Node {
                 tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
                 self.resume_all(&live, calls, taking_over);
                 if live.transport == SessionTransport::Task {
-                    // Its owner before may have been lost with the news of its last change.
+                    // The former owner may not have announced the last change.
                     live.task_changed();
                 }
                 Ok(live)
@@ -221,10 +220,10 @@ impl Node {
         }
     }
 
-    /// That an owner whose lease lives is gone, as this node finds by looking for it.
+    /// Checks directly whether an owner with a live lease is gone.
     ///
     /// # Errors
-    /// `Moved` where it is not.
+    /// `Moved` if it is not.
     async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
         let evidence = match self.liveness.get() {
             Some(liveness) => liveness.evidence_against(&owner).await,
@@ -233,18 +232,17 @@ impl Node {
         evidence.ok_or(GatewayError::Moved { owner: Some(owner) })
     }
 
-    /// Asks whose a session is, where that is not certain: this node's lease may have run out, or others take it for
-    /// gone. A store that cannot say keeps nobody from what needs no store: the node asks again with the next message.
-    /// Only of a task nothing is said then.
+    /// Asks the store who owns a session, if this node's lease may have expired or others may take the node for gone.
+    /// If the store cannot answer, the session continues, except for tasks, and the next message asks again.
     ///
     /// # Errors
-    /// `Moved` when another node has it; of a task `Unavailable` too.
+    /// `Moved` if another node owns it; `Unavailable` for a task.
     pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
         match asked {
             Ok(Ok(())) => Ok(()),
             Ok(Err(moved @ GatewayError::Moved { .. })) => Err(moved),
-            // What a task is answers without a write that would fail: its next owner may have said more by now.
+            // A task answers without a write that would be fenced, and its next owner may know a newer state.
             Ok(Err(error)) if live.transport == SessionTransport::Task => Err(error),
             Err(_) if live.transport == SessionTransport::Task => Err(GatewayError::Unavailable {
                 reason: "the store does not say whose the task is".to_owned(),
@@ -267,7 +265,7 @@ impl Node {
         };
         let claim = self.claim(to, why, evidence).await?;
         let mut record = read(&claim)?;
-        // Nobody listened for it in between.
+        // Updates may have been missed meanwhile.
         record.updated.extend(record.subscriptions.iter().cloned());
         let subscriptions = record.subscriptions.clone();
         let running = self.driver.store.journal.running(&to.session, claim.epoch);
@@ -287,13 +285,12 @@ impl Node {
         Ok((live, calls))
     }
 
-    /// Goes on with the calls of a session that was taken over.
     fn resume_all(&self, live: &Arc<LiveSession>, calls: Calls, mut taking_over: TakingOver) {
         let running = calls.iter().map(|(_, calls)| calls.len()).sum();
         taking_over.done(live.epoch.0, running);
         let taking_over = Arc::new(taking_over);
         for (last, calls) in calls {
-            // A call that its edge has bound has the id of its delivery.
+            // A bound call has its delivery's id.
             let delivery = match &calls[..] {
                 [call] => Some(call.journaled.entry.call.into()),
                 _ => None,
@@ -327,7 +324,7 @@ impl Node {
         claim.map_err(|error| store_failed(&error, &self.config))
     }
 
-    /// Drops what is left of a sleeping session that another node owns now, or nobody.
+    /// Drops a passivated session that this node no longer owns.
     pub(super) async fn forget_passive(&self, alone: &Alone, session: &SessionId, why: EndReason) {
         if let Some(about) = self.drop_passive(alone, session).await {
             measure::ended(&about, why);
@@ -340,7 +337,7 @@ impl Node {
         Some(passive.about)
     }
 
-    /// Clears away what was lost without anybody asking for it since.
+    /// Clears lost sessions that have not been used since.
     pub(super) async fn clear_all_lost(self: &Arc<Self>) {
         let lost = self.all_live().into_iter().filter(|live| live.is_lost());
         let clearing =
@@ -358,7 +355,7 @@ impl Node {
             .map(|live| async move {
                 let began = Instant::now();
                 let alone = self.locks.lock(&live.id).await;
-                // One that is lost, or has fallen asleep or ended meanwhile, is not.
+                // Skips sessions that are lost, passivated or ended.
                 let here = self.live(&live.id).is_some_and(|it| it.epoch == live.epoch);
                 let leave = Leave::HandOver(patience.clone());
                 let handed_over = here && self.leave(&live, leave, Some(alone)).await;
@@ -399,16 +396,15 @@ impl Node {
                 .for_each_concurrent(AT_ONCE, |lost| self.forget_if_asleep(lost));
             forgetting.await;
         }
-        // Last, since it takes its time.
+        // Last, because it takes long.
         self.clear_all_lost().await;
         Ok(())
     }
 
-    /// Drops a sleeping session that another node has claimed since this epoch, unless it was woken meanwhile.
+    /// Drops a passivated session that another node has claimed since this epoch, unless it woke.
     async fn forget_if_asleep(self: &Arc<Self>, (session, epoch): (SessionId, Epoch)) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();
-        // It says nothing.
         let _ = in_task(async move {
             if node.table.passive(&session, |it| it.epoch) == Some(epoch) {
                 let lost = EndReason::Lost;
@@ -420,10 +416,8 @@ impl Node {
     }
 }
 
-/// The calls of each stream, and where it stands.
 type Calls = Vec<(EventId, Vec<TakenOver>)>;
 
-/// Enters running calls into the state.
 fn enter(state: &mut SessionState, running: Vec<RunningStream>) -> Calls {
     let enter_one = |state: &mut SessionState, journaled: shoal_ports::JournaledCall| {
         let entry = &journaled.entry;

@@ -1,14 +1,14 @@
-//! How long sessions that leave together wait for a store that is away.
+//! How long leaving sessions wait for a store that is away.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The time that sessions which leave together share for waiting for the store: one outage delays them once, and not once each.
+/// The waiting time that sessions which leave together share, so that an outage delays them once.
 pub(crate) struct Patience {
     most: Duration,
-    /// The time of the first failure since the store last answered one of the sessions.
+    /// The first failure since the store's last answer.
     away_since: Mutex<Option<Instant>>,
 }
 
@@ -20,13 +20,12 @@ impl Patience {
         }
     }
 
-    /// Notes that the store is away. Returns whether to go on waiting for it.
+    /// Notes a failure and returns whether to keep waiting.
     pub(super) fn lasts(&self) -> bool {
         let mut since = self.away_since.lock();
         since.get_or_insert_with(Instant::now).elapsed() < self.most
     }
 
-    /// Notes that the store has answered.
     pub(super) fn answered(&self) {
         *self.away_since.lock() = None;
     }

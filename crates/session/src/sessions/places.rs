@@ -1,5 +1,5 @@
-//! The places for sessions on a node. A [`Place`] belongs to whoever holds a session: what is opening it or taking it over,
-//! and then the node's table.
+//! The places for sessions on a node. The holder of a session has its [`Place`]: first the code that opens it or takes
+//! it over, then the node's table.
 
 use std::sync::Arc;
 
@@ -8,13 +8,12 @@ use shoal_ports::{GatewayError, Principal};
 use crate::config::SessionConfig;
 use crate::totals::{Exceeded, Portion, Totals};
 
-/// The places for sessions on a node.
 pub(crate) struct Places {
     config: Arc<SessionConfig>,
     taken: Arc<Totals>,
 }
 
-/// The place of one session; free again when this is dropped.
+/// The place of one session, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Place(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
@@ -24,28 +23,27 @@ impl Places {
         Self { config, taken }
     }
 
-    /// How many are taken.
     pub(crate) fn taken(&self) -> usize {
         usize::try_from(self.taken.all()).unwrap_or(usize::MAX)
     }
 
-    /// A place for a new session.
+    /// Takes a place for a new session.
     ///
     /// # Errors
-    /// When the node, or the principal, has as many as it may.
+    /// If the node's or the principal's limit is reached.
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
-            // Without authentication everybody is one principal, who must not be kept from the node's sessions.
+            // Without authentication all callers are one principal, limited by the node alone.
             true => usize::MAX,
             false => self.config.limits.sessions_per_principal,
         };
         self.take_within(principal, own)
     }
 
-    /// A place for a session that comes from another node, which has let it in.
+    /// Takes a place for a session that another node has admitted.
     ///
     /// # Errors
-    /// When the node has as many as it may.
+    /// If the node's limit is reached.
     pub(crate) fn take_over(&self, principal: &Principal) -> Result<Place, GatewayError> {
         self.take_within(principal, usize::MAX)
     }

@@ -1,8 +1,7 @@
-//! Subscriptions that a node has yet to ask its backends for, because their session came from elsewhere.
+//! Requests subscriptions from the backends for a session that came from elsewhere.
 //!
-//! The client was told that it is subscribed, and no message of the protocol takes that back. So a refusal is not the end
-//! of it: the backend is asked again for as long as the session is here and wants it. What may have changed meanwhile
-//! the client is told when it is subscribed.
+//! The protocol cannot withdraw a granted subscription. After a refusal the node therefore keeps asking while the
+//! session is here and wants the resource. The client is told of possible changes once subscribed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,12 +16,12 @@ use crate::actor::{Renewal, SessionMsg};
 use crate::live::LiveSession;
 use crate::state::Input;
 
-/// The pause before a backend that has refused is asked again, at most; it doubles each time.
+/// The pause after a refusal, which doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Node {
-    /// Has the actor of a session that is new here ask the backends. Its client is told of updates when it listens again.
+    /// Lets the actor of a new session ask the backends. Its client learns of updates when it listens again.
     pub(super) fn subscribe_again(&self, live: &Arc<LiveSession>, missing: BTreeSet<String>) {
         if missing.is_empty() {
             return;
@@ -34,8 +33,8 @@ impl Node {
         live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
     }
 
-    /// Asks the backends for what is still wanted, and tells the client of what it gets late. What is refused is asked for
-    /// once more after a pause. In the session's actor.
+    /// Asks the backends for missing subscriptions and tells the client of late ones. Refused ones are asked for again
+    /// after a pause. Runs in the session's actor.
     pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: Renewal) {
         let Renewal {
             mut missing,
@@ -51,7 +50,6 @@ impl Node {
                 Some(Ok(())) if pauses.is_some() => {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     let updated = Input::ResourceUpdated { uri, params };
-                    // One that has gone meanwhile needs no news.
                     let _ = self.tell(live, updated).await;
                 }
                 Some(Err(error)) => {

@@ -1,4 +1,4 @@
-//! POST again: what an edge delivers a second time because the answer to the first got lost.
+//! Repeated POSTs, which an edge sends because the first answer was lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,21 @@ use super::deliver::Before;
 use crate::live::LiveSession;
 use crate::state::{CallSlot, Effect, Input};
 
-/// How often the earlier delivery is looked for while its request still runs.
+/// Polling interval for an earlier delivery that still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is left of an earlier delivery.
 enum Found {
-    /// It has begun, and this is what its client is to have.
+    /// The earlier delivery began, and this is its answer.
     Delivered(Delivered),
-    /// Nothing has begun.
+    /// The earlier delivery certainly began no calls.
     Never,
-    /// Nothing is left.
+    /// The traces of an earlier delivery, if any, are gone.
     Nothing,
 }
 
 impl Node {
-    /// Delivers once more: what the earlier delivery began is found, and what it has not begun is delivered now. The
-    /// earlier one may still be on its way here, and be admitted between the two.
+    /// Finds the calls of the earlier delivery, or delivers the body now. The earlier one may still arrive meanwhile,
+    /// and then this looks again.
     pub(super) async fn deliver_again(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -47,14 +46,12 @@ impl Node {
         }
     }
 
-    /// What the earlier delivery began. Where it began nothing that is left, the body is to be delivered as if for the first
-    /// time.
+    /// Finds the calls of the earlier delivery.
     ///
-    /// Journaled calls are found in the store by their delivery, or where their edge has bound them, in memory as long as they
-    /// run, and by their worker afterwards. A request whose call is not, but which
-    /// still runs, is one that is held, or safe to repeat, and whose answer has nowhere to go: it is let go here, or its end is
-    /// waited for. What is held and begun again is found by its worker. Where all answers go on one stream, that has those of
-    /// requests that do not run any more.
+    /// A journaled call is found in the store by its delivery. A bound call is found in memory while it runs, and later
+    /// by its worker. A running request without a journal entry is held or safe to repeat, and its answer has no way to
+    /// the client: it is released, or this waits for its end. A single stream also has the answers of finished
+    /// requests.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -69,7 +66,7 @@ impl Node {
         let until = Instant::now() + self.config.call_timeout;
         loop {
             let found = match post.is_bound() {
-                // What is open is in memory; of the rest its worker says at least that it was there.
+                // Open calls are in memory. For others the worker at least knows that it had them.
                 true => live.streams.delivered(post.delivery),
                 false => self.driver.find_in_log(&live, post.delivery).await?,
             };
@@ -78,7 +75,7 @@ impl Node {
                 return found.map(Found::Delivered);
             }
             let running = running(&live, &requests, post.delivery);
-            // Another request may have the id by now.
+            // Another request may have the same id.
             let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
             if running.is_empty() || post.is_bound() && !running.iter().any(held) {
                 return match single {
@@ -99,8 +96,8 @@ impl Node {
         }
     }
 
-    /// What became of requests that do not run any more where all answers go on one stream. A call is journaled there before
-    /// it is started, so one that is neither in the journal nor answered was never begun.
+    /// Looks for finished requests on a single stream. Calls are journaled there before the start, so a request in
+    /// neither the journal nor the stream was not begun.
     async fn find_answered(
         &self,
         live: &LiveSession,
@@ -116,8 +113,7 @@ impl Node {
         })
     }
 
-    /// The answer to requests whose first delivery still goes on when no call may take longer: whoever asks again is told
-    /// for good.
+    /// The answer if the first delivery still runs after the longest possible call. It is final.
     fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
         let failure = match once {
             true => {
@@ -137,7 +133,7 @@ impl Node {
     }
 }
 
-/// The calls of those of a delivery's requests that have not been answered.
+/// The unanswered calls of a delivery.
 pub(super) fn running(
     live: &LiveSession,
     requests: &[RequestId],

@@ -1,5 +1,4 @@
-//! Subscriptions: in a session's record, among those who are told, and at the backend. The three change together, in the
-//! session's actor.
+//! Subscriptions. The session's actor keeps record, subscriber list and backend consistent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,11 +14,11 @@ use crate::actor::record::Step;
 use crate::live::LiveSession;
 use crate::state::{Input, empty_result};
 
-/// How long a backend is waited for that is told that nobody wants to hear of a resource any more.
+/// How long to wait for a backend to unsubscribe.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// Subscribes at the backend for a session whose record says so already. `grant` is what its client showed with the request.
+    /// Subscribes at the backend after the record was updated. `grant` is the request's.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
@@ -54,15 +53,15 @@ impl Node {
         Ok(empty_result(request))
     }
 
-    /// Asks the backend for a subscription: no longer than a call may take, nor than the session is there, since whoever ends
-    /// it waits for this. `None` where it is over before. `caller` is who asks for it anew.
+    /// Asks the backend for a subscription, within a call's timeout and while the session is here, because leaving
+    /// waits for this. `None` if the session leaves first. `caller` is set for a new request.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,
         caller: Option<&Caller>,
         uri: &str,
     ) -> Option<Result<(), RpcError>> {
-        // Before the backend knows, so that nothing that it says is missed.
+        // Register first, so as not to miss an update.
         self.subscribers.add(uri, &live.id);
         let limit = self.config.call_timeout;
         let granted = tokio::select! {
@@ -76,7 +75,6 @@ impl Node {
         granted
     }
 
-    /// Takes a subscription back, where there is one.
     pub(super) async fn unsubscribe(&self, session: &SessionId, uri: &str) {
         if self.subscribers.remove(uri, session) {
             let unsubscribed = self.driver.dispatcher.unsubscribe(uri);
@@ -86,7 +84,7 @@ impl Node {
         }
     }
 
-    /// Takes subscriptions of a session back that takes no messages any more, or is not this node's.
+    /// Unsubscribes a session that takes no more messages or has moved.
     pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
         for uri in uris {
             self.unsubscribe(session, &uri).await;

@@ -1,6 +1,6 @@
-//! Looking for sessions that nobody uses.
+//! Looks for unused sessions.
 //!
-//! What the sweep finds may have changed when it comes to it: whatever it does to a session it decides under the session's lock.
+//! Findings may be outdated, so each session is checked again under its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::actor::record::Step;
 use crate::here::in_task;
 use crate::live::LiveSession;
 
-/// Puts idle sessions to sleep and ends those idle for too long, until `stop` fires.
+/// Passivates idle sessions and ends expired ones, until `stop` fires.
 pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
     let mut every = tokio::time::interval(node.config.sweep_every);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -52,7 +52,7 @@ impl Node {
         }
     }
 
-    /// How long something has not been used that was last used at this time of the node's clock.
+    /// `last_used` is a time of the node's clock.
     fn unused_for(&self, last_used: u64) -> Duration {
         Duration::from_millis(self.now().saturating_sub(last_used))
     }
@@ -66,10 +66,10 @@ impl Node {
         self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
     }
 
-    /// Puts a session to sleep that nobody uses, and keeps the record of any other.
+    /// Passivates an unused session, or keeps the record of a used one alive.
     async fn look_after(&self, live: Arc<LiveSession>) {
         if live.held() > 0 {
-            // A session is in use for as long as its calls.
+            // Running calls count as use.
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);
         } else if self.is_unused(&live) {
             let alone = self.locks.lock(&live.id).await;
@@ -81,7 +81,7 @@ impl Node {
         if unused >= self.config.retention && live.streams.is_quiet() {
             live.share.set_log(0);
         }
-        // In use without requests (a stream, a long call): the record must not expire meanwhile.
+        // The session is in use without requests, as by a stream, so keep its record from expiring.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await
@@ -90,11 +90,10 @@ impl Node {
         }
     }
 
-    /// Ends a sleeping session, unless somebody has used it since it was found.
+    /// Ends a passivated session, unless it was used meanwhile.
     async fn expire(self: &Arc<Self>, session: SessionId) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();
-        // It says nothing.
         let _ = in_task(async move {
             let expired = |it: &mut Passive| node.has_expired(it).then_some(it.epoch);
             if let Some(epoch) = node.table.passive(&session, expired).flatten() {
@@ -111,7 +110,6 @@ impl Node {
             Ok(()) | Err(StoreError::NotFound) => EndReason::Expired,
             Err(StoreError::Stale | StoreError::Held) => EndReason::Lost,
             Err(error) => {
-                // The next sweep tries again.
                 tracing::debug!(%session, %error, "could not remove the record of a session");
                 return;
             }

@@ -1,5 +1,4 @@
-//! The sessions of a node, live or asleep. Each has one entry, and with it its place: what becomes of the one becomes of the
-//! other.
+//! The sessions of a node, live or passivated, each with its place.
 
 use std::collections::BTreeSet;
 use std::iter::Sum;
@@ -14,7 +13,6 @@ use super::places::Place;
 use crate::live::LiveSession;
 use crate::stored::Share;
 
-/// The sessions of a node.
 #[derive(Default)]
 pub(crate) struct Table(DashMap<SessionId, Entry, RandomState>);
 
@@ -29,20 +27,18 @@ enum Held {
     Passive(Box<Passive>),
 }
 
-/// What is left on a node of a passivated session; the rest is in the store. The node owns it still.
+/// What a node keeps of a passivated session that it owns. The store has the rest.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// When the session was last used, on the node's clock.
+    /// By the node's clock.
     pub(crate) last_used: u64,
     /// Subscribed resources that changed meanwhile.
     pub(crate) updated: BTreeSet<String>,
-    /// Whether it is a task whose end was known here.
+    /// Whether it is a task that has ended.
     pub(crate) has_ended: bool,
-    /// What operators see of it.
     pub(crate) about: About,
-    /// What it has stored.
     pub(crate) share: Arc<Share>,
 }
 
@@ -70,31 +66,28 @@ impl Entry {
 }
 
 impl Table {
-    /// Enters a session that is new here.
     pub(super) fn enter(&self, live: Arc<LiveSession>, place: Place) {
         let held = Held::Live(live.clone());
         self.0.insert(live.id.clone(), Entry { held, place });
     }
 
-    /// A live session, also one that this node has lost.
+    /// Includes sessions that this node has lost.
     pub(super) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         self.0.get(session)?.held.live().cloned()
     }
 
-    /// The live sessions, those that this node has lost included.
+    /// Includes sessions that this node has lost.
     pub(super) fn all_live(&self) -> Vec<Arc<LiveSession>> {
         let entries = self.0.iter();
         entries.filter_map(|it| it.held.live().cloned()).collect()
     }
 
-    /// The sum of what the live sessions yield.
     pub(super) fn sum_of_live<N: Sum>(&self, read: impl Fn(&LiveSession) -> N) -> N {
         let entries = self.0.iter();
         let read = entries.filter_map(|it| it.held.live().map(|live| read(live)));
         read.sum()
     }
 
-    /// Reads or changes something of a session that sleeps.
     pub(crate) fn passive<T>(
         &self,
         session: &SessionId,
@@ -106,20 +99,18 @@ impl Table {
         }
     }
 
-    /// What each sleeping session yields, if anything.
     pub(super) fn of_passive<T>(&self, read: impl Fn(&SessionId, &Passive) -> Option<T>) -> Vec<T> {
         let entries = self.0.iter();
         let read = entries.filter_map(|it| read(it.key(), it.held.passive()?));
         read.collect()
     }
 
-    /// How many are live, and how many sleep.
     pub(super) fn count(&self) -> (usize, usize) {
         let live = self.0.iter().filter(|it| it.held.live().is_some()).count();
         (live, self.0.len().saturating_sub(live))
     }
 
-    /// Puts a live session to sleep, if it is this very incarnation; whether it was there.
+    /// Passivates this incarnation and returns whether it was there.
     pub(super) fn put_to_sleep(&self, live: &LiveSession, passive: Passive) -> bool {
         let Some(mut entry) = self.0.get_mut(&live.id).filter(|it| it.is(live)) else {
             return false;
@@ -128,7 +119,7 @@ impl Table {
         true
     }
 
-    /// Puts a live session into the place of the sleeping one, and returns that; `None` where it does not sleep here.
+    /// Replaces a passivated session and returns it; `None` if it is not passivated here.
     pub(super) fn wake(&self, live: Arc<LiveSession>) -> Option<Passive> {
         let mut entry = self.0.get_mut(&live.id)?;
         entry.held.passive()?;
@@ -138,13 +129,12 @@ impl Table {
         }
     }
 
-    /// Takes a live session out, if it is this very incarnation; whether it was there.
+    /// Removes this incarnation and returns whether it was there.
     pub(super) fn remove_live(&self, live: &LiveSession) -> bool {
         let removed = self.0.remove_if(&live.id, |_, entry| entry.is(live));
         removed.is_some()
     }
 
-    /// Takes a sleeping session out.
     pub(super) fn remove_passive(&self, session: &SessionId) -> Option<Passive> {
         let asleep = |_: &SessionId, entry: &Entry| entry.held.passive().is_some();
         match self.0.remove_if(session, asleep)?.1.held {

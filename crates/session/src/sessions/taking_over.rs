@@ -1,4 +1,4 @@
-//! What is told of a take-over.
+//! The trace and metrics of a take-over.
 
 use shoal_ports::{GatewayError, SessionRef};
 use shoal_protocol::TraceContext;
@@ -6,16 +6,15 @@ use shoal_telemetry::metrics::{self, TakeOver, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-/// A take-over, with its span, until this is dropped: everybody who resumes one of its calls shares it.
+/// A take-over in progress. All tasks that resume its calls share its span until they drop it.
 pub(crate) struct TakingOver {
-    /// `None` when nobody measures.
+    /// `None` if metrics are off.
     since: Option<Instant>,
     outcome: TakeOver,
     span: Span,
 }
 
 impl TakingOver {
-    /// Begins it, for whoever asked for the session.
     pub(super) fn begin(to: &SessionRef) -> Self {
         let span = trace::internal(names::SESSION_TAKE_OVER)
             .parent(to.trace.as_ref())
@@ -25,23 +24,21 @@ impl TakingOver {
             });
         Self {
             since: metrics::enabled().then(Instant::now),
-            // Also where whoever waits for it goes away.
+            // Applies if the take-over is abandoned.
             outcome: TakeOver::Failed,
             span,
         }
     }
 
-    /// Whether the spans that brought its calls are worth looking for.
+    /// Whether to look up the spans of its calls.
     pub(super) fn is_traced(&self) -> bool {
         self.span.is_recording()
     }
 
-    /// One of its calls was brought by this span.
     pub(super) fn found(&mut self, brought: &TraceContext) {
         self.span.add_link(brought);
     }
 
-    /// The session is this node's, with so many running calls.
     pub(super) fn done(&mut self, epoch: u64, calls: usize) {
         self.outcome = TakeOver::Done;
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
@@ -49,7 +46,6 @@ impl TakingOver {
         self.span.set(key::CALLS, number(calls as u64));
     }
 
-    /// It came to nothing.
     pub(super) fn failed(&mut self, error: &GatewayError) {
         if matches!(error, GatewayError::Moved { .. }) {
             self.outcome = TakeOver::Lost;

@@ -1,4 +1,4 @@
-//! Who has been let in, until it is let go: what holds for a request ends with whoever holds its [`Admission`].
+//! Admitted requests. A request is in flight while its [`Admission`] is held.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,13 +12,12 @@ use shoal_protocol::RequestId;
 
 use super::{CallSlot, Came};
 
-/// The requests of a session that are in flight.
 #[derive(Default)]
 pub(crate) struct Admitted {
     calls: Mutex<Calls>,
-    /// The calls of requests that have been answered, whose tools have not stopped.
+    /// The calls of answered requests whose tools still run.
     outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
-    /// Admissions that somebody holds, also when they were released: a call is over when its answer is written.
+    /// Admissions in existence, released ones included: a call is over once its answer is written.
     held: AtomicUsize,
 }
 
@@ -28,7 +27,7 @@ struct Calls {
     count: usize,
 }
 
-/// The calls of one request id. Over Streamable HTTP there may be several, since each request has an answer of its own.
+/// The calls of one request id. Streamable HTTP allows several, because each answer uses its request's connection.
 struct InUse {
     newest: Entered,
     older: Vec<Entered>,
@@ -36,7 +35,7 @@ struct InUse {
 
 struct Entered {
     slot: Arc<CallSlot>,
-    /// The delivery that brought the request; not known of a call that an earlier owner began.
+    /// `None` if an earlier owner began the call.
     delivery: Option<DeliveryId>,
 }
 
@@ -47,17 +46,15 @@ impl InUse {
 }
 
 impl Admitted {
-    /// How many calls are not over, their answers included.
+    /// Calls that are not over, which includes writing their answers.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Requests in flight.
     pub(crate) fn count(&self) -> usize {
         self.calls.lock().count
     }
 
-    /// The newest call that runs for a request id.
     pub(super) fn get(&self, request: &RequestId) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let in_use = calls.by_request.get(request)?;
@@ -66,8 +63,8 @@ impl Admitted {
 
     /// The call that runs for this delivery of a request.
     ///
-    /// Of a call that an earlier owner began, the delivery is not known: one that has an id of its own is told by that, and any
-    /// other may be it.
+    /// For a call of an earlier owner the delivery is unknown. It matches by its call id if `came` has one, and
+    /// otherwise always.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let is_same = |entered: &&Entered| match entered.delivery {
@@ -78,7 +75,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// Whether this very delivery of a request runs, as far as that is known.
+    /// Whether this delivery of a request is known to run.
     pub(super) fn has(&self, request: &RequestId, came: Came) -> bool {
         let calls = self.calls.lock();
         let is_same = |entered: &Entered| {
@@ -88,14 +85,12 @@ impl Admitted {
         in_use.is_some_and(|in_use| in_use.all().any(is_same))
     }
 
-    /// What runs.
     pub(super) fn slots(&self) -> Vec<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let all = calls.by_request.values().flat_map(InUse::all);
         all.map(|entered| entered.slot.clone()).collect()
     }
 
-    /// A call that runs.
     pub(super) fn running(&self, call: CallId) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let mut all = calls.by_request.values().flat_map(InUse::all);
@@ -103,7 +98,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// The calls of these requests that still run, answered ones included; `None`: of any request.
+    /// The running calls of these requests, or of all if `None`, including answered ones whose tools still run.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();
@@ -115,7 +110,7 @@ impl Admitted {
         found.map(|(_, slot)| Arc::clone(slot)).collect()
     }
 
-    /// Lets a request in, whose call has this slot.
+    /// Admits a request.
     pub(super) fn enter(
         self: &Arc<Self>,
         request: RequestId,
@@ -149,7 +144,6 @@ impl Admitted {
         }
     }
 
-    /// Takes a call out, which is in flight no more.
     fn remove(&self, request: &RequestId, call: CallId) -> Option<Entered> {
         let mut calls = self.calls.lock();
         let in_use = calls.by_request.get_mut(request)?;
@@ -170,10 +164,9 @@ impl Admitted {
     }
 }
 
-/// The admission of one request, which is in flight until this is released or dropped.
+/// The admission of a request, which is in flight until this is released or dropped.
 ///
-/// Whatever becomes of what the state machine decided (nobody waits for it any more, a batch fails half-way, a task
-/// panics), the request is over then.
+/// Dropping covers every way in which a request can fail: its caller leaves, its batch fails, or its task panics.
 pub(crate) struct Admission {
     request: RequestId,
     call: CallId,
@@ -182,12 +175,11 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// The request.
     pub(crate) fn request(&self) -> &RequestId {
         &self.request
     }
 
-    /// The request's call is about to leave: what runs on of it stays known until that has stopped.
+    /// Remembers a call that still runs after its answer, until it has stopped.
     pub(crate) fn outlive(&self, slot: &Arc<CallSlot>) {
         if slot.outlives() {
             let mut outliving = self.admitted.outliving.lock();
@@ -196,11 +188,11 @@ impl Admission {
         }
     }
 
-    /// The request has been answered, or never will be. Only once; whether this was that.
+    /// Ends the request. Returns whether this was the first time.
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {
-            // Not under the lock: with it may go the last of its call.
+            // Outside the lock, because this may drop the call.
             drop(self.admitted.remove(&self.request, self.call));
         }
         first

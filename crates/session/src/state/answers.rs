@@ -1,7 +1,7 @@
 //! Requests to the client, and its answers.
 //!
-//! A request to the client is named after the call that asks and its number there, so that whoever owns
-//! the session when the answer arrives knows where it belongs, and nothing has to be stored for it.
+//! Such a request is named after the call and its number there, so that any session owner can route the answer without
+//! stored state.
 
 use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
@@ -27,8 +27,8 @@ impl SessionState {
         Effect::Ask(request(&id, method.as_str(), params))
     }
 
-    /// An answer counts only for a call that runs, which itself takes the first answer to an open
-    /// request; everything else is ignored, as JSON-RPC leaves nobody to tell.
+    /// Passes an answer to its running call, which takes the first for each request. Other responses are ignored,
+    /// because JSON-RPC does not answer them.
     pub(super) fn response(&mut self, response: Response) -> Effect {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;
@@ -45,12 +45,10 @@ impl SessionState {
     }
 }
 
-/// The id of what a call asks the client.
 pub(crate) fn question_id(call: CallId, ask: AskId) -> RequestId {
     RequestId::from_string(&name_of(call, ask))
 }
 
-/// Makes the notification that tells the client that its answer is no longer needed.
 pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     let mut params = RawObject::default();
     params.set("requestId", question_id(call, ask).to_json());
@@ -61,19 +59,18 @@ pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     notification(Method::Cancelled.as_str(), Some(&params.to_json()))
 }
 
-/// An id that only reads like one of ours, as with a UUID in capitals, was never given.
+/// Rejects ids that differ from those Shoal gives, such as a UUID in capitals.
 fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
     asker_of_key(&id.to_json().string()?)
 }
 
-/// Who asks under this name, which is a task's key too.
+/// The call and number in a name, which is also a task's key.
 pub(super) fn asker_of_key(name: &str) -> Option<(CallId, AskId)> {
     let (call, ask) = name.split_once('.')?;
     let (call, ask) = (call.parse().ok()?, AskId(ask.parse().ok()?));
     (name_of(call, ask) == name).then_some((call, ask))
 }
 
-/// The name of what a call asks.
 pub(super) fn name_of(call: CallId, ask: AskId) -> String {
     format!("{call}.{}", ask.0)
 }

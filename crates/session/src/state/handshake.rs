@@ -1,4 +1,4 @@
-//! `initialize`: the version is negotiated and the client's declarations are kept.
+//! `initialize`: negotiates the version and keeps the client's declarations.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl SessionState {
         if let Some(kept) = &self.record.handshake {
             let error = RpcError::invalid_request("the session has been initialized already");
             let refusal = error_response(&request.id, &error);
-            // Where the answer to the first goes another way than the request came, it may never have set out.
+            // On a single stream, the first answer may not have been written.
             let may_lack_answer = self.transport() == SessionTransport::SingleStream;
             return match handshake {
                 Ok(handshake) if may_lack_answer && handshake == *kept => {
@@ -68,7 +68,6 @@ impl SessionState {
     }
 }
 
-/// Reads the parameters of `initialize`.
 pub(crate) fn handshake_of(request: &Request) -> Result<Handshake, RpcError> {
     let params = request
         .params
@@ -84,7 +83,7 @@ pub(crate) fn handshake_of(request: &Request) -> Result<Handshake, RpcError> {
         params
             .get(name)
             .filter(RawJson::is_object)
-            // It is kept for as long as the session, and what came beside it is not.
+            // Detached, because it outlives the message that holds it.
             .map(|declared| declared.detached())
             .ok_or_else(|| missing(&format!("params.{name} must be an object")))
     };

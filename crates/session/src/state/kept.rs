@@ -1,4 +1,4 @@
-//! What tools keep in the session: read at once, changed only after the record with the change is stored.
+//! Session state of tools. A change counts once the record with it is stored.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,22 @@ use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
 
 use super::{Effect, SessionState};
 
-/// What tools keep in a session. Part of its record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// The values.
     values: BTreeMap<String, RawJson>,
-    /// The last writing of each running call that was carried out. An owner that was lost may have carried out
-    /// one whose answer never arrived; its successor reads that one again.
+    /// The last write of each running call. A lost owner may have carried it out without answering, and its successor
+    /// reads the request again.
     done: BTreeMap<CallId, u64>,
 }
 
-/// The bounds of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptLimits {
-    /// Bytes of one value.
     pub(crate) value: usize,
-    /// Bytes of all keys and values.
     pub(crate) total: usize,
-    /// Keys.
     pub(crate) keys: usize,
 }
 
-/// A change that is to be stored before it counts.
+/// A change to store before it counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     call: CallId,
@@ -57,8 +51,7 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Whether the bounds allow a value. What shrinks what is kept is always allowed, also where the bounds
-    /// have been lowered since.
+    /// Checks the limits. Shrinking is always allowed, even if limits were lowered.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -94,15 +87,14 @@ impl Kept {
         self.done.insert(change.call, change.writing);
     }
 
-    /// Keeps the writings of these calls only.
     fn forget_others(&mut self, runs: impl Fn(&CallId) -> bool) {
         self.done.retain(|call, _| runs(call));
     }
 }
 
 impl SessionState {
-    /// A call reads or writes what is kept. A writing has no effect yet: the record of the effect is to be
-    /// stored, and [`SessionState::keep`] told after that. Whoever does that lets nothing be stored in between.
+    /// Reads state, or returns a record to store for a write. The caller then calls [`SessionState::keep`], and stores
+    /// no other record in between.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));
@@ -136,19 +128,17 @@ impl SessionState {
         Effect::Keep { record, change }
     }
 
-    /// The change has been stored.
     pub(super) fn keep(&mut self, change: Change) {
         self.record.kept.make(change);
     }
 
-    /// Calls that have ended send nothing again, nor do those of a lost owner that were never resumed.
+    /// Ended calls, and calls that were not resumed, do not repeat their writes.
     pub(super) fn forget_writings(&mut self) {
         let admitted = &self.admitted;
         let runs = |call: &CallId| admitted.running(*call).is_some();
         self.record.kept.forget_others(runs);
     }
 
-    /// The record as it will be.
     fn record_after(&mut self, change: Change) -> Bytes {
         self.forget_writings();
         let mut record = self.record.clone();
@@ -157,7 +147,6 @@ impl SessionState {
     }
 }
 
-/// The answer to a writing that has been carried out.
 pub(crate) fn kept() -> Outcome {
     Outcome::Result(RawJson::from_static("{}"))
 }

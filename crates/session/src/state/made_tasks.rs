@@ -1,4 +1,4 @@
-//! The tasks that calls of the session have become (2025-11-25). Each is a session of its own; here they are only listed.
+//! Lists the tasks made from this session's calls (2025-11-25). Each is a session of its own.
 
 use bytes::Bytes;
 use shoal_ports::{SessionId, SessionTransport};
@@ -7,19 +7,18 @@ use shoal_protocol::{RawJson, RawObject, Request, Revision, response};
 use super::SessionState;
 use crate::record::MadeTask;
 
-/// Tasks of one session that are listed. The oldest leave the list first; what they are is kept all the same.
+/// Maximum listed tasks. The oldest leave the list but still exist.
 const MOST_LISTED: usize = 100;
 
 impl SessionState {
-    /// Whether a client of this revision is offered tasks. Where all answers share one stream it is not: the result of a task
-    /// is waited for on a connection of its own.
+    /// Whether clients of this revision are offered tasks. A single stream is excluded, because a client waits for a
+    /// task's result on a separate connection.
     pub(super) fn offers_tasks(&self, revision: Revision) -> bool {
         self.limits.offers_tasks
             && revision.has_tasks()
             && self.transport() == SessionTransport::Streamable
     }
 
-    /// A call is to be this task.
     pub(super) fn task_made(&mut self, task: MadeTask) {
         let listed = &mut self.record.made_tasks;
         let too_many = (listed.len() + 1).saturating_sub(MOST_LISTED);
@@ -27,13 +26,12 @@ impl SessionState {
         listed.push(task);
     }
 
-    /// It has never begun.
     pub(super) fn task_unmade(&mut self, task: &SessionId) {
         self.record.made_tasks.retain(|made| made.task != *task);
     }
 
-    /// The ids of the tasks, newest first, for the edge to ask each how it is: most are other nodes' by now. With them goes what
-    /// the client can be asked.
+    /// The task ids, newest first. The edge asks each for its status, because most are on other nodes, and passes the
+    /// client's capabilities.
     pub(super) fn listed_tasks(&self, request: &Request) -> Bytes {
         let tasks = self.record.made_tasks.iter().rev();
         let ids: Vec<&str> = tasks.map(|made| made.task.as_str()).collect();

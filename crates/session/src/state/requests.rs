@@ -1,4 +1,4 @@
-//! What a session does with the client's requests and notifications.
+//! The client's requests and notifications.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use shoal_protocol::{
 use super::updates::list_of;
 use super::{AdmittedCall, CallSlot, Came, Effect, SessionState};
 
-/// Cancellations that are remembered of requests that are not known.
+/// Remembered cancellations of unknown requests.
 const MOST_UNMATCHED: usize = 16;
 
 impl SessionState {
@@ -60,8 +60,8 @@ impl SessionState {
         }
     }
 
-    /// Lets a request in, whose call may have an id already. One that was let in before with it, perhaps by another owner,
-    /// meets no limit that is for new calls.
+    /// Admits a request. Limits on new calls do not apply to a repeated one with a call id, which was admitted before,
+    /// perhaps by another owner.
     fn admit(
         &mut self,
         request: Request,
@@ -70,7 +70,7 @@ impl SessionState {
         facts: &ServerFacts,
     ) -> Effect {
         let Came { delivery, call } = came;
-        // The first delivery may come after the one that repeats it.
+        // The first delivery may arrive after its repetition.
         if self.admitted.has(&request.id, came) {
             return in_use(&request.id);
         }
@@ -97,7 +97,7 @@ impl SessionState {
         }))
     }
 
-    /// Stops a call whose cancellation came before its repeated delivery.
+    /// Stops a call whose cancellation arrived before its repeated delivery.
     pub(super) fn cancel_at_once(&mut self, request: &RequestId, slot: &CallSlot) {
         let at = self
             .unmatched
@@ -108,7 +108,7 @@ impl SessionState {
         }
     }
 
-    /// Whether the client may be sent log messages of this severity.
+    /// Whether the client wants log messages of this severity.
     pub(crate) fn logs(&self, level: LogLevel, facts: &ServerFacts) -> bool {
         has_capability(facts, "logging") && level >= self.record.log_level
     }
@@ -202,8 +202,7 @@ impl SessionState {
                 }
                 slot.map_or(Effect::None, |slot| Effect::Cancel { slot, reason })
             }
-            // The rest changes nothing here: `initialized` only says what the client may do next, and
-            // roots are asked for anew by whoever needs them.
+            // Others change no state: `initialized` is informative, and roots are always asked for anew.
             _ => Effect::None,
         }
     }
@@ -220,7 +219,6 @@ fn refuse(request: &RequestId, error: RpcError) -> Effect {
     Effect::Respond(error_response(request, &error))
 }
 
-/// The response `{}`.
 pub(crate) fn empty_result(request: &RequestId) -> bytes::Bytes {
     response(request, &RawJson::from_static("{}"))
 }
@@ -239,7 +237,7 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
         })
 }
 
-/// The capability of the server that a request relies on which its session answers itself.
+/// The server capability behind a request that the session answers itself.
 pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
     match method {
         Method::SetLevel => Some("logging"),
@@ -248,7 +246,6 @@ pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
     }
 }
 
-/// Whether the server has a capability.
 pub(crate) fn has_capability(facts: &ServerFacts, name: &str) -> bool {
     RawObject::of(&facts.capabilities).is_some_and(|capabilities| capabilities.has(name))
 }

@@ -1,4 +1,4 @@
-//! Where a running call's control is found, from the moment the call is admitted.
+//! Holds a call's control from its admission on.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,18 +13,16 @@ use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{Span, attributes as key};
 use tokio::sync::{Notify, oneshot};
 
-/// Joins a session's request to the call that runs for it. Made before the call is dispatched or found
-/// again, so that a cancellation or an answer that overtakes that is not lost.
+/// Connects a request with its call. It exists before dispatch, so that an early cancellation or answer is kept.
 pub(crate) struct CallSlot {
     call: CallId,
-    /// Whether the call must not run twice, as far as that is known.
     once: AtomicBool,
     state: Mutex<SlotState>,
-    /// Tells whoever is about to start the call that it was cancelled.
+    /// Wakes the starter of a cancelled call.
     cancelled: Notify,
-    /// Tells whoever waits for the call's end for nobody that somebody has come for it.
+    /// Wakes the holder of an abandoned call when its delivery is repeated.
     wanted: Notify,
-    /// Tells whoever waits for an answer's arrival that none arrives here any more.
+    /// Wakes waiting answers when the call leaves.
     left: Notify,
 }
 
@@ -32,19 +30,19 @@ pub(crate) struct CallSlot {
 struct SlotState {
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
-    /// Whether the call has ended here, or goes on elsewhere.
+    /// Whether the call has ended or moved.
     left: bool,
     answers: Vec<EarlyAnswer>,
-    /// Ready when nothing of the call runs any more, though it has ended here.
+    /// Resolves when an ended call has stopped running.
     over: Option<Over>,
-    /// The spans of what the client has been asked and not answered, where they are kept.
+    /// The spans of open questions to the client.
     asked: Vec<(AskId, Span)>,
 }
 
-/// The end of what runs of a call.
+/// Resolves when a call has stopped running.
 type Over = Shared<BoxFuture<'static, ()>>;
 
-/// An answer that came before the call could be steered.
+/// An answer that arrived before the call started.
 struct EarlyAnswer {
     ask: AskId,
     outcome: Outcome,
@@ -52,7 +50,6 @@ struct EarlyAnswer {
 }
 
 impl CallSlot {
-    /// A slot for a call that cannot be steered yet.
     pub(crate) fn new(call: CallId) -> Self {
         Self {
             call,
@@ -64,31 +61,28 @@ impl CallSlot {
         }
     }
 
-    /// The call's identity.
     pub(crate) fn call(&self) -> CallId {
         self.call
     }
 
-    /// The call must not run twice.
     pub(crate) fn run_once(&self) {
         self.once.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the call is known to be one that must not run twice.
     pub(crate) fn runs_once(&self) -> bool {
         self.once.load(Ordering::Relaxed)
     }
 
-    /// Whether the call has been cancelled before it could be steered.
+    /// Whether the call was cancelled before it started.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.state.lock().cancelled.is_some()
     }
 
-    /// Returns when the call has been cancelled before it could be steered. Cancellation safe.
+    /// Waits for such a cancellation. Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
-            // Before the look, so that nothing that happens after it is missed.
+            // Register first, so as not to miss one.
             cancelled.as_mut().enable();
             if self.is_cancelled() {
                 return;
@@ -97,17 +91,17 @@ impl CallSlot {
         }
     }
 
-    /// Whoever brought it brings it again: who holds it for nobody is to let it go.
+    /// Asks the holder of an abandoned call to release it, because its delivery is repeated.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
 
-    /// Returns when somebody has come for the call. Cancellation safe.
+    /// Waits for [`want`](Self::want). Cancellation safe.
     pub(crate) async fn until_wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// The call can now be steered; what came before is passed on.
+    /// Sets the control, and passes on a waiting cancellation and answers.
     pub(crate) fn started(&self, control: Arc<dyn CallControl>) {
         let mut state = self.state.lock();
         if state.left {
@@ -123,7 +117,7 @@ impl CallSlot {
         state.control = Some(control);
     }
 
-    /// Stops the call, now or as soon as it can be steered. `false` when somebody else steers it.
+    /// Stops the call, now or once it starts. `false` if another reader controls it.
     pub(crate) fn cancel(&self, reason: &str) -> bool {
         let mut state = self.state.lock();
         match &state.control {
@@ -139,13 +133,13 @@ impl CallSlot {
         }
     }
 
-    /// Whether something of the call runs on that is about to leave; asked once, and known from then on.
+    /// Whether a leaving call still runs. Remembers the answer.
     pub(super) fn outlives(&self) -> bool {
         let control = {
             let state = self.state.lock();
             state.control.clone().filter(|_| state.over.is_none())
         };
-        // The control is asked outside the lock.
+        // Ask the control outside the lock.
         let over = control.and_then(|control| control.over());
         let outlives = over.is_some();
         if let Some(over) = over {
@@ -154,17 +148,17 @@ impl CallSlot {
         outlives
     }
 
-    /// Whether nothing runs of a call that has left.
+    /// Whether a call that has left has stopped running.
     pub(super) fn is_over(&self) -> bool {
         let over = self.state.lock().over.clone();
         over.is_none_or(|over| over.now_or_never().is_some())
     }
 
-    /// Returns when the call has left, and nothing of it runs any more. Cancellation safe.
+    /// Waits until the call has left and stopped running. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         loop {
             let mut left = pin!(self.left.notified());
-            // Before the look, so that nothing that happens after it is missed.
+            // Register first, so as not to miss the end.
             left.as_mut().enable();
             if self.state.lock().left {
                 break;
@@ -177,14 +171,13 @@ impl CallSlot {
         }
     }
 
-    /// The client is asked something; the span ends with its answer.
+    /// Keeps the span of a question until its answer.
     pub(crate) fn asks(&self, ask: AskId, span: Span) {
         if span.is_recording() {
             self.state.lock().asked.push((ask, span));
         }
     }
 
-    /// Nobody waits for the client's answer any more.
     pub(crate) fn withdrawn(&self, ask: AskId) {
         let asked = self.state.lock().take_asked(ask);
         if let Some(mut span) = asked {
@@ -192,8 +185,7 @@ impl CallSlot {
         }
     }
 
-    /// The call has ended, or goes on elsewhere: whatever the client has not answered it will not answer here; `why`
-    /// in a word. What the call was is let go.
+    /// Detaches a call that has ended or moved, and closes its questions with the reason `why`.
     pub(crate) fn leave(&self, why: &'static str) {
         let asked = {
             let mut state = self.state.lock();
@@ -210,11 +202,11 @@ impl CallSlot {
         }
     }
 
-    /// Hands an answer of the client to the call; whether what was asked has its answer. That is known by the worker's word, or
-    /// by the call's end, which need not wait for that word. Cancellation safe: what was handed over is not taken back.
+    /// Passes a client's answer to the call. Returns whether the question is answered, which the worker or the call's
+    /// end tells. Cancellation safe: the answer is not taken back.
     pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
         let mut left = pin!(self.left.notified());
-        // Before the answer, so that no end after it is missed.
+        // Register first, so as not to miss the end.
         left.as_mut().enable();
         tokio::select! {
             biased;
@@ -226,12 +218,12 @@ impl CallSlot {
     fn pass(&self, ask: AskId, outcome: Outcome) -> Answered {
         let mut state = self.state.lock();
         if state.left {
-            // Whoever finds a call may come when it has just ended.
+            // The call may have just ended.
             return answered(false);
         }
         state.answered(ask, &outcome);
         if let Some(control) = state.control.clone() {
-            // The control runs outside the lock.
+            // Call the control outside the lock.
             drop(state);
             return control.answer(ask, outcome);
         }
@@ -242,13 +234,11 @@ impl CallSlot {
 }
 
 impl SlotState {
-    /// Removes the span of a question, and returns it.
     fn take_asked(&mut self, ask: AskId) -> Option<Span> {
         let at = self.asked.iter().position(|(asked, _)| *asked == ask)?;
         Some(self.asked.swap_remove(at).1)
     }
 
-    /// The span of what was asked ends.
     fn answered(&mut self, ask: AskId, outcome: &Outcome) {
         let Some(mut span) = self.take_asked(ask) else {
             return;

@@ -1,7 +1,7 @@
-//! A session that is a task: its client asks how its one call is, answers what it asks, and has it stopped.
+//! A session that is a task. Its client polls the one call, answers its questions, and can cancel it.
 //!
-//! What the call has asked is in memory only: whoever owns the session next attaches to the call from its beginning, and gets
-//! again what is open. How the call has ended is in the record, and counts once that is stored.
+//! Questions are in memory only: the next owner attaches to the call from its beginning and gets open ones again. The
+//! end is in the record, and counts once stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +17,21 @@ use shoal_protocol::{
 use super::answers::{asker_of_key, name_of};
 use super::{CallSlot, Effect, SessionState};
 
-/// Why a call is told to stop.
 const CANCELLED: &str = "the client cancelled the task";
 
-/// What the state knows of a task besides the record.
 #[derive(Default)]
 pub(super) struct TaskProgress {
-    /// What the call has asked, and its client has not answered.
     questions: BTreeMap<String, InputRequest>,
-    /// Whether an earlier owner began the call, whose client may know of questions that have not come here yet.
+    /// Whether an earlier owner began the call, so that the client may know questions which have not arrived here yet.
     taken_over: bool,
-    /// When that changed last, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     changed_at: u64,
-    /// The record says how the call has ended, and the store does not yet.
+    /// The record has the end, but the store does not yet.
     unstored: bool,
 }
 
-/// What the client answers of a task's questions.
 #[derive(Debug)]
 pub(crate) struct TaskAnswer {
-    /// Names the question.
     pub(crate) key: String,
     pub(crate) slot: Arc<CallSlot>,
     pub(crate) ask: AskId,
@@ -44,7 +39,6 @@ pub(crate) struct TaskAnswer {
 }
 
 impl SessionState {
-    /// A request that is about the task.
     pub(super) fn task_request(&self, request: &Request) -> Effect {
         let is_its_own = |id: String| id == self.session.as_str();
         let named = request
@@ -88,7 +82,7 @@ impl SessionState {
         }
     }
 
-    /// The call asks its client. The same question comes again to a new owner.
+    /// A new owner gets the same question again.
     pub(super) fn task_asks(&mut self, key: String, method: &Method, params: Option<&RawJson>) {
         let request = InputRequest {
             method: method.clone(),
@@ -97,27 +91,23 @@ impl SessionState {
         self.task.questions.entry(key).or_insert(request);
     }
 
-    /// Something has changed at this time, in milliseconds since 1970.
+    /// `at` is in milliseconds since 1970.
     pub(super) fn task_changed(&mut self, at: u64) {
         self.task.changed_at = at;
     }
 
-    /// A question has its answer.
     pub(super) fn task_answered(&mut self, key: &str) {
         self.task.questions.remove(key);
     }
 
-    /// Nobody waits for an answer any more.
     pub(super) fn task_withdrawn(&mut self, call: CallId, ask: AskId) {
         self.task.questions.remove(&name_of(call, ask));
     }
 
-    /// An earlier owner began the call.
     pub(super) fn task_taken_over(&mut self) {
         self.task.taken_over = true;
     }
 
-    /// The client of 2025-11-25 answers this.
     pub(super) fn task_answer(
         &self,
         slot: Arc<CallSlot>,
@@ -137,7 +127,7 @@ impl SessionState {
         }
     }
 
-    /// How the call has ended. Only the first end counts.
+    /// Only the first end counts.
     pub(super) fn task_ended(&mut self, end: TaskEnd, at: u64) {
         self.task.questions.clear();
         if let Some(task) = self.record.task.as_mut().filter(|task| task.end.is_none()) {
@@ -146,19 +136,17 @@ impl SessionState {
         }
     }
 
-    /// The call could not be stored as it ended: this is kept in its place.
+    /// Replaces an end that was too large to store.
     pub(super) fn task_not_kept(&mut self, end: TaskEnd) {
         if let Some(task) = self.record.task.as_mut().filter(|_| self.task.unstored) {
             task.end = Some(end);
         }
     }
 
-    /// The store has the record with the end.
     pub(super) fn task_stored(&mut self) {
         self.task.unstored = false;
     }
 
-    /// Its status in a word, if it is a task.
     pub(crate) fn task_status(&self) -> Option<&'static str> {
         self.record.task.as_ref()?;
         Some(match self.task_now().state {
@@ -177,7 +165,7 @@ impl SessionState {
         let (state, updated_at) =
             match ended.and_then(|task| Some((task.end.as_ref()?, task.ended_at))) {
                 Some((end, at)) => (Now::Ended(end), at),
-                // Its journal entry went with what the store has lost, or never came to be.
+                // The store lost its journal entry, or the call did not begin.
                 None if self.admitted.held() == 0 => (Now::Lost, created_at),
                 None if self.task.questions.is_empty() => (Now::Working, self.task.changed_at),
                 None => (Now::Asking(&self.task.questions), self.task.changed_at),
@@ -189,16 +177,16 @@ impl SessionState {
             state,
             created_at,
             updated_at,
-            // It is said from the creation on (the extension, Tasks), and counts from the last change at the earliest.
+            // Counts from the creation (the extension, Tasks), extended by the last change.
             ttl: (updated_at - created_at).saturating_add(limits.ttl),
             limits,
         }
     }
 
-    /// What the client answers, as far as it was asked and nobody has answered.
+    /// The given answers to open questions.
     ///
     /// # Errors
-    /// When the answers are no object, or one of them is none.
+    /// If the answers or one of them are malformed.
     fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
         let given = params.and_then(|params| params.member("inputResponses"));
         let given = input_responses(given.as_ref())?;
@@ -216,7 +204,7 @@ impl SessionState {
     }
 }
 
-/// How long a task is kept, and how often a client should ask for it, in milliseconds.
+/// How long tasks are kept and how often clients poll, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskTimes {
     pub(crate) ttl: u64,
@@ -240,12 +228,10 @@ struct TaskNow<'a> {
 }
 
 impl TaskNow<'_> {
-    /// Whether its call has ended, or is lost.
     fn is_over(&self) -> bool {
         matches!(self.state, Now::Ended(_) | Now::Lost)
     }
 
-    /// Reads it as it is written.
     fn read<T>(&self, read: impl FnOnce(Task<'_>) -> T) -> T {
         let lost;
         let state = match &self.state {
@@ -269,7 +255,7 @@ impl TaskNow<'_> {
     }
 }
 
-/// The end of a task whose call, or whose end, the store has lost.
+/// The end of a task if the store has lost its call or its end.
 pub(crate) fn lost_call() -> TaskEnd {
     let failure = CallFailure::outcome_unknown("the store has lost the task's call");
     TaskEnd::Failed(failure.to_rpc().to_json())

@@ -1,5 +1,3 @@
-//! The rules, one by one, and a property test of the promises that the state machine keeps.
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shoal_ports::{
@@ -72,7 +70,6 @@ fn initialize(version: &'static str) -> Input {
     Input::Request(request, Came::anew())
 }
 
-/// The call that runs for a request; one that does not run otherwise.
 pub(super) fn call_of(session: &SessionState, request: u64) -> CallId {
     let slot = session.admitted().get(&RequestId::from_number(request));
     slot.map_or_else(CallId::generate, |slot| slot.call())
@@ -130,7 +127,6 @@ fn requests_of_one_id_are_served_side_by_side_if_each_was_posted() {
         panic!("{running:?}")
     };
     assert_ne!(first.slot.call(), second.slot.call());
-    // A repetition meets its own first delivery.
     let params = Some(RawJson::from_static("{}"));
     let repeated = Request {
         id: RequestId::from_number(7),
@@ -147,7 +143,6 @@ fn requests_of_one_id_are_served_side_by_side_if_each_was_posted() {
         panic!("not found")
     };
     assert_eq!(found[0].call(), third.slot.call());
-    // The first delivery may come after the one that repeats it.
     let late = session.apply(Input::Request(repeated, came), &facts());
     assert_eq!(error_of(&late), -32600);
     let cancel = Notification {
@@ -251,7 +246,6 @@ fn only_whose_lists_have_changed_is_told() {
             panic!()
         };
         assert_eq!(news.len(), 1, "the tools");
-        // What was added is gone.
         let gone = session.apply(Input::ListsChanged, &facts());
         assert!(matches!(gone, Effect::Pass(_)));
     }
@@ -308,10 +302,9 @@ fn a_record_survives_storage() {
     assert_eq!(&Record::from_bytes(&record.to_bytes()).unwrap(), record);
 }
 
-/// What a client, its calls and the server may do, in any order.
 #[derive(Clone, Debug)]
 enum Step {
-    /// An id and a method, and whether anybody waits for what follows.
+    /// An id, a method, and whether the caller waits.
     Request(u64, u8, bool),
     End(u64),
     Ask(u64),
@@ -351,10 +344,9 @@ const METHODS: [Method; 8] = [
     Method::ResourcesRead,
 ];
 
-/// Promise 1 (one answer): a request is answered at once or admitted, never both, and a client's answer
-/// reaches exactly the call that asked. Promise 2 (no repeat): a change is told once on a connection, and on
-/// the next ones until the log has it; a request to the client has an id of its own. Promise 6 (bounded):
-/// no more in flight than allowed.
+/// Promise 1 (one answer): a request is either answered at once or admitted, and a client's answer reaches the call
+/// that asked. Promise 2 (no repeat): a change is told once on a connection, and on later ones until it is logged; each
+/// request to the client has its own id. Promise 6 (bounded): in-flight requests respect the limit.
 #[test]
 fn promises_hold_whatever_happens() {
     let mut runner = TestRunner::new_with_rng(
@@ -375,11 +367,11 @@ fn promises_hold_whatever_happens() {
 
 fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut session = ready();
-    // Who was admitted, with whoever runs it: each request was posted by itself, so an id may be there more than once.
+    // Admitted requests. An id may be there more than once.
     let mut in_flight: Vec<(u64, CallId, Admission)> = Vec::new();
-    // Names of requests to the client: which call asked, what the call named it, whether the call runs.
+    // Requests to the client: id, call, number, and whether the call runs.
     let mut asked: Vec<(RequestId, CallId, u64, bool)> = Vec::new();
-    // What the client knows for good, and what it was told on its connection.
+    // The versions that the client surely knows, and those told on this connection.
     let (mut known, mut told, mut current) = ([0u64; 3], [0u64; 3], 0u64);
     let (mut reader, mut listening) = (0, false);
     for step in steps {
@@ -402,7 +394,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         if lists_tools {
                             known[0] = current;
                         }
-                        // What nobody waited for has ended.
+                        // An abandoned request has ended.
                         if waited {
                             in_flight.push((id, call.slot.call(), call.admission));
                         }
@@ -416,7 +408,6 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
             }
             Step::End(id) => {
-                // The oldest.
                 let at = in_flight.iter().position(|(it, ..)| *it == id);
                 if let Some((_, ended, _)) = at.map(|at| in_flight.remove(at)) {
                     for (_, call, _, runs) in &mut asked {
@@ -508,7 +499,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     };
                 prop_assert_eq!(announced, missed);
                 (listening, told) = (true, [current; 3]);
-                // Each second time, the log does not take it.
+                // Every second time, the log refuses it.
                 if announced > 0 && reader % 2 == 0 {
                     session.apply(Input::Announced([current; 3]), &facts_at([current; 3]));
                     known = [current; 3];

@@ -1,11 +1,10 @@
-//! What a session tells its client unasked: changed lists and updated resources.
+//! News for the client: changed lists and updated resources.
 //!
-//! Both are conflated: while nobody listens, a session only remembers *that* something changed.
+//! Both are conflated: without a listener, a session only remembers *that* something changed.
 //!
-//! A changed list costs an idle session no write: whoever listens is told in passing, and the record's
-//! `announced` stays what it was. So a client whose connection broke, or whose session has moved, is told
-//! again when it listens again; then as an event of the log, which answers for it from there on. A client
-//! that has asked for the list meanwhile knows, and is not told again.
+//! For a changed list an idle session writes no record: Shoal tells the listener directly, and `announced` in the
+//! record stays. After a broken connection or a move, the client is told again when it listens again, then through the
+//! log. A client that has fetched the list is up to date.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;
@@ -19,16 +18,13 @@ const LISTS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-/// What the standalone stream gets through the log.
+/// News for the standalone stream, through the log.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Lists that changed.
     pub(crate) lists: Vec<Bytes>,
-    /// The versions of the lists, which the client knows once `lists` are in the log.
+    /// The list versions, known to the client once `lists` are logged.
     pub(crate) versions: [u64; 3],
-    /// Subscribed resources that changed.
     pub(crate) resources: Vec<Bytes>,
-    /// Their URIs.
     pub(crate) updated: Vec<String>,
 }
 
@@ -49,7 +45,6 @@ impl SessionState {
         Effect::None
     }
 
-    /// The lists may have changed: whoever listens is told in passing.
     pub(super) fn lists_changed(&mut self, facts: &ServerFacts) -> Effect {
         if self.listener.is_none() || self.record.handshake.is_none() {
             return Effect::None;
@@ -64,9 +59,9 @@ impl SessionState {
         }
     }
 
-    /// Somebody listens from now on: what the client may not know yet is told through the log.
+    /// Sends a new listener, through the log, what the client may not know.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
-        // Two connections may come in any order; the stream's reader is the newest.
+        // Connections may arrive in any order; the newest reader counts.
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
             return Effect::None;
@@ -93,19 +88,18 @@ impl SessionState {
         }
     }
 
-    /// A reader has gone; another one may have taken its place.
+    /// Another reader may have replaced it.
     pub(super) fn left(&mut self, reader: u64) {
         if self.listener == Some(reader) {
             self.listener = None;
         }
     }
 
-    /// The client has been told of these versions by events of the log.
     pub(super) fn announced(&mut self, versions: [u64; 3]) {
         self.record.announced = versions;
     }
 
-    /// The client has not been told that these resources changed: it is when it listens again.
+    /// Keeps the resources for the next listener.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources
@@ -114,19 +108,17 @@ impl SessionState {
         self.record.updated.extend(wanted);
     }
 
-    /// The client is about to get this list as it is now, or to learn that it does not.
     pub(super) fn asked_for_list(&mut self, list: usize, facts: &ServerFacts) {
         self.record.announced[list] = self.versions(facts)[list];
     }
 
-    /// What the lists are that the client sees.
     pub(super) fn versions(&self, facts: &ServerFacts) -> [u64; 3] {
         facts.versions_of(Some(&self.session), self.principal())
     }
 }
 
-/// Which list a request asks for from its beginning, where that is all there is to know of it: resources
-/// are two lists with one notification, and asking for one of them says nothing of the other.
+/// The list that a request fetches from its beginning. Resources are excluded, because their one notification covers
+/// two lists.
 pub(super) fn list_of(request: &Request) -> Option<usize> {
     let list = match request.method {
         Method::ToolsList => 0,

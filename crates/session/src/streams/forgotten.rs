@@ -1,7 +1,7 @@
-//! A store that has lost its newest writes is told them again, by the session's owner, who knows them.
+//! Restores data to a store that has lost its newest writes, from the session's owner.
 //!
-//! It is noticed by an append that finds less than was written, and by any write that finds an older claim. What has
-//! ended meanwhile is not known here any more: who asks for it is told so.
+//! The owner notices when an append finds fewer events, or a write finds an older claim. Streams that have finished
+//! meanwhile cannot be restored, and readers get an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::tail::Tail;
 use crate::actor::record::Step;
 
 impl Streams {
-    /// Enters the claim, the record and a stream again, and then the other streams that are open. In the tail's turn.
+    /// Restores claim, record and this stream, then the other open streams. The caller holds the tail's turn.
     pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
         let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
         live.write_record(Step::Restore).await?;
@@ -26,20 +26,20 @@ impl Streams {
             .collect();
         if !others.is_empty() {
             let streams = live.streams.clone();
-            // In a task of its own: they have turns of their own, which may be taken.
+            // In its own task, because the other tails' turns may be taken.
             tokio::spawn(async move { streams.restore_all(others).await });
         }
         Ok(())
     }
 
-    /// Makes sure that the store has the open streams as they are known here: the session's next owner knows nothing else. In
+    /// Ensures that the store has the open streams as known here, because the next owner knows only the store. Runs in
     /// the session's actor.
     ///
     /// # Errors
-    /// An outage. A stream that cannot be entered again is logged.
+    /// An outage. Other failures are logged.
     pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
-            // What was not written here was read from the store.
+            // Not written here, so the store has it.
             if tail.before_recent().is_none() {
                 continue;
             }
@@ -53,7 +53,7 @@ impl Streams {
             let confirmed = match found.await {
                 Err(LogError::Store(StoreError::Forgotten)) => self.restore(&tail).await,
                 Err(LogError::Store(outage)) if outage.is_outage() => Err(outage),
-                // A newer owner of the session knows better.
+                // A newer owner knows better.
                 _ => Ok(()),
             };
             match confirmed {
@@ -67,10 +67,10 @@ impl Streams {
         Ok(())
     }
 
-    /// Stores the session's record. In the session's actor, as what follows.
+    /// Stores the session's record. Runs in the session's actor, like the next two methods.
     ///
     /// # Errors
-    /// As the store says.
+    /// The store's.
     pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let saved = directory.save(&self.session, self.epoch, record.clone(), life);
@@ -80,10 +80,10 @@ impl Streams {
         }
     }
 
-    /// Gives the session up, with its last record.
+    /// Releases the session with its last record.
     ///
     /// # Errors
-    /// As the store says.
+    /// The store's.
     pub(crate) async fn release(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let release = || directory.release(&self.session, self.epoch, record.clone(), life);
@@ -96,10 +96,10 @@ impl Streams {
         }
     }
 
-    /// Enters this node's claim again, with the record as it is now.
+    /// Restores this node's claim with the current record.
     ///
     /// # Errors
-    /// As the store says; `Stale` when the session has a newer owner, and readers go on there.
+    /// The store's; `Stale` if the session has a newer owner, where readers continue.
     pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
             epoch: self.epoch,
@@ -130,7 +130,7 @@ impl Streams {
         journal.restore(&self.session, self.epoch, stream).await
     }
 
-    /// Enters streams again, one after the other; one that fails is entered with its next append.
+    /// Restores streams one by one. A failed one is restored at its next append.
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;

@@ -1,4 +1,4 @@
-//! Events that are not kept any more: where a reader begins without them, and what its client is told.
+//! Missing events: where a reader continues, and the notice for its client.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -9,10 +9,10 @@ use super::Streams;
 use super::tail::Tail;
 
 impl Streams {
-    /// The id after which a stream has everything that is kept of it.
+    /// The position after which all kept events of a stream follow.
     ///
     /// # Errors
-    /// As the log says.
+    /// The log's.
     pub(crate) async fn oldest(&self, tail: &Tail) -> Result<EventId, LogError> {
         match tail.beginning() {
             Some(beginning) => Ok(beginning),
@@ -20,21 +20,21 @@ impl Streams {
         }
     }
 
-    /// Where a reader goes on that the log has nothing for after its cursor, though the stream has. `None` where its client is to
-    /// resume: that is told what is gone. Only a session of one stream has clients that cannot.
+    /// The position after a gap. `None` if the client must resume and is then told of the gap. Only clients of
+    /// single-stream sessions cannot resume.
     pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
         let live = self.live.upgrade()?;
         if live.transport != SessionTransport::SingleStream {
             return None;
         }
         let logged = self.store.log.oldest(&self.session, tail.stream()).await;
-        // A store that has lost its newest writes has less than there is at hand.
+        // A store that lost its newest writes may have less than the tail.
         let places = [logged.ok(), tail.before_recent()].into_iter().flatten();
         let later = places.filter(|place| place.sequence > cursor.sequence);
         later.min_by_key(|place| place.sequence)
     }
 
-    /// What the client is told of so many events that are gone, if it may be told.
+    /// The notice of missing events, if the client wants warnings.
     pub(super) fn gap_notice(&self, events: u64) -> Option<Bytes> {
         let live = self.live.upgrade()?;
         let told = live.logs(LogLevel::Warning).then(|| {

@@ -1,4 +1,4 @@
-//! What has become of a session here.
+//! A session's irreversible changes on this node.
 
 use std::pin::pin;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
-/// What has become of a session here; it cannot be undone. Takes 64 bytes, where three tokens took 400.
+/// The changes so far. Takes 64 bytes, where three cancellation tokens took 400.
 #[derive(Default)]
 pub(super) struct Lifecycle {
     flags: AtomicU8,
@@ -14,18 +14,17 @@ pub(super) struct Lifecycle {
     ending: OnceLock<&'static str>,
 }
 
-/// What can become of it, or several of these.
+/// A set of changes.
 #[derive(Clone, Copy)]
 pub(super) struct Turn(u8);
 
 impl Turn {
-    /// The session has ended.
     pub(super) const ENDED: Self = Self(1);
-    /// This node does not own it any more: nothing is written from then on.
+    /// This node may no longer write the session.
     pub(super) const LOST: Self = Self(2);
-    /// Readers shall go on elsewhere.
+    /// Readers must continue on another node.
     pub(super) const MOVED: Self = Self(4);
-    /// The session is about to end: its calls are answered, and then it has.
+    /// The session is ending: its calls are answered first.
     pub(super) const ENDING: Self = Self(8);
 
     pub(super) const fn or(self, other: Self) -> Self {
@@ -39,14 +38,12 @@ impl Lifecycle {
         self.changed.notify_waiters();
     }
 
-    /// The session is about to end, and why.
     pub(super) fn end_because(&self, why: &'static str) {
-        // It ends once.
+        // The first reason counts.
         let _ = self.ending.set(why);
         self.set(Turn::ENDING);
     }
 
-    /// Why the session is about to end, or has.
     pub(super) fn why_ending(&self) -> &'static str {
         self.ending
             .get()
@@ -54,16 +51,15 @@ impl Lifecycle {
             .unwrap_or("its session has ended")
     }
 
-    /// Whether any of these has happened.
     pub(super) fn is(&self, any: Turn) -> bool {
         self.flags.load(Ordering::SeqCst) & any.0 != 0
     }
 
-    /// Returns when any of these has happened. Cancellation safe.
+    /// Waits for any of these changes. Cancellation safe.
     pub(super) async fn until(&self, any: Turn) {
         loop {
             let mut changed = pin!(self.changed.notified());
-            // Before the look, so that nothing that happens after it is missed.
+            // Register first, so as not to miss a change.
             changed.as_mut().enable();
             if self.is(any) {
                 return;

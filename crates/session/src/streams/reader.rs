@@ -1,4 +1,4 @@
-//! One connection's reading of one stream.
+//! Reads one stream for one connection.
 
 use std::future::ready;
 use std::pin::pin;
@@ -15,30 +15,28 @@ use super::Streams;
 use super::lifecycle::Turn;
 use super::tail::{Next, Tail};
 
-/// Reads a stream into a connection until either ends.
 pub(super) struct Reader {
     pub(super) streams: Arc<Streams>,
-    /// `None` when the stream has finished: the log has it all.
+    /// `None` if the stream has finished and is all in the log.
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// Events before the cursor that are gone, of which the client has yet to be told.
+    /// Missing events before the cursor that the client does not know of yet.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
 
-/// Bytes from which on an event waits for those before it to be taken.
+/// Bytes from which an event waits until earlier ones are taken.
 const LARGE: usize = 64 << 10;
 
 fn is_large(item: &StreamItem) -> bool {
     matches!(item, StreamItem::Event { data, .. } | StreamItem::Passing { data } if data.len() > LARGE)
 }
 
-/// The connection takes no more.
 struct ReaderGone;
 
 impl Reader {
-    /// Counts as reading, until [`run`](Self::run) has ended.
+    /// Counts as a reader until [`run`](Self::run) has ended.
     pub(super) fn enter(&self) {
         self.streams.counters.open.fetch_add(1, Ordering::Relaxed);
         if let Some(tail) = &self.tail {
@@ -46,8 +44,8 @@ impl Reader {
         }
     }
 
-    /// Reads until either ends. Of the many streams nearly all wait, so this is written for a small future: what
-    /// is rare is boxed, and the parameters are in it once.
+    /// Reads until stream or connection ends. Most streams only wait, so the future is kept small: rare paths are boxed
+    /// and parameters stored once.
     #[allow(
         clippy::manual_async_fn,
         reason = "an async fn keeps its parameters twice: 128 bytes more for each stream"
@@ -59,10 +57,10 @@ impl Reader {
     ) -> impl Future<Output = ()> + Send {
         async move {
             if self.gone > 0 {
-                // An error here shows again below.
+                // A failure shows again below.
                 let _ = Box::pin(self.tell_of_gap()).await;
             }
-            // An error only says that the connection is gone; the client resumes from the log.
+            // If the connection is gone, the client resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,
                 _ => Box::pin(self.catch_up(history)).await.is_ok(),
@@ -78,7 +76,7 @@ impl Reader {
         }
     }
 
-    /// Sends what there was when the connection came.
+    /// Sends events from before the connection.
     async fn catch_up(&mut self, history: Vec<LoggedEvent>) -> Result<(), ReaderGone> {
         self.send_all(history).await?;
         match self.tail {
@@ -87,14 +85,14 @@ impl Reader {
         }
     }
 
-    /// Sends what is written from now on, if anything is.
+    /// Sends new events.
     async fn follow(&mut self) -> Result<(), ReaderGone> {
         let Some(tail) = self.tail.clone() else {
             return Ok(());
         };
         loop {
             let mut changed = pin!(tail.changed());
-            // Before the look, so that nothing that happens after it is missed.
+            // Register first, so as not to miss a change.
             changed.as_mut().enable();
             match tail.next(self.generation, self.cursor) {
                 Next::Events(events, finished) => {
@@ -127,7 +125,7 @@ impl Reader {
         }
     }
 
-    /// Where the connection is to end with its session or node, what it is told, if anything.
+    /// The last item, if any, when the connection must end with its session or node.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {
@@ -136,7 +134,7 @@ impl Reader {
         if streams.lifecycle.is(Turn::MOVED) {
             return Some(Some(StreamItem::Moved));
         }
-        // A call's stream stays: its answer is what draining waits for.
+        // Call streams stay, because draining waits for their answers.
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         if standalone && streams.draining.is_cancelled() {
             return Some(Some(StreamItem::Retry(streams.retry())));
@@ -144,19 +142,19 @@ impl Reader {
         None
     }
 
-    /// Reads a stream that nobody writes here: it has finished.
+    /// Reads a finished stream.
     async fn read_log_to_end(&mut self) -> Result<(), ReaderGone> {
         while !self.read_log(usize::MAX).await? {}
         Ok(())
     }
 
-    /// Sends a page of the log, of so many events at most; `true` when nothing more will come from it.
+    /// Sends one page of up to `events` from the log. Returns whether the log has no more for this reader.
     async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match (page, &self.tail) {
-            // A stream that is being written had more: the log has lost it, or not kept it.
+            // The stream has more events, but the log lost or trimmed them.
             (Ok(Page { events, .. }), Some(tail)) if events.is_empty() => {
                 self.skip_gap(&tail.clone()).await
             }
@@ -167,14 +165,14 @@ impl Reader {
                 Ok(over)
             }
             (Err(error), _) => {
-                // The connection ends here; the client's resume is told why.
+                // The client resumes and then gets the reason.
                 tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
                 Err(ReaderGone)
             }
         }
     }
 
-    /// Goes on after events that are gone.
+    /// Continues after missing events.
     async fn skip_gap(&mut self, tail: &Tail) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let Some(after) = streams.after_gap(tail, self.cursor).await else {
@@ -202,9 +200,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an item, at once if there is room for it. The future is small, without the item.
+    /// Sends an item, at once if there is room. The future stays small by not holding the item.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
-        // Few of them would be more than all others together: one waits at a time.
+        // Large events wait one at a time to save memory.
         if is_large(&item) && !self.sender.is_drained() {
             return Either::Right(Box::pin(self.send_to_slow(item)));
         }

@@ -1,11 +1,11 @@
-//! When clients come back, so that a crowd whose connections broke together does not come back together.
+//! When clients reconnect, spread to avoid a crowd.
 
 use std::time::Duration;
 
 use shoal_ports::SessionId;
 
-/// Returns when a client that listens comes back: after `retry` and the session's share of `spread`. The share follows
-/// from the session's id, so that a client always gets the same time.
+/// The delay before a client listens again: `retry` plus the session's share of `spread`, derived from the session id
+/// so that it is always the same.
 pub(super) fn retry_of(session: &SessionId, retry: Duration, spread: Duration) -> Duration {
     let share = session.as_str().bytes().fold(0u32, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u32::from(byte))

@@ -13,53 +13,49 @@ use tokio::sync::{MutexGuard, Notify};
 
 use crate::call::OpenCall;
 
-/// A stream that is being written.
 pub(crate) struct Tail {
     stream: StreamId,
-    /// Events kept at hand.
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
-    /// What it was opened for, if that is known here.
+    /// The delivery that opened it, if known.
     delivery: Option<DeliveryId>,
-    /// Where it stood when it came here.
+    /// Its end when this node began to write it.
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// Connections that read it now: one, and for a moment the one before.
+    /// Current connections: one, and briefly the previous one.
     readers: AtomicUsize,
 }
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
-    /// The journaled calls that are answered on it and have not ended.
+    /// Open journaled calls of this stream.
     calls: Vec<OpenCall>,
-    /// Those that ended last, as many as there are events at hand at most.
+    /// Recently ended calls, at most as many as recent events.
     ended: VecDeque<CallId>,
-    /// What the reader gets in passing, each after the event of this sequence. Never two alike, so there
-    /// are as many as there are kinds.
+    /// Unlogged messages, each to send after the event of this sequence. Texts are unique, so there are as many as
+    /// kinds.
     passing: VecDeque<(u64, Bytes)>,
     last: EventId,
     finished: bool,
     abandoned: bool,
-    /// Counts the stream's readers; only the newest may read.
+    /// The newest reader's number; only it may read.
     reader: u64,
-    /// The reader that is asked to close, and when its client should come back.
+    /// The reader to close, and when its client should reconnect.
     close: Option<(u64, Duration)>,
 }
 
-/// What a reader finds.
 pub(crate) enum Next {
-    /// Events; `true` when they reach the stream's end.
+    /// Events, and whether they reach the stream's end.
     Events(Vec<LoggedEvent>, bool),
-    /// Messages that are no events; they come once.
+    /// Unlogged messages, sent once.
     Passing(Vec<Bytes>),
-    /// The reader is so far behind that it must ask the log, for so many events at most.
+    /// The reader must read up to this many events from the log.
     Behind(usize),
-    /// Nothing new yet.
+    /// There are no new events.
     Nothing,
-    /// Close the connection and say when to come back.
     Close(Duration),
-    /// Another connection reads now, or the stream was given up.
+    /// Another connection reads now, or the stream was abandoned.
     Over,
 }
 
@@ -91,34 +87,29 @@ impl Tail {
         self.stream
     }
 
-    /// The id of the newest event.
     pub(crate) fn last(&self) -> EventId {
         self.state.lock().last
     }
 
-    /// Whether its last event has been written.
     pub(super) fn is_finished(&self) -> bool {
         self.state.lock().finished
     }
 
-    /// Waits for the right to append.
     pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().await
     }
 
-    /// Calls are answered here, and in the journal.
     pub(crate) fn enter(&self, calls: impl IntoIterator<Item = OpenCall>) {
         self.state.lock().calls.extend(calls);
     }
 
-    /// Whether one of these requests is a call whose answer it does not have yet.
+    /// Whether a call of these requests still lacks its answer.
     pub(super) fn owes(&self, requests: &[RequestId]) -> bool {
         let state = self.state.lock();
         let mut calls = state.calls.iter();
         calls.any(|open| requests.contains(open.request()))
     }
 
-    /// A call is about to be started on another worker.
     pub(super) fn rebound(&self, call: CallId, binding: &Binding) {
         let mut state = self.state.lock();
         if let Some(open) = state.calls.iter_mut().find(|open| open.id() == call) {
@@ -126,7 +117,7 @@ impl Tail {
         }
     }
 
-    /// The stream as it is known here, for a store that has lost some of it. Only in one's turn.
+    /// The stream for restoring it to the store. The caller holds the turn.
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -143,7 +134,7 @@ impl Tail {
         }
     }
 
-    /// Whether it has all that comes after an id, which it has issued.
+    /// Whether all events after this id, which the stream issued, are at hand.
     pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
         let state = self.state.lock();
         let first = state.recent.front().map(|event| event.id.sequence);
@@ -153,14 +144,14 @@ impl Tail {
         }
     }
 
-    /// Where it begins, if all of it is at hand.
+    /// The beginning, if all events are at hand.
     pub(super) fn beginning(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front().map_or(1, |event| event.id.sequence);
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// The id after which everything is at hand.
+    /// The position after which all events are at hand.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -168,7 +159,7 @@ impl Tail {
         Some(EventId { sequence, ..first })
     }
 
-    /// Where it begins, if it was opened for this delivery.
+    /// The beginning, if this delivery opened it.
     pub(super) fn opened_for(&self, delivery: DeliveryId) -> Option<EventId> {
         let begins = || EventId {
             sequence: 0,
@@ -191,7 +182,7 @@ impl Tail {
                 call, ended: true, ..
             }) => {
                 state.calls.retain(|open| open.id() != call);
-                // What finishes with its call is not entered again.
+                // A call that finishes the stream needs no restoring.
                 if !finished {
                     state.ended.push_back(call);
                 }
@@ -220,7 +211,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Lets the present reader have messages after what there is by now.
+    /// Queues messages for the present reader, after the current events.
     pub(super) fn pass(&self, news: Vec<Bytes>) {
         let mut state = self.state.lock();
         let last = state.last.sequence;
@@ -237,11 +228,11 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Makes the caller the stream's only reader.
+    /// Makes the caller the only reader.
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
-        // It was meant for the connection before; whoever listens anew is told through the log.
+        // A new reader gets these through the log.
         state.passing.clear();
         let reader = state.reader;
         drop(state);
@@ -249,7 +240,7 @@ impl Tail {
         reader
     }
 
-    /// Asks the present reader to send what there is and close (SEP-1699).
+    /// Asks the reader to send what is there and close (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -257,12 +248,10 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Whether a connection reads it.
     pub(crate) fn is_read(&self) -> bool {
         self.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// A reader has come, until [`Self::left`].
     pub(super) fn entered(&self) {
         self.readers.fetch_add(1, Ordering::Relaxed);
     }
@@ -271,17 +260,16 @@ impl Tail {
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Has the reader look again.
+    /// Makes the reader check again.
     pub(super) fn look_up(&self) {
         self.changed.notify_waiters();
     }
 
-    /// Returns at the next change after it was enabled.
+    /// Resolves at the next change after it was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
 
-    /// What `reader` gets after `cursor`.
     pub(super) fn next(&self, reader: u64, cursor: EventId) -> Next {
         let mut state = self.state.lock();
         if state.reader != reader || state.abandoned {
@@ -294,7 +282,7 @@ impl Tail {
             return Next::Passing(passing.map(|(_, data)| data).collect());
         }
         if cursor.sequence < state.last.sequence {
-            // Up to where something passes.
+            // Stop where a message is due.
             let until = state
                 .passing
                 .front()
@@ -359,7 +347,6 @@ mod tests {
         );
     }
 
-    /// What the reader gets next: the sequences of events, or texts, or how much to read from the log.
     fn next(tail: &Tail, reader: u64, cursor: u64) -> String {
         match tail.next(reader, at(cursor)) {
             Next::Events(events, _) => {

@@ -1,4 +1,4 @@
-//! A session's actor comes and goes: what it takes in is done once, in order, whether or not anybody waits for it.
+//! A session's actor does accepted work once and in order, even if callers leave.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,7 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     }
     let echo = bench.json(&alice, &call(6, "echo")).await;
     assert!(echo.contains("result"), "{echo}");
-    // Nor does a call wait that keeps something: the backend may be waiting for that call.
+    // Session state does not wait either, because the backend may be waiting for this call.
     let tool = bench.script.call("stream").await;
     let request = StateRequest::set("k", Some(RawJson::of("v")));
     let ask = AskId(1);
@@ -92,7 +92,7 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     assert_eq!(crate::support::read_all(&mut stream).await.events.len(), 1);
 }
 
-/// It is asleep between many of them, too.
+/// The session is also passivated in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn thousands_of_changes_from_many_sides_are_each_done_once_and_in_order() {
     const SIDES: u64 = 8;

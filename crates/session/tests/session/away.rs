@@ -1,4 +1,4 @@
-//! A journal that is away for longer than a call to be started would wait: what runs already waits for it.
+//! Running calls wait for a journal that is away, longer than new calls would.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Events that come soon after each other: fewer appends, and nothing else is different.
+//! Bursts of events need fewer appends and are otherwise the same.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use shoal_session::SessionConfig;
 use crate::support::counted::Counted;
 use crate::support::{Bench, Driven, Read, read, read_all};
 
-/// Events of a burst.
 const EVENTS: u64 = 10;
 
 async fn begun(bench: &Bench) -> (SessionRef, EventStream, Arc<Driven>) {
@@ -17,7 +16,7 @@ async fn begun(bench: &Bench) -> (SessionRef, EventStream, Arc<Driven>) {
     (alice, stream, bench.script.call("stream").await)
 }
 
-/// Reports as a tool does that lets others run between two reports.
+/// Yields between reports, as many tools do.
 async fn burst(tool: &Driven) {
     for n in 1..=EVENTS {
         tool.progress(n).await;
@@ -58,7 +57,7 @@ async fn a_burst_reaches_the_client_as_the_same_events_in_fewer_appends() {
     assert_eq!(appends.iter().sum::<usize>(), 11);
     assert!(appends.len() < 5, "{appends:?}");
 
-    // Between any two of them a client may go on.
+    // A client may resume between any two.
     let cursor = Some(together.events[6].0);
     let mut resumed = bench.sessions.listen(&alice, cursor).await.unwrap();
     let rest = read_all(&mut resumed).await;

@@ -1,4 +1,4 @@
-//! The life of a call: JSON where possible, a resumable stream otherwise, exactly one answer.
+//! The life of a call: JSON if possible, else a resumable stream, with one answer.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ async fn a_resume_while_the_call_runs_merges_history_and_live() {
     let mut stream = bench.stream(&alice, 1, "stream").await;
     let tool = bench.script.call("stream").await;
     let mut seen = Vec::new();
-    // The tail holds 4 events: every resume after 10 has to go to the log first.
+    // The tail holds 4 events, so each resume after 10 reads the log.
     for round in 0..20u64 {
         for n in 0..10 {
             tool.progress(round * 10 + n).await;

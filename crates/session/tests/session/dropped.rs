@@ -1,4 +1,4 @@
-//! Whatever a client posts and does not wait for leaves nothing behind, wherever it is dropped.
+//! Abandoned posts leave no traces, wherever they are dropped.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::support::{Bench, call, initialize, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Polls after which every delivery of these tests is over.
+/// Enough polls to finish any delivery here.
 const ENOUGH: usize = 40;
 
 fn bench(config: SessionConfig) -> Bench {
     Bench::with_fate(config).0
 }
 
-/// Polls a delivery so often, letting everybody else have turns in between, then drops it.
+/// Drops a delivery after some polls, yielding in between.
 async fn drop_after(bench: &Bench, to: &SessionRef, post: Post, polls: usize) {
     let mut delivery = Box::pin(bench.sessions.deliver(to, post));
     for _ in 0..polls {
@@ -32,7 +32,7 @@ async fn drop_after(bench: &Bench, to: &SessionRef, post: Post, polls: usize) {
     }
 }
 
-/// What the client of round `round` posts: each a message of another kind.
+/// One message of each kind.
 fn messages(round: usize) -> Vec<String> {
     let at = |n: u64| 100 * round as u64 + n;
     let tool = |n: u64, kind: &str| call(at(n), &format!("{kind}-{round}-{n}"));
@@ -69,7 +69,6 @@ fn messages(round: usize) -> Vec<String> {
     ]
 }
 
-/// Ends every call that runs, until none is left.
 async fn settle(bench: &Bench, left: usize) {
     let settled = async {
         loop {
@@ -97,7 +96,7 @@ async fn settle(bench: &Bench, left: usize) {
     assert!(settled.is_ok(), "{:?}", bench.sessions.status());
 }
 
-/// The record, the node and the backend know of the same subscriptions.
+/// Record, node and backend agree on the subscriptions.
 async fn check_subscriptions(bench: &Bench, to: &SessionRef, what: &str) {
     let consistent = async {
         loop {
@@ -131,7 +130,7 @@ thread_local! {
     static LAST: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
-/// Every id that was posted can be used again.
+/// All posted ids are free again.
 async fn check_ids(bench: &Bench, to: &SessionRef, round: usize) {
     for n in 1..=17 {
         let id = 100 * round as u64 + n;
@@ -217,7 +216,7 @@ async fn a_session_whose_clients_give_up_is_never_full() {
     assert!(answer.contains("result"), "{answer}");
 }
 
-/// What is delivered again because its first delivery was lost is answered, and once.
+/// Repeated deliveries are answered once.
 #[tokio::test(start_paused = true)]
 async fn what_was_dropped_is_answered_when_it_is_delivered_again() {
     for polls in 0..ENOUGH {
@@ -270,7 +269,7 @@ async fn what_was_dropped_is_answered_when_it_is_delivered_again() {
     }
 }
 
-/// What the client says to a call that runs reaches it, once, also if its first delivery was dropped.
+/// A client's answer reaches the running call once, even if its first delivery was dropped.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
     for polls in 0..12 {
@@ -308,7 +307,7 @@ async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
     }
 }
 
-/// A client that hangs up while its session is opened takes no place with it.
+/// A client that hangs up during opening leaves no place taken.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_nobody_waits_for_take_no_places() {
     let config = SessionConfig {
@@ -333,7 +332,7 @@ async fn sessions_that_nobody_waits_for_take_no_places() {
     bench.open("alice", "2025-03-26").await;
 }
 
-/// One that hangs up while its session is woken or taken over leaves it to whoever comes next, with its calls.
+/// A session whose client hangs up during waking or take-over continues for the next one.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_taken_over_for_nobody_goes_on() {
     for polls in 0..12 {
@@ -359,7 +358,7 @@ async fn a_session_that_is_taken_over_for_nobody_goes_on() {
         }
         drop(asking);
         if polls > 1 {
-            // Nobody asks again, and the call goes on all the same.
+            // The call continues without another request.
             until(|| next.status().journaled == 1, || next.status()).await;
         }
         bench.script.call("stream").await.finish("{}").await;
@@ -374,7 +373,7 @@ async fn a_session_that_is_taken_over_for_nobody_goes_on() {
     }
 }
 
-/// One that hangs up while it ends its session has ended it, or has not; nothing is left half done.
+/// An abandoned end is complete or has not begun.
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_end_nobody_waits_for_ends() {
     for polls in 0..12 {
@@ -400,13 +399,13 @@ async fn a_session_whose_end_nobody_waits_for_ends() {
     }
 }
 
-/// What changed while nobody listened is told to the next one who listens, also if one before hung up.
+/// Missed changes reach the next listener, even after one that hung up.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_hangs_up_takes_no_news_along() {
     for polls in 0..12 {
         let bench = bench(SessionConfig::default());
         let to = bench.open("alice", "2025-11-25").await;
-        // Beside a running call there is an actor.
+        // A running call keeps an actor.
         let _busy = bench.stream(&to, 1, "stream-busy").await;
         let subscribe =
             r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"r://a"}}"#;
@@ -445,7 +444,7 @@ async fn a_listener_that_hangs_up_takes_no_news_along() {
     }
 }
 
-/// A first delivery that neither ends nor is dropped keeps a second one waiting no longer than a call may take.
+/// A repetition waits at most as long as a call may take.
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_is_answered_when_no_call_may_take_longer() {
     let config = SessionConfig {

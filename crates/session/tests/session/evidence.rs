@@ -1,4 +1,4 @@
-//! Whose a session is where an owner is gone but its lease lives, and where a lease is not certain.
+//! Ownership if an owner with a live lease is gone, and if a lease is uncertain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::support::{Bench, call, initialize, post, read, read_all};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// What a test says of a node's lease, and of the others.
+/// A test's view of a node's lease and of other nodes.
 struct Told {
     certain: AtomicBool,
     gone: Mutex<Option<NodeId>>,
@@ -56,7 +56,7 @@ impl Told {
     }
 }
 
-/// Two nodes whose leases live, and what each is told.
+/// Two nodes with live leases.
 struct Two {
     bench: Bench,
     told: Arc<Told>,
@@ -89,7 +89,7 @@ async fn two_on(bench: Bench) -> Two {
 }
 
 impl Two {
-    /// The second node finds the first one gone, which it is not.
+    /// The second node wrongly finds the first one gone.
     fn blame(&self) {
         *self.second_told.gone.lock() = Some(NodeId::new("test"));
     }
@@ -118,7 +118,7 @@ async fn an_owner_that_is_gone_is_replaced_while_its_lease_lives() {
     assert_eq!(two.bench.script.started.load(Ordering::SeqCst), 1, "once");
     assert!(tool.cancelled.borrow().is_none());
 
-    // The former owner lives after all. It is told, asks, and lets go.
+    // The former owner lives, asks the store and lets go.
     let directory = &two.bench.store.directory;
     let renewed = directory.renew_lease(&NodeId::new("test"), LONG).await;
     assert_eq!(renewed, Ok(Renewal::Contested));
@@ -138,7 +138,7 @@ async fn an_owner_is_looked_for_only_by_who_would_take_its_session() {
     let refused = two.echo(&two.second, 2).await;
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner });
     assert_eq!(two.second_told.looks.load(Ordering::SeqCst), 1);
-    // A stranger makes no node look.
+    // Strangers do not cause checks.
     let mallory = SessionRef {
         principal: Principal::new("mallory"),
         ..two.alice.clone()
@@ -191,7 +191,7 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     counted.mute(true);
     let served = two.echo(&two.bench.sessions, 1).await;
     assert!(matches!(served, Ok(Delivered::Json(_))), "{served:?}");
-    // It can say again: others have the session.
+    // The store answers again: another node owns the session.
     counted.mute(false);
     two.blame();
     two.echo(&two.second, 2).await.unwrap();
@@ -199,7 +199,7 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner: None });
 }
 
-/// Its next owner may have said more by now, and no write of this node would fail.
+/// The next owner may know a newer state, and this node would not notice.
 #[tokio::test]
 async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     let counted = Counted::new();
@@ -226,8 +226,7 @@ async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     );
 }
 
-/// Deliveries that an edge repeats over several ways may come at the same time, also while all have to wait for the store
-/// before they are let in.
+/// An edge may repeat deliveries on several paths at once, while all wait for the store.
 #[tokio::test]
 async fn repeated_deliveries_that_come_together_are_all_answered() {
     for tool in ["echo", "stream-once"] {
@@ -256,7 +255,7 @@ async fn repeated_deliveries_that_come_together_are_all_answered() {
                 Delivered::Accepted => panic!("a request is answered"),
             });
         }
-        // Whoever comes to a stream later takes it over from who reads it.
+        // Later readers of a stream replace earlier ones.
         let taken_over = |answer: &String| tool != "echo" && answer.is_empty();
         let answered = |answer: &String| answer.contains(r#""result""#);
         assert!(answers.iter().any(answered), "{tool}: {answers:?}");

@@ -1,4 +1,4 @@
-//! The hold: a call that its edge has bound and that ends soon is stored nowhere, and never runs twice.
+//! The hold: a bound call that ends soon is not stored and runs once.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -32,7 +32,6 @@ fn deliver(
     tokio::spawn(async move { sessions.deliver(&to, post).await })
 }
 
-/// What the journal has of a session.
 async fn journaled(bench: &Bench, to: &SessionRef, epoch: u64) -> Vec<JournaledCall> {
     let running = bench.store.journal.running(&to.session, Epoch(epoch));
     let running = running.await.unwrap();
@@ -199,7 +198,6 @@ async fn a_store_that_is_away_keeps_no_result_from_its_client() {
     assert!(journaled(&bench, &alice, 1).await.is_empty());
 }
 
-/// Drops a delivery whose tool runs.
 async fn hang_up(bench: &Bench, to: &SessionRef, post: Post, tool: &str) {
     let delivering = deliver(&bench.sessions, to, post);
     bench.script.call(tool).await;
@@ -268,7 +266,6 @@ async fn a_repetition_takes_over_what_nobody_waits_for() {
     assert_eq!(starts(&bench, "slow"), 1);
 }
 
-/// Two nodes, the first of which will be lost.
 async fn two_nodes(bench: &Bench) -> Sessions {
     for node in ["test", "next"] {
         let node = NodeId::new(node);
@@ -312,14 +309,14 @@ async fn a_repetition_of_what_never_began_is_started_once() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// Only its worker can say that nothing was executed.
+/// Only the worker can say that the call was not executed.
 #[tokio::test]
 async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     let bench = Bench::new(held_for(LONG));
     let alice = bench.open("alice", "2025-11-25").await;
     let delivering = deliver(&bench.sessions, &alice, bound(1, "slow"));
     let tool = bench.script.call("slow").await;
-    // Another request has the id by now.
+    // Another request has taken the id.
     let in_use = bench
         .sessions
         .deliver(&alice, again(&bound(1, "other")))
@@ -329,7 +326,6 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
         in_use.contains("50002") && in_use.contains(r#""id":1"#),
         "{in_use}"
     );
-    // Its worker is gone.
     let gone = bench
         .sessions
         .deliver(&alice, again(&bound(2, "other")))
@@ -338,7 +334,7 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     assert!(gone.contains("50002"), "{gone}");
     tool.finish("{}").await;
     assert!(text(within(delivering).await.unwrap()).contains("result"));
-    // The same as a first delivery is refused for what it is.
+    // A first delivery is refused plainly.
     let refused = bench.sessions.deliver(&alice, post(&call(3, "full"))).await;
     assert!(
         matches!(refused, Err(GatewayError::Overloaded { .. })),
@@ -346,7 +342,7 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     );
 }
 
-/// A worker that refuses does so for good: the call goes to another one, which the journal names before.
+/// A worker's refusal is final: the call goes to another one, journaled first.
 async fn refused_by_the_first(bench: &Bench, alice: &SessionRef, post: Post) -> EventStream {
     bench.script.replans.store(true, SeqCst);
     *bench.script.refuses.lock() = Some(WorkerId::new("w"));
@@ -376,7 +372,7 @@ async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start(
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
-/// A worker that the owner cannot reach may have the call by another delivery: only the edge can bind it anew.
+/// An unreachable worker may have the call from another delivery, so only the edge can bind it again.
 #[tokio::test]
 async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
     for starts in [true, false] {
@@ -400,7 +396,7 @@ async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
     }
 }
 
-/// The first delivery comes after the one that repeats it has run, and its owner has lost the worker by then.
+/// The first delivery arrives after its repetition has run and the owner has lost the worker.
 #[tokio::test]
 async fn a_first_delivery_that_comes_late_does_not_run_again() {
     let bench = Bench::new(held_for(LONG));
@@ -419,7 +415,7 @@ async fn a_first_delivery_that_comes_late_does_not_run_again() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// Where a call is journaled before its start, who has just done so knows that nothing has left.
+/// An owner that has just journaled a call knows that it was not sent.
 #[tokio::test]
 async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
     let bench = Bench::new(held_for(Duration::ZERO));
@@ -435,7 +431,7 @@ async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// The answer is in the log, so the worker may have let it go; or another worker has run the call.
+/// The answer is in the log, because the worker dropped it or another worker ran the call.
 #[tokio::test]
 async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
     for refused in [true, false] {
@@ -457,7 +453,6 @@ async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
         let tool = bench.script.call("speaks").await;
         tool.finish(r#"{"once":1}"#).await;
         let told = read_all(&mut stream).await;
-        // Nobody else may run it by now.
         bench.script.replans.store(false, SeqCst);
         for post in [again(&late), late] {
             let found = within(bench.sessions.deliver(&alice, post)).await;
@@ -470,7 +465,7 @@ async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
     }
 }
 
-/// A repetition asks its worker, and the log only where that does not know.
+/// A repetition asks the worker first, then the log.
 #[tokio::test]
 async fn a_repetition_costs_the_store_nothing() {
     let (bench, journal) = flaky(held_for(LONG));
@@ -482,7 +477,7 @@ async fn a_repetition_costs_the_store_nothing() {
     assert_eq!(journal.looks.load(SeqCst), 0);
 }
 
-/// What the store keeps waiting is answered all the same, without what was said before.
+/// A call that waits for the store is still answered, without its earlier events.
 #[tokio::test]
 async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     let (bench, journal) = flaky(SessionConfig {
@@ -499,7 +494,7 @@ async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
-/// The store has lost all its data, and the session with it: the call ends as when its session is ended.
+/// The store lost the session, so the call ends like one of an ended session.
 #[tokio::test]
 async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
     let bench = Bench::new(held_for(LONG));
@@ -515,7 +510,7 @@ async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
     assert_eq!(bench.sessions.status().in_flight, 0);
 }
 
-/// The client cancels at the next owner before its delivery comes there again.
+/// The cancellation reaches the next owner before the repeated delivery.
 #[tokio::test]
 async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     let bench = Bench::new(held_for(LONG));
@@ -537,7 +532,7 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     until(|| tool.cancelled.borrow().is_some()).await;
     tool.finish("{}").await;
     within(repeated).await.unwrap().unwrap();
-    // What is asked for anew is another matter.
+    // A new request with the same id is separate.
     let mut fresh = deliver(&next, &alice, bound(7, "other"));
     let other = bench.script.call("other").await;
     assert!(other.cancelled.borrow().is_none());
@@ -545,7 +540,7 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     within(&mut fresh).await.unwrap().unwrap();
 }
 
-/// A call that its worker does not know is not run to be stopped, nor bound to another one.
+/// An unknown call is neither started to be stopped nor bound to another worker.
 #[tokio::test]
 async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     for refused in [false, true] {
@@ -567,7 +562,7 @@ async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     }
 }
 
-/// Until then the next owner comes for it. The edge acknowledges what it has got as JSON.
+/// Before that, the next owner may need it. The edge acknowledges JSON results.
 #[tokio::test]
 async fn a_result_is_acknowledged_once_it_is_in_the_log() {
     let bench = Bench::new(held_for(LONG));
@@ -591,7 +586,7 @@ async fn a_result_is_acknowledged_once_it_is_in_the_log() {
     );
 }
 
-/// It was let in before, and may run: only a new call is refused for a limit.
+/// The call was admitted before and may run. Limits apply to new calls only.
 #[tokio::test]
 async fn a_repetition_meets_no_limit_of_new_calls() {
     let bench = Bench::new(SessionConfig {
@@ -619,7 +614,7 @@ async fn a_repetition_meets_no_limit_of_new_calls() {
     within(running).await.unwrap().unwrap();
 }
 
-/// The worker's word that it has begun comes after the hold.
+/// The worker confirms the start after the hold.
 #[tokio::test]
 async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     let (bench, journal) = flaky(held_for(Duration::from_millis(1)));
@@ -634,7 +629,7 @@ async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
-/// What is begun already may use what the store has in reserve; what begins may not, and the store is asked first.
+/// Running calls may use the store's reserve. New calls may not, and the store is asked first.
 #[tokio::test]
 async fn a_full_store_takes_what_a_call_that_runs_has_said_and_admits_nothing() {
     let (bench, journal) = flaky(held_for(LONG));
@@ -669,7 +664,7 @@ async fn a_full_store_takes_what_a_call_that_runs_has_said_and_admits_nothing() 
     );
 }
 
-/// One that is safe to repeat is told that nobody takes it, and stopped.
+/// A repeatable call is refused and stopped.
 #[tokio::test]
 async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
     let (bench, journal) = flaky(held_for(LONG));
@@ -683,7 +678,7 @@ async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
     assert!(told, "{refused:?}");
 }
 
-/// A former master, one that loads its data, one that misses its replicas: each refuses for a while.
+/// A former master, a loading one, and one without replicas each refuse for a while.
 #[tokio::test]
 async fn a_store_that_refuses_for_a_while_is_waited_for_with_all_that_was_said() {
     let (bench, journal) = flaky(held_for(LONG));

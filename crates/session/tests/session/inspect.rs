@@ -1,4 +1,4 @@
-//! What operators see of sessions, and how they end one.
+//! Operators' view of sessions, and ending one.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn sessions_are_found_by_what_is_known_of_them() {
     assert_eq!(found(&mark_of(&bob.principal)[..8]), [bobs.as_str()]);
     assert_eq!(found(" 2025-06 "), [bobs.as_str()]);
 
-    // The one used last comes first, and what is left out is counted.
+    // Last used first; omitted ones are counted.
     tokio::time::sleep(Duration::from_millis(5)).await;
     bench.json(&alice, &call(1, "echo")).await;
     let one = sessions.list("", 1);

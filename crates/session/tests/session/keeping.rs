@@ -1,4 +1,4 @@
-//! What tools keep in a session: with its record, whoever owns it and whatever the store does.
+//! Session state, whoever owns the session and whatever the store does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,6 @@ async fn ask(tool: &Driven, ask: u64, request: StateRequest) {
     tool.send(CallEventKind::State { ask, request }).await;
 }
 
-/// What the tool is told.
 async fn asked(tool: &Driven, number: u64, request: StateRequest) -> Outcome {
     ask(tool, number, request).await;
     tool.answer_to(AskId(number)).await
@@ -62,7 +61,6 @@ fn text(outcome: Outcome) -> String {
     }
 }
 
-/// Starts a call on a node and does not wait for what it says.
 async fn begin(
     bench: &Bench,
     sessions: &Sessions,
@@ -99,7 +97,7 @@ async fn calls_of_one_session_see_what_the_others_keep_and_their_clients_see_not
     writer.finish("{}").await;
     let seen = read_all(&mut stream).await;
     assert_eq!(seen.events.len(), 1, "only the answer: {seen:?}");
-    // Another session keeps its own.
+    // Another session has its own state.
     let bob = bench.open("bob", "2025-11-25").await;
     bench.stream(&bob, 1, "stream-c").await;
     let other = bench.script.call("stream-c").await;
@@ -154,7 +152,7 @@ async fn a_writing_that_a_new_owner_reads_again_overwrites_nothing() {
     bench.stream(&alice, 2, "stream-second").await;
     let other = bench.script.call("stream-second").await;
     assert_eq!(text(asked(&other, 1, set("k", "second")).await), "{}");
-    // As if the first answer had been lost with the owner.
+    // The first answer was lost with the owner.
     first.answers.lock().clear();
     lose_lease(&bench.store).await;
 
@@ -162,7 +160,7 @@ async fn a_writing_that_a_new_owner_reads_again_overwrites_nothing() {
     assert_eq!(text(first.answer_to(AskId(1)).await), "{}", "asked again");
     let value = read_value(&first, 2, "k").await;
     assert_eq!(value, r#"{"value":"second"}"#);
-    // A writing that is new counts.
+    // A new write counts.
     assert_eq!(text(asked(&first, 3, set("k", "third")).await), "{}");
     assert_eq!(read_value(&first, 4, "k").await, r#"{"value":"third"}"#);
 }
@@ -177,7 +175,7 @@ async fn a_stale_owner_keeps_nothing_and_answers_nothing() {
         .await
         .unwrap();
     ask(&tool, 1, set("k", "stale")).await;
-    // It is safe to repeat, so it is left to the owner.
+    // The call is safe to repeat, so the owner repeats it.
     let moved = answering.await.unwrap().unwrap_err();
     assert!(matches!(moved, GatewayError::Unreachable { .. }), "{moved}");
     assert!(tool.answers.lock().is_empty());
@@ -208,7 +206,7 @@ async fn a_store_that_is_away_keeps_nothing_and_says_so() {
         };
         let data = error.data.as_ref().map(RawJson::as_str);
         assert_eq!(data, Some(expected), "{error}");
-        // What is there is read all the same.
+        // Existing values can still be read.
         let value = read_value(&tool, number + 1, "k").await;
         assert_eq!(value, r#"{"value":"old"}"#);
     }
@@ -267,14 +265,14 @@ async fn sleeping_sessions_and_those_handed_over_keep_it() {
     answering.await.unwrap().unwrap();
 
     bench.sessions.hand_over().await;
-    // One that slept is handed over when it is asked for.
+    // A passivated session is handed over on request.
     let asked_for = bench.sessions.deliver(&alice, post(&call(3, "echo"))).await;
     assert!(asked_for.is_err());
     let (tool, _answering) = begin(&bench, &second, &alice, 4, "reads-again").await;
     assert_eq!(read_value(&tool, 1, "k").await, r#"{"value":"w"}"#);
 }
 
-/// A value that the store acknowledges and loses. The owner lives: its next write of the record holds the value again.
+/// The store acknowledges a value and loses it. The next write of the record contains it again.
 #[tokio::test]
 async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     let (bench, saves) = Bench::with_fate(SessionConfig::default());
@@ -295,7 +293,7 @@ async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     assert_eq!(read_value(&reader, 1, "lost").await, r#"{"value":"v"}"#);
 }
 
-/// So does the record that a node writes when it hands its sessions over, once the store is back.
+/// A handover's record also contains the value, once the store is back.
 #[tokio::test]
 async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     let config = SessionConfig {
@@ -322,13 +320,12 @@ async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
         *saves.lock() = Fate::Works;
     };
     within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
-    // The lease may end now.
     lose_lease(&bench.store).await;
     let (reader, _answering) = begin(&bench, &second, &alice, 2, "reads").await;
     assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"v"}"#);
 }
 
-/// Otherwise each batch of sessions would wait for the store as long as the batch before it.
+/// Otherwise each batch of sessions would wait in turn.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_leave_together_wait_for_the_store_once() {
     let config = SessionConfig {
@@ -347,7 +344,7 @@ async fn sessions_that_leave_together_wait_for_the_store_once() {
     assert!((LONG..2 * LONG).contains(&took), "{took:?}");
 }
 
-/// Without such a write, the next owner knows the record before.
+/// Without such a write, the next owner knows the earlier record.
 #[tokio::test]
 async fn an_owner_that_is_gone_writes_nothing_again() {
     let (bench, saves) = Bench::with_fate(SessionConfig::default());
@@ -360,7 +357,7 @@ async fn an_owner_that_is_gone_writes_nothing_again() {
     assert_eq!(text(asked(&tool, 1, set("k", "old")).await), "{}");
     *saves.lock() = Fate::Lost;
     assert_eq!(text(asked(&tool, 2, set("k", "new")).await), "{}");
-    // A call that has ended does not say it to the next owner again.
+    // An ended call does not repeat its write.
     tool.finish("{}").await;
     answering.await.unwrap().unwrap();
     *saves.lock() = Fate::Works;

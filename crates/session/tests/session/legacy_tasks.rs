@@ -1,4 +1,4 @@
-//! Calls that begin as tasks, since their clients say so (2025-11-25).
+//! Calls that begin as tasks at their client's request (2025-11-25).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::support::{Bench, Driven, Fate, again, bound, initialize, post, within
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A call with this `task`, bound to its worker as an edge does it.
+/// A call with this `task`, bound to its worker.
 fn as_task(id: u64, tool: &str, task: Value) -> Post {
     let mut post = bound(id, tool);
     let params = json!({"name": tool, "task": task});
@@ -33,7 +33,6 @@ async fn json_of(sessions: &Sessions, to: &SessionRef, post: Post) -> Value {
     }
 }
 
-/// A task, by what its call was answered with.
 fn made(answer: &Value) -> SessionRef {
     let id = answer["result"]["task"]["taskId"].as_str();
     let id = id.unwrap_or_else(|| panic!("{answer}"));
@@ -113,7 +112,7 @@ async fn a_call_is_answered_with_its_task_and_runs_once() {
         listed(&bench.sessions, &session).await,
         json!([made.session.as_str()])
     );
-    // The id of the request is free again, and the same delivery finds its task.
+    // The request id is free again, and the same delivery finds its task.
     let once_more = json_of(&bench.sessions, &session, again(&call)).await;
     assert_eq!(once_more, answer);
 
@@ -252,7 +251,7 @@ async fn asks(tool: &Driven, ask: u64) {
     .await;
 }
 
-/// The names of what the task asks, as its owner tells edges.
+/// The open questions, as told to edges.
 async fn keys(sessions: &Sessions, task: &SessionRef) -> Vec<String> {
     let params = json!({"taskId": task.session.as_str()});
     let request = json!({"jsonrpc":"2.0","id":7,"method":"tasks/get","params":params});
@@ -295,7 +294,7 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
     .await;
     let now = status(&bench.sessions, &task, "input_required").await;
     assert!(now["statusMessage"].is_string(), "{now}");
-    // What was never asked is answered by nobody, and neither is it by somebody else.
+    // Answers to unknown questions, and from strangers, have no effect.
     is_accepted(&bench.sessions, &task, accept("c.1")).await;
     is_accepted(&bench.sessions, &task, accept(&format!("{}9", open[0]))).await;
     let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
@@ -307,7 +306,7 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
     assert_eq!(keys(&bench.sessions, &task).await, open[1..]);
     let error = json!({"jsonrpc":"2.0","id":open[1],"error":{"code":-1,"message":"no screen"}});
     is_accepted(&bench.sessions, &task, post(&error.to_string())).await;
-    // The same once more goes nowhere.
+    // A repeated answer has no effect.
     is_accepted(&bench.sessions, &task, accept(&open[1])).await;
     status(&bench.sessions, &task, "working").await;
     let first = tool.answer_to(AskId(1)).await;
@@ -390,7 +389,6 @@ async fn an_answer_that_waits_for_its_question_at_the_next_owner_is_told_of_it()
         let now = tokio::time::Instant::now();
         match asked {
             true => asks(&tool, 2).await,
-            // It never comes.
             false => tool.finish(r#"{"content":[]}"#).await,
         }
         answering.await;

@@ -1,4 +1,4 @@
-//! Opening, sharing, sleeping, waking and ending sessions.
+//! Opening, sharing, passivating, waking and ending sessions.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn an_idle_session_sleeps_and_wakes_with_all_it_knew() {
     };
     bench.script.updates.send(update).unwrap();
     bench.script.change_lists();
-    // The clock goes on once nothing is left to do.
+    // The paused clock advances when all work is done.
     tokio::time::sleep(Duration::from_millis(30)).await;
     assert_eq!(bench.sessions.status().live, 0, "news wake nobody");
 
@@ -169,7 +169,7 @@ async fn closing_ends_calls_and_streams_for_good() {
     );
 }
 
-/// Each call that runs when its session ends is answered once, however it travels and wherever it is.
+/// Each running call is answered once when its session ends.
 #[tokio::test]
 async fn every_call_of_a_session_that_ends_is_answered() {
     let bench = Bench::new(SessionConfig::default());
@@ -188,7 +188,7 @@ async fn every_call_of_a_session_that_ends_is_answered() {
     }
     let (sessions, to) = (bench.sessions.clone(), alice.clone());
     let closing = tokio::spawn(async move { sessions.close(&to).await });
-    // As a worker does for a call that is cancelled.
+    // As a worker does for a cancelled call.
     within(quick_tool.cancelled.subscribe().changed())
         .await
         .unwrap();
@@ -230,7 +230,7 @@ async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
     assert!(told.texts[0].contains("50410"), "{told:?}");
 }
 
-/// Streams are numbered alike in every session, so an id of one would be found in another.
+/// Streams have equal numbers in every session, so ids could collide.
 #[tokio::test]
 async fn an_event_id_of_another_session_is_refused() {
     let bench = Bench::new(SessionConfig::default());
@@ -377,7 +377,6 @@ async fn everything_of_a_single_stream_session_goes_over_its_stream() {
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 
-/// A session of one stream that nobody has initialized.
 async fn uninitialized(bench: &Bench) -> SessionRef {
     let principal = Principal::anonymous();
     let open = OpenSession {
@@ -390,7 +389,6 @@ async fn uninitialized(bench: &Bench) -> SessionRef {
     SessionRef::new(opened.expect("there is room").session, principal)
 }
 
-/// What the stream says up to the answer to a last ping.
 async fn told(bench: &Bench, to: &SessionRef, stream: &mut EventStream) -> Vec<String> {
     let ping = r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#;
     bench.post(to, ping).await;
@@ -417,7 +415,7 @@ async fn an_initialize_that_is_delivered_again_is_answered_once() {
     assert!(matches!(delivered, Delivered::Accepted));
     let told = told(&bench, &to, &mut stream).await;
     assert_eq!(told.len(), 1, "{told:?}");
-    // One that the client sends anew is its own fault.
+    // A second `initialize` is the client's fault.
     bench.post(&to, INITIALIZE).await;
     let refused = read(&mut stream, 1).await.texts;
     assert!(refused[0].contains("initialized already"), "{refused:?}");
@@ -493,7 +491,7 @@ async fn a_refused_subscription_leaves_nothing_behind() {
     }
 }
 
-/// A call that has ended frees its request's id before its answer is in the log.
+/// An ended call frees its id before its answer is logged.
 #[tokio::test(start_paused = true)]
 async fn a_session_stays_while_an_answer_waits_for_the_store() {
     let counted = Counted::new();
@@ -514,7 +512,7 @@ async fn a_session_stays_while_an_answer_waits_for_the_store() {
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
-/// Its record could not be removed, and it would live again.
+/// Otherwise the session could come back from its record.
 #[tokio::test(start_paused = true)]
 async fn a_session_is_not_ended_while_the_store_is_away() {
     let counted = Counted::new();

@@ -1,4 +1,4 @@
-//! Changed lists: told in passing, at least once, without a write for whoever only listens.
+//! Changed lists reach listeners at least once, without a write.
 
 use std::time::Duration;
 
@@ -14,14 +14,12 @@ fn asked(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":9,"method":"{method}","params":{params}}}"#)
 }
 
-/// A session of the revision, listened to.
 async fn listened(bench: &Bench, version: &str) -> (SessionRef, EventStream) {
     let alice = bench.open("alice", version).await;
     let stream = bench.sessions.listen(&alice, None).await.unwrap();
     (alice, stream)
 }
 
-/// Everything that the stream still has; the session is over then.
 async fn rest(bench: &Bench, session: &SessionRef, mut stream: EventStream) -> Read {
     bench.sessions.drain_streams();
     let read = read_all(&mut stream).await;
@@ -62,7 +60,7 @@ async fn who_was_told_on_a_connection_that_broke_is_told_again_and_then_no_more(
         drop(stream);
         let mut again = bench.sessions.listen(&alice, None).await.unwrap();
         let told = read(&mut again, 1).await;
-        // Now as an event: whoever misses it again finds it in the log.
+        // Through the log this time, so that it can be resumed.
         assert!(told.events[0].1.contains(CHANGED), "{told:?}");
         let before = again.cursor;
         drop(again);

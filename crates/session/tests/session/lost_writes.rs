@@ -1,4 +1,4 @@
-//! A store that has lost its newest writes, and an owner that hands its sessions over before it has written anything since.
+//! A store loses its newest writes, and the owner hands sessions over before writing again.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -17,11 +17,11 @@ use shoal_session::SessionConfig;
 use crate::support::over::{EventLogOver, JournalOver, Over};
 use crate::support::{Bench, call, initialize, post, read, within};
 
-/// A store that fails every append with the error in `says`, until an owner restores a stream.
+/// A store whose appends fail with `says` until a stream is restored.
 struct Lossy {
     store: Store,
     says: Mutex<Option<StoreError>>,
-    /// How many appends have failed.
+    /// Failed appends.
     said: AtomicUsize,
     told: Mutex<Vec<OpenStream>>,
 }
@@ -59,7 +59,6 @@ impl JournalOver for Lossy {
     }
 }
 
-/// A node on such a store.
 fn lossy(config: SessionConfig) -> (Bench, Arc<Lossy>) {
     let store = MemoryStore::new(MemoryLimits::default()).into_store();
     let lossy = Arc::new(Lossy {
@@ -109,7 +108,7 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
     assert_ne!(open.ended[0], open.calls[0].entry.call);
 }
 
-/// Neither the streams nor the record are given up while the store is away for a moment.
+/// Handover waits for streams and record during a short outage.
 #[tokio::test]
 async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     let long = Duration::from_secs(60);
@@ -139,7 +138,7 @@ async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     };
     let (handed_over, ()) = within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
     assert_eq!(handed_over.sessions, 1);
-    // The lease goes on: only a session that was released has another owner.
+    // The lease lives, so only a released session can move.
     let taken = second.listen(&alice, Some(seen.cursor())).await;
     assert!(taken.is_ok(), "{:?}", taken.err());
 }

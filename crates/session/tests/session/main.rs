@@ -1,4 +1,4 @@
-//! Sessions, with a dispatcher whose calls do what the test says.
+//! Sessions, with a dispatcher whose calls follow the test.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Sessions that change their owner: after a loss, on purpose, and behind a node's back.
+//! Sessions that change their owner: after a loss, on purpose, and unnoticed.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::support::{Bench, bound, call, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A first node whose lease lives, and a second one.
+/// The first node's lease lives.
 async fn two_nodes() -> (Bench, Sessions) {
     let bench = Bench::new(SessionConfig::default());
     lease(&bench.store, "test").await;
@@ -28,7 +28,7 @@ async fn lease(store: &Store, node: &str) {
     renewed.unwrap();
 }
 
-/// As if the first node had died: its lease is gone, and it does not know.
+/// Ends the first node's lease unnoticed, as if it had died.
 async fn lose_lease(store: &Store) {
     store
         .directory
@@ -91,7 +91,7 @@ async fn a_running_call_outlives_the_node_it_came_in_on() {
     lose_lease(&bench.store).await;
 
     let mut after = second.listen(&alice, Some(seen.cursor())).await.unwrap();
-    // The former owner does not know yet, but what it writes is refused.
+    // The former owner's writes are refused.
     tool.progress(2).await;
     tool.finish(r#"{"content":[]}"#).await;
     let rest = read_all(&mut after).await;
@@ -229,7 +229,7 @@ fn subscription(id: u64, method: &str) -> String {
     )
 }
 
-/// A session that is subscribed to a resource, taken over by a node whose backend refuses it so often.
+/// A subscribed session, taken over by a node whose backend refuses the subscription this often.
 async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
@@ -252,7 +252,7 @@ async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
 async fn a_subscription_that_the_new_owners_backend_refuses_is_renewed_later() {
     let (bench, second, alice) = refused(2).await;
     let mut stream = second.listen(&alice, None).await.unwrap();
-    // First what changed while nobody owned the session, then what may have while nobody was subscribed.
+    // One update from the time without an owner, and one from the time without a subscription.
     for _ in 0..2 {
         let told = read(&mut stream, 1).await.texts.remove(0);
         assert!(told.contains("resources/updated"), "{told}");
@@ -415,7 +415,7 @@ async fn a_stale_owner_swallows_no_answer_and_no_cancellation() {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
     lose_lease(&bench.store).await;
-    // The second owner begins a call that the first does not know of.
+    // The first owner does not know this call.
     let asking = second.deliver(&alice, post(&call(1, "stream-asks"))).await;
     let mut stream = stream_of(asking.unwrap());
     let tool = bench.script.call("stream-asks").await;
@@ -464,7 +464,7 @@ async fn a_reader_that_was_replaced_asks_whose_the_call_is() {
     for n in 1..=3 {
         tool.progress(n).await;
         assert_eq!(read(&mut after, 1).await.events.len(), 1);
-        // The former owner has not heard yet that it is one, and reads the call again.
+        // The former owner reads the call again.
         drop(tool.attach(n).await);
     }
     tool.finish(r#"{"content":[]}"#).await;
@@ -497,7 +497,7 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
     steps(1..=3).await;
     let mut before = stream_of(posting.await.unwrap().unwrap());
     let seen = read(&mut before, 3).await;
-    // Its owner is lost, and its worker too.
+    // Both owner and worker are lost.
     bench.script.begins_anew.store(true, Ordering::SeqCst);
     bench.script.calls.clear();
     lose_lease(&bench.store).await;
@@ -512,7 +512,7 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
     );
 }
 
-/// A node whose session another one has claimed, and which has not heard of it, with what workers have heard of.
+/// A node that has lost its session unnoticed, with workers that know the new owner.
 async fn superseded() -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
@@ -542,7 +542,7 @@ async fn a_session_is_not_locked_out_by_a_claim_that_the_store_has_lost() {
     let (bench, _) = two_nodes().await;
     let alice = initialized(&bench).await;
     for (n, tool) in (1..).zip(["echo", "stream-echo"]) {
-        // An owner between that nobody remembers but the worker.
+        // An intermediate owner known to the worker only.
         let lost = Epoch(1_000 * n);
         bench.script.heard.lock().replace(lost);
         let answer = bench.sessions.deliver(&alice, bound(n, tool)).await;

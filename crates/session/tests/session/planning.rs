@@ -1,4 +1,4 @@
-//! A call is planned once, before anything is journaled: what is refused touches no store.
+//! A call is planned once, before journaling. Refusals touch no store.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -17,7 +17,6 @@ use tokio::task::yield_now;
 use crate::support::over::{EventLogOver, Over};
 use crate::support::{Bench, call, post, read, read_all, within};
 
-/// The workers that the journal names for the calls of a session.
 async fn journaled(bench: &Bench, to: &SessionRef) -> Vec<Option<WorkerId>> {
     let running = bench.store.journal.running(&to.session, Epoch(1));
     let running = running.await.unwrap();
@@ -25,7 +24,6 @@ async fn journaled(bench: &Bench, to: &SessionRef) -> Vec<Option<WorkerId>> {
     calls.map(|call| call.entry.worker.clone()).collect()
 }
 
-/// Whether the log has a stream of calls.
 async fn has_stream(bench: &Bench, to: &SessionRef) -> bool {
     let first = EventId {
         stream: StreamId(1),
@@ -96,7 +94,7 @@ async fn what_is_refused_in_a_batch_is_answered_beside_what_runs() {
     assert!(told.texts[0].contains(r#""id":4"#), "{told:?}");
 }
 
-/// Begins a call for which no worker is there yet, and returns once it waits.
+/// Begins a call that waits for a worker.
 async fn waiting(
     bench: &Bench,
     to: &SessionRef,
@@ -218,7 +216,6 @@ async fn a_worker_that_left_and_has_no_other_leaves_the_call_not_executed() {
     assert_eq!(journaled(&bench, &alice).await, []);
 }
 
-/// A session whose answers all go on one stream, and who reads that.
 async fn single_stream(bench: &Bench) -> (SessionRef, EventStream) {
     let open = OpenSession {
         transport: SessionTransport::SingleStream,
@@ -231,7 +228,7 @@ async fn single_stream(bench: &Bench) -> (SessionRef, EventStream) {
     (to, stream)
 }
 
-/// Over HTTP+SSE, a call is journaled before it is started: what is neither open nor answered was never begun.
+/// Over HTTP+SSE a call is journaled before its start, so an unknown call was not begun.
 #[tokio::test]
 async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
     let bench = Bench::new(SessionConfig::default());
@@ -256,7 +253,7 @@ async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
         }
         let told = within(read(&mut stream, 1)).await;
         assert!(told.texts[0].contains(answer), "{tool}: {told:?}");
-        // The answer is there, and it stays the only one.
+        // The answer stays the only one.
         let delivered = bench.sessions.deliver(&to, repeated).await;
         let accepted = matches!(delivered, Ok(Delivered::Accepted));
         assert!(accepted, "{delivered:?}");
@@ -296,7 +293,7 @@ async fn what_one_stream_does_not_know_any_more_is_not_begun_again() {
     assert_eq!(bench.script.started.load(SeqCst), 0);
 }
 
-/// A log whose appends wait for the test.
+/// A log with delayed appends.
 struct SlowLog {
     inner: Arc<dyn EventLog>,
     holds: watch::Sender<bool>,
@@ -341,7 +338,7 @@ async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again(
     waiting.mark_unchanged();
     log.holds.send_replace(true);
     tool.finish("{}").await;
-    // Its request's id is free, and its answer is nowhere yet.
+    // The id is free, but the answer is not logged yet.
     within(waiting.changed()).await.unwrap();
     let delivered = bench.sessions.deliver(&to, again).await;
     assert!(

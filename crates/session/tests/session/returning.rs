@@ -1,4 +1,4 @@
-//! Sessions whose clients come back while the node sweeps, and its store is late or fails.
+//! Clients return while the node sweeps and its store is late or fails.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use crate::support::unsteady::unsteady;
 use crate::support::{Bench, call, initialize, post, read, read_all, within};
 
-/// A session lives so long without being used.
+/// The idle time of sessions.
 const IDLE: Duration = Duration::from_millis(400);
 
 fn quick() -> SessionConfig {
@@ -39,14 +39,13 @@ async fn until_asleep(bench: &Bench, count: usize) {
     until(bench, "they fall asleep", asleep).await;
 }
 
-/// Places that are taken and sessions that have them, where nothing is being opened.
+/// Places taken, and sessions that have them.
 fn places(bench: &Bench) -> (usize, usize) {
     let status = bench.sessions.status();
     (status.reserved, status.live + status.passive)
 }
 
-/// A client that comes back again and again after about the time for which its session lives. Panics where the node answers it and
-/// says right afterwards that the session does not exist.
+/// Returns repeatedly at about the idle time. Panics if a session disappears right after an answer.
 async fn come_back(bench: &Bench, mut to: SessionRef, number: u64) {
     for round in 0..8 {
         let spread = Duration::from_millis((number * 7 + round * 13) % 60);
@@ -72,7 +71,7 @@ async fn come_back(bench: &Bench, mut to: SessionRef, number: u64) {
     }
 }
 
-/// Opens a session, however often the store fails.
+/// Opens a session despite store failures.
 async fn open_surely(bench: &Bench) -> SessionRef {
     loop {
         let open = initialize("alice", "2025-11-25");
@@ -85,7 +84,6 @@ async fn open_surely(bench: &Bench) -> SessionRef {
     }
 }
 
-/// Uses a session that was used at this time.
 async fn expect_kept(bench: &Bench, to: &SessionRef, used: Instant) {
     sleep(Duration::from_millis(30)).await;
     let found = bench.sessions.deliver(to, post(&call(2, "echo"))).await;
@@ -131,7 +129,7 @@ async fn a_session_that_wakes_while_the_node_lets_go_of_it_has_one_place() {
     store.disowns.store(true, SeqCst);
     let sessions = bench.sessions.clone();
     let revalidating = tokio::spawn(async move { sessions.revalidate().await });
-    // Long enough for it to come to the session.
+    // Long enough to reach the session.
     sleep(Duration::from_millis(100)).await;
     store.release();
     let _ = within(waking).await.unwrap();
@@ -145,7 +143,7 @@ async fn a_session_that_wakes_while_the_node_lets_go_of_it_has_one_place() {
 async fn the_sweep_looks_again_before_it_ends_a_session() {
     let (bench, store) = unsteady(SessionConfig {
         idle: IDLE,
-        // The record outlives what the test does meanwhile.
+        // The record outlives the test's delays.
         ..quick()
     });
     let alice = bench.open("alice", "2025-11-25").await;
@@ -155,7 +153,7 @@ async fn the_sweep_looks_again_before_it_ends_a_session() {
     let call = post(&call(1, "stream"));
     let waking = tokio::spawn(async move { sessions.deliver(&to, call).await });
     store.until_held().await;
-    // Long enough for the sweep to find that nobody has used it for its time.
+    // Long enough for the sweep to find the session expired.
     sleep(IDLE + Duration::from_millis(100)).await;
     store.release();
     let shoal_ports::Delivered::Stream(mut stream) = within(waking).await.unwrap().unwrap() else {

@@ -1,4 +1,4 @@
-//! A session node that has just started, and may not know yet what the server has.
+//! A node that has just started may not know the server's capabilities yet.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use shoal_session::SessionConfig;
 
 use crate::support::{Bench, initialize, just_started, read};
 
-/// What a session answers itself, by what the server has.
+/// Requests that depend on a server capability.
 const RELIANT: [(&str, &str); 3] = [
     ("logging/setLevel", r#"{"level":"info"}"#),
     ("resources/subscribe", r#"{"uri":"file:///a"}"#),

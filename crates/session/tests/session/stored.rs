@@ -1,4 +1,4 @@
-//! What a principal's sessions may have stored: beyond it nothing new begins, what runs can end, and others go on.
+//! Limits on stored bytes: new work is refused, running work can end, and other principals continue.
 
 use shoal_ports::{
     Delivered, GatewayError, NodeLimits, OpenSession, Principal, SessionGateway as _, SessionRef,
@@ -8,7 +8,7 @@ use shoal_session::SessionConfig;
 
 use crate::support::{Bench, post, read_all};
 
-/// Several records of small sessions, and one large call.
+/// Fits several small sessions and one large call.
 const BUDGET: u64 = 32 * 1024;
 
 fn bench() -> Bench {
@@ -41,7 +41,6 @@ fn is_over(refused: &GatewayError) -> bool {
     matches!(refused, GatewayError::TooManyBytesOfPrincipal { .. })
 }
 
-/// Subscribes until that is refused.
 async fn fill(bench: &Bench, to: &SessionRef) -> GatewayError {
     for at in 1..100 {
         let subscribed = bench.sessions.deliver(to, post(&subscribe(at, 4000)));
@@ -70,13 +69,13 @@ async fn beyond_its_budget_a_principal_begins_nothing_new() {
     let refused = bench.sessions.deliver(&alice, post(call)).await;
     assert!(is_over(&refused.err().unwrap()));
 
-    // What needs no storing goes on, and what runs can end.
+    // Work without storage continues, and running calls can end.
     let echo = r#"{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"echo"}}"#;
     assert!(matches!(bench.post(&alice, echo).await, Delivered::Json(_)));
     bench.script.call("stream-1").await.finish("{}").await;
     assert_eq!(read_all(&mut stream).await.texts.len(), 1);
 
-    // Nobody else notices.
+    // Other principals are unaffected.
     let bob = bench.open("bob", "2025-11-25").await;
     bench.post(&bob, &subscribe(1, 10)).await;
 

@@ -1,4 +1,4 @@
-//! Sessions that are tasks: their call is taken over from the edge that began it, and its state is asked for.
+//! Sessions that are tasks, taking a call over from the edge that began it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,12 +25,12 @@ fn opening(principal: &str) -> OpenSession {
     }
 }
 
-/// A call that an edge has begun, and that has become a task since.
+/// A call that an edge began and that has become a task.
 async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Driven>) {
     task_after(bench, principal, tool, Duration::ZERO).await
 }
 
-/// One whose session has waited so long for the call.
+/// With a session that waited before taking the call over.
 async fn task_after(
     bench: &Bench,
     principal: &str,
@@ -79,7 +79,7 @@ async fn task_after(
     assert!(matches!(delivered, Delivered::Stream(_)), "{delivered:?}");
     drop(begun);
     let driven = bench.script.call(tool).await;
-    // The edge was its first reader.
+    // The edge was the first reader.
     within(async {
         while driven.reads() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -106,7 +106,6 @@ async fn get(sessions: &Sessions, task: &SessionRef) -> Value {
     ask(sessions, task, "tasks/get", json!({})).await["result"].clone()
 }
 
-/// The task once its status is this one.
 async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Value {
     within(async {
         loop {
@@ -130,7 +129,6 @@ async fn asks(driven: &Driven, ask: u64) {
         .await;
 }
 
-/// The names of what the task asks, once it asks so much.
 async fn keys_of(sessions: &Sessions, task: &SessionRef, count: usize) -> Vec<String> {
     within(async {
         loop {
@@ -194,7 +192,7 @@ async fn what_a_call_asks_is_answered_key_by_key() {
         "elicitation/create"
     );
 
-    // One that is no result answers nothing, and neither do those beside it.
+    // A malformed answer also invalidates the others of its request.
     let broken = json!({"inputResponses":{&keys[0]:5,&keys[1]:{"action":"accept"}}});
     let refused = ask(&bench.sessions, &task, "tasks/update", broken).await;
     assert_eq!(refused["error"]["code"], -32602);
@@ -208,7 +206,7 @@ async fn what_a_call_asks_is_answered_key_by_key() {
     assert_eq!(left["status"], "input_required");
     let open: Vec<_> = left["inputRequests"].as_object().unwrap().keys().collect();
     assert_eq!(open, [&keys[1]]);
-    // The same answer once more goes nowhere.
+    // A repeated answer has no effect.
     ask(&bench.sessions, &task, "tasks/update", first).await;
     let second = json!({"inputResponses":{&keys[1]:{"action":"decline"}}});
     ask(&bench.sessions, &task, "tasks/update", second).await;
@@ -236,7 +234,7 @@ async fn a_cancelled_task_is_cancelled_and_stays_so() {
     assert_eq!(again["result"], json!({"resultType":"complete"}));
 }
 
-/// Answers two questions, of which the first is answered while the call ends; `word` says what becomes of the worker's word.
+/// Answers two questions, the first while the call ends. `word` decides the worker's confirmation.
 async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
     let bench = Bench::new(SessionConfig::default());
     let (task, tool) = task(&bench, "alice", "stream-asks").await;
@@ -409,7 +407,7 @@ async fn a_task_is_not_done_before_its_end_is_stored() {
     status(&bench.sessions, &task, "completed").await;
 }
 
-/// A node that puts its sessions to sleep soon.
+/// Passivates sessions soon.
 fn sleepy() -> SessionConfig {
     SessionConfig {
         passivate_after: Duration::from_millis(40),
@@ -425,7 +423,7 @@ async fn what_the_store_has_lost_is_told_again_before_the_task_sleeps() {
     *saves.lock() = Fate::Lost;
     tool.finish(r#"{"content":[]}"#).await;
     status(&bench.sessions, &task, "completed").await;
-    // A failover: while the store is away, nobody but this node knows how the task has ended.
+    // During the outage, only this node knows the task's end.
     for away in [Fate::Away, Fate::Unconfirmed] {
         *saves.lock() = away;
         tokio::time::sleep(LONG).await;
@@ -447,7 +445,7 @@ async fn a_task_whose_end_the_store_has_lost_fails_and_stays_so() {
     let failed = get(&bench.sessions, &task).await;
     assert_eq!(failed["status"], "failed", "{failed}");
     assert_eq!(failed["error"]["code"], 50002);
-    // The next owner must not go on with what its journal may still have.
+    // The next owner must not resume the call from its journal.
     let directory = &bench.store.directory;
     let claim = directory.claim(&task.session, &NodeId::new("test")).await;
     let record: Value = serde_json::from_slice(&claim.unwrap().record).unwrap();
@@ -502,14 +500,14 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;
-    // The wall's clock, which a task's times are told by.
+    // Real time, because task times use the wall clock.
     std::thread::sleep(Duration::from_millis(5));
     tool.finish(r#"{"content":[]}"#).await;
     let ended = status(&bench.sessions, &task, "completed").await;
-    // From its creation on, so its call's time is part of it.
+    // The time includes that of the call.
     let ttl = ended["ttlMs"].as_u64().unwrap();
     assert!(ttl >= 600_005, "{ended}");
-    // Beyond what a session lives: its record has it.
+    // The record outlives the session's time.
     tokio::time::sleep(Duration::from_secs(500)).await;
     assert_eq!(bench.sessions.status().live, 0);
     assert_eq!(get(&bench.sessions, &task).await, ended);
@@ -547,7 +545,6 @@ async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_as
     status(&bench.sessions, &task, "completed").await;
 }
 
-/// Waits for news of this task.
 async fn news_of(news: &mut ClusterSubscription, task: &SessionRef) {
     let told = ClusterEvent::TaskChanged {
         task: task.session.clone(),
@@ -607,7 +604,7 @@ async fn tasks_count_as_sessions_of_their_principal_and_in_all() {
         matches!(full, Err(GatewayError::TooManySessions { limit: 3, .. })),
         "{full:?}"
     );
-    // One that has ended is kept, and counts until it is gone.
+    // An ended task counts until it is removed.
     tool.finish(r#"{"content":[]}"#).await;
     status(&bench.sessions, &first, "completed").await;
     assert!(bench.sessions.open(opening("carol")).await.is_err());

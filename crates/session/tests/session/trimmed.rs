@@ -1,4 +1,4 @@
-//! Sessions of one stream whose oldest events are gone: a client without an id goes on with what is kept, and is told.
+//! Single-stream sessions that have lost their oldest events: a client without an id continues and is told.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,6 @@ use shoal_session::SessionConfig;
 use crate::support::over::{EventLogOver, Over};
 use crate::support::{Bench, Read, initialize, read};
 
-/// A store that keeps so many events of a stream.
 fn store(events_per_stream: usize) -> Store {
     let limits = MemoryLimits {
         events_per_stream,
@@ -25,7 +24,6 @@ fn store(events_per_stream: usize) -> Store {
     MemoryStore::new(limits).into_store()
 }
 
-/// A node that has two events of a stream at hand, and lets as many wait for a connection.
 fn bench(store: Store) -> Bench {
     let config = SessionConfig {
         tail_events: 2,
@@ -45,7 +43,6 @@ async fn open(bench: &Bench) -> SessionRef {
     SessionRef::new(session, principal)
 }
 
-/// Has these requests answered.
 async fn ping(bench: &Bench, to: &SessionRef, ids: std::ops::RangeInclusive<u64>) {
     for id in ids {
         let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
@@ -53,7 +50,6 @@ async fn ping(bench: &Bench, to: &SessionRef, ids: std::ops::RangeInclusive<u64>
     }
 }
 
-/// The requests that are answered, in their order.
 fn answered(read: &Read) -> Vec<u64> {
     let id = |text: &String| {
         let message: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -101,7 +97,6 @@ async fn a_client_that_was_too_slow_goes_on_after_the_gap() {
     ping(&bench, &alice, 1..=3).await;
     let first = read(&mut stream, 1).await;
     assert_eq!(answered(&first), [1]);
-    // Nobody reads meanwhile.
     ping(&bench, &alice, 4..=40).await;
     let mut rest = Read::default();
     while answered(&rest).last() != Some(&40) {
@@ -141,7 +136,7 @@ async fn a_client_that_wants_errors_only_is_told_nothing_else() {
     );
 }
 
-/// A log that has lost what it was given, and does not say so.
+/// A log that silently loses events.
 struct Forgetful {
     inner: Arc<dyn EventLog>,
     forgets: AtomicBool,

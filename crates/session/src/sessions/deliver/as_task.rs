@@ -1,7 +1,7 @@
-//! A call that begins as a task (2025-11-25): a session of its own is opened for it here, and listed in the session that it was
-//! made in before anything of it begins. So whoever has that session next finds the task, also when the call is delivered again.
+//! Runs a call as a task (2025-11-25). The node opens a session for the task and lists it in the call's session before
+//! anything begins, so that a later owner finds the task even for a repeated delivery.
 //!
-//! The call is planned and carried in the task's session as any other. What is refused there is this call's answer, and no task.
+//! The task's session plans and carries the call. A refusal there is the call's answer, without a task.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ use crate::live::{LiveSession, store_failed};
 use crate::record::MadeTask;
 use crate::state::Input;
 
-/// What a task that never began is told that reads it all the same.
+/// The answer to readers of a task that did not begin.
 const NEVER_BEGUN: &str = "the task was never begun";
 
 impl Node {
-    /// Runs a call as a task, and answers with that. Seen through, whatever becomes of whoever waits. Its type ends the circle of
-    /// a delivery that leads to another.
+    /// Runs a call as a task and answers with the task. Completes even if the caller leaves. Boxed because deliveries
+    /// recurse.
     pub(super) fn run_as_task(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -88,20 +88,20 @@ impl Node {
             plan: posting.plan,
         };
         match self.deliver(&task, post).await {
-            // Nobody reads what it says.
+            // A task's stream has no reader.
             Ok(Delivered::Stream(_)) => Ok(Made::Task(made)),
             Ok(Delivered::Json(refusal)) if is_new => {
                 self.unmake(live, &task).await;
                 Ok(Made::Refused(refusal))
             }
             Ok(_) => Ok(Made::Task(made)),
-            // Another node has gone on with it.
+            // Another node continues the task.
             Err(GatewayError::Moved { .. }) if !is_new => Ok(Made::Task(made)),
             Err(GatewayError::NotFound) if !is_new => {
                 let lost = CallFailure::outcome_unknown("the store has lost the call's task");
                 Ok(Made::Refused(error_response(&id, &lost.to_rpc())))
             }
-            // It may have begun: it comes again, and is found.
+            // The task may have begun; a repeated delivery finds it.
             Err(error @ GatewayError::Unreachable { .. }) => Err(error),
             Err(error) => {
                 if is_new {
@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// Opens a session for the task, and lists it.
+    /// Opens and lists a session for the task.
     async fn list_new(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -148,7 +148,7 @@ impl Node {
         Ok(made)
     }
 
-    /// Takes a task back that has not begun. Where the list cannot be stored without it, it is one that has expired.
+    /// Removes a task that has not begun. If storing the list fails, the task appears as expired.
     async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;
@@ -162,7 +162,7 @@ impl Node {
             session: task.clone(),
             ..to.clone()
         };
-        // What is not here any more is ended by whoever has it, once it expires.
+        // If it has moved, its owner ends it on expiry.
         let _ = self
             .end_if_here(&task, EndReason::Deleted, NEVER_BEGUN)
             .await;
@@ -172,7 +172,7 @@ impl Node {
         let times = self.limits().task;
         let task = Task {
             id: made.task.as_str(),
-            // A task begins so, also where its call has ended by now.
+            // The initial state, even if the call has ended by now.
             state: TaskState::Working,
             created_at: made.made_at,
             updated_at: made.made_at,
@@ -183,14 +183,13 @@ impl Node {
     }
 }
 
-/// What has become of a call that should be a task.
 enum Made {
     Task(MadeTask),
-    /// It does not run, and this is its answer.
+    /// The call does not run; this is its answer.
     Refused(Bytes),
 }
 
-/// The task that an earlier delivery of the call has made.
+/// The task made by an earlier delivery of the call.
 fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
     let delivery = posting.delivery.into();
     live.read(|record| {
@@ -199,7 +198,7 @@ fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
     })?
 }
 
-/// What the task's session is opened with: its client is that of the call.
+/// Opens the task's session with the call's client.
 fn initialize(in_flight: &InFlight) -> Request {
     let client = in_flight.client();
     let mut params = RawObject::default();

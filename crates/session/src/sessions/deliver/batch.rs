@@ -1,4 +1,4 @@
-//! Batches: part of 2025-03-26 alone, but the official TypeScript SDK takes them in every session, and so does Shoal.
+//! Batches. Only 2025-03-26 has them, but the official TypeScript SDK accepts them in every session, and so does Shoal.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
 use crate::state::{AdmittedCall, Came, Effect};
 
-/// A batch of which all but the calls is done.
+/// A batch that is complete except for its calls.
 pub(crate) struct Begun {
     live: Arc<LiveSession>,
     answers: Vec<Bytes>,
@@ -22,7 +22,7 @@ pub(crate) struct Begun {
 }
 
 impl Node {
-    /// The answers of its calls share one stream; without calls, one JSON array. It may be `repeated`, and have begun then.
+    /// Delivers a batch. The answers of its calls share one stream; without calls, the answer is a JSON array.
     pub(super) async fn deliver_batch(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -53,7 +53,7 @@ impl Node {
                 Ok::<_, GatewayError>((in_flight, answer))
             }
         });
-        // One may have to wait for a worker: together they wait no longer.
+        // Plan concurrently, because each may wait for a worker.
         let calls: Vec<_> = calls.collect();
         let mut planned = Vec::new();
         for (in_flight, answer) in try_join_all(calls).await? {
@@ -70,8 +70,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Applies the members of a batch, and carries out all but its calls. Calls that were admitted have ended if a later
-    /// member fails, or `None` is returned: an earlier delivery of it has been admitted. In the session's actor.
+    /// Applies the members of a batch and carries out all but its calls. If a later member fails, the admitted calls
+    /// end. `None` if an earlier delivery was admitted. Runs in the session's actor.
     pub(crate) async fn begin_batch(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -83,7 +83,7 @@ impl Node {
             delivery,
             call: None,
         };
-        // All deliveries of it come to the actor.
+        // Safe because all deliveries of a batch go through the actor.
         let requests = members.iter().flatten().filter_map(request_id);
         let requests: Vec<_> = requests.cloned().collect();
         if repeated && !running(live, &requests, delivery).is_empty() {

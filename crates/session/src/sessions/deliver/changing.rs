@@ -1,4 +1,4 @@
-//! Messages that change more of their session than which calls run: its actor carries them out, one at a time.
+//! Messages that change a session's record or subscriptions, carried out by its actor one at a time.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, capability_of, has_capability};
 
 impl Node {
-    /// Has the actor of a session, which may have to be woken for it, carry out what its client sends. What it has taken it
-    /// carries out, also when whoever asked for it has gone.
+    /// Asks a session's actor for a change, waking the session if necessary. The actor completes it even if the caller
+    /// leaves.
     pub(super) async fn ask_for_change<T>(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -47,7 +47,7 @@ impl Node {
         }
     }
 
-    /// Applies a message, or refuses a request that relies on what this node does not know yet.
+    /// Applies a message, or refuses a request that depends on facts this node does not know yet.
     pub(super) async fn apply_knowing(
         &self,
         live: &LiveSession,
@@ -63,11 +63,10 @@ impl Node {
         live.apply(input(message, came))
     }
 
-    /// Checks that this node can tell whether the server has what a method relies on. A node that has just started may have to
-    /// wait for that.
+    /// Waits until this node knows whether the server has what a method needs.
     ///
     /// # Errors
-    /// When it cannot tell yet.
+    /// If this node cannot tell yet.
     pub(crate) async fn knows_enough(&self, method: &Method) -> Result<(), CallFailure> {
         let capability = match method {
             Method::Initialize => None,
@@ -83,7 +82,6 @@ impl Node {
         }
     }
 
-    /// What the client is told whose session cannot be opened yet.
     pub(crate) fn not_ready(&self, why: CallFailure) -> GatewayError {
         let retry_after = why.retry_after().unwrap_or(self.config.retry_after);
         let reason = match why {
@@ -96,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Applies a message and carries out what follows from it. In the session's actor.
+    /// Applies a message and carries out its effect. Runs in the session's actor.
     pub(crate) async fn change(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -118,7 +116,7 @@ impl Node {
     }
 }
 
-/// Whether a message changes more of its session than which calls run: the record, or subscriptions.
+/// Whether a message changes the session's record or subscriptions.
 pub(super) fn changes(message: &Message) -> bool {
     matches!(
         message,

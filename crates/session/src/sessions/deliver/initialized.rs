@@ -1,4 +1,4 @@
-//! An `initialize` that comes again where answers have a stream of their own: its answer may have been lost, or be there.
+//! A repeated `initialize`, whose first answer may have been lost.
 
 use shoal_ports::GatewayError;
 
@@ -8,8 +8,8 @@ use crate::live::LiveSession;
 use crate::state::Effect;
 
 impl Node {
-    /// What follows from a message, knowing which `initialize` has been answered; `None` where nothing does. In the
-    /// session's actor, when no earlier one is still being answered.
+    /// Replaces [`Effect::InitializedAgain`] by the effect that applies, given which `initialize` was answered; `None`
+    /// for no effect. Runs in the session's actor, after earlier answers.
     pub(super) async fn initialized_again(
         &self,
         live: &LiveSession,

@@ -1,4 +1,4 @@
-//! What a client asks of a task, and answers.
+//! A client's requests about a task, and its answers.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::here::in_task;
 use crate::live::{Closed, LiveSession};
 use crate::state::{Effect, Input, TaskAnswer};
 
-/// How long an answer waits for its question, which comes again to a new owner.
+/// How long an answer waits for its question, which is repeated to a new owner.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
-/// How often it is looked for though nothing has changed: the task may be another node's by now.
+/// How often to look again without news, because the task may have moved.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a session that is closing is waited for.
+/// How long to wait for a closing session.
 const CLOSING: Duration = Duration::from_millis(50);
 
 impl Node {
-    /// Answers a request about a task. The acknowledgement of an answer follows the word of the call's worker, so that a
-    /// client that asks next does not find the question again.
+    /// Answers a request about a task. Acknowledges an answer after the call's worker has it, so that the client does
+    /// not see the question again.
     pub(super) async fn deliver_to_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -62,7 +62,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// Takes what a client of 2025-11-25 answers. The task may just have been taken over, and then the question comes again.
+    /// Takes an answer of a 2025-11-25 client. After a take-over, its question may still have to be repeated.
     pub(super) async fn deliver_answer(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -71,7 +71,7 @@ impl Node {
         let until = Instant::now() + ASKED_WITHIN;
         loop {
             let live = self.find(to).await?;
-            // Before it is looked for, so that no question comes unnoticed in between.
+            // Register first, so as not to miss a new question.
             let changed = live.next_task_change();
             match live.apply(Input::Response(response.clone())) {
                 Ok(Effect::TaskAnswer(answer)) => self.answer_task(&live, vec![answer]).await?,
@@ -85,15 +85,15 @@ impl Node {
                     continue;
                 }
                 Err(Closed) => return Err(self.being_moved()),
-                // Nobody waits for it, or it is another node's by now.
+                // The question is closed, or the task has moved.
                 Ok(_) => self.driver.check_ownership(&live).await?,
             }
             return Ok(Delivered::Accepted);
         }
     }
 
-    /// Hands answers to the task's call. Seen through, whatever becomes of whoever waits: a question that has its answer must
-    /// not be open for ever.
+    /// Passes answers to the task's call. Completes even if the caller leaves, so that an answered question does not
+    /// stay open.
     pub(super) async fn answer_task(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -104,7 +104,7 @@ impl Node {
             for answer in answers {
                 let taken = answer.slot.answer(answer.ask, answer.outcome).await;
                 if !taken {
-                    // Nobody waits for it any more, or the task is another node's by now.
+                    // The question is closed, or the task has moved.
                     node.driver.check_ownership(&live).await?;
                 }
                 live.note(Input::TaskAnswered(answer.key));

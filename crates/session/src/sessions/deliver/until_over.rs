@@ -1,4 +1,4 @@
-//! An edge's question that is answered when the calls of the named requests have stopped.
+//! An edge's request that waits until calls have stopped.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use shoal_protocol::{Method, Request, RequestId};
 use super::super::Node;
 use crate::state::empty_result;
 
-/// Whether a request is [`Post::until_over`](shoal_ports::Post::until_over).
+/// Whether this is [`Post::until_over`](shoal_ports::Post::until_over).
 pub(super) fn is_asked(request: &Request) -> bool {
     matches!(&request.method, Method::Other(name) if **name == *UNTIL_OVER)
 }
 
 impl Node {
-    /// Waits until nothing of the requests runs that are asked for. The next owner is asked again where this one loses the
-    /// session meanwhile.
+    /// Waits until the named requests have stopped. If this node loses the session meanwhile, the edge asks its next
+    /// owner.
     pub(super) async fn wait_until_over(
         self: &Arc<Self>,
         to: &SessionRef,

@@ -1,5 +1,3 @@
-//! What is kept, whatever becomes of the store and of the owners.
-
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -18,7 +16,6 @@ fn ask(session: &mut SessionState, call: u64, asked: StateRequest) -> Effect {
     session.apply(Input::StateAsked { call, asked }, &facts())
 }
 
-/// Asks, with a store that works.
 fn carry_out(session: &mut SessionState, call: u64, asked: StateRequest) -> Outcome {
     match ask(session, call, asked) {
         Effect::StateAnswer(outcome) => outcome,
@@ -53,7 +50,6 @@ fn error(outcome: Outcome) -> RpcError {
     }
 }
 
-/// A session in which calls run for as long as their admissions are kept.
 fn with_calls(calls: u64) -> (SessionState, Vec<Admission>) {
     let mut session = ready();
     let calls = (0..calls).map(|call| start(&mut session, call, &facts()));
@@ -114,7 +110,6 @@ fn limits_are_kept_and_named() {
     carry_out(&mut session, 0, set("c", ""));
     let many = error(carry_out(&mut session, 0, set("d", "")));
     assert!(many.message.contains("3 values"), "{many}");
-    // Neither of them takes what is there already.
     assert_eq!(text(carry_out(&mut session, 0, set("a", "1"))), "{}");
     carry_out(&mut session, 0, StateRequest::set("b", None));
     assert_eq!(text(carry_out(&mut session, 0, set("d", "1"))), "{}");
@@ -150,25 +145,24 @@ fn a_record_without_state_is_read() {
     assert_eq!(&read, session.record());
 }
 
-/// One writing, and what becomes of it.
+/// One write and its fate.
 #[derive(Clone, Debug)]
 struct Step {
     call: u64,
     key: u8,
     value: Option<u8>,
     fate: Fate,
-    /// Whether another call writes before a new owner reads the request again.
+    /// Whether another call writes before a new owner repeats the request.
     between: Option<(u8, u8)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Stored,
-    /// The store is away.
     Refused,
-    /// It is stored, and then the owner is lost with the answer.
+    /// The owner is lost after storing, before answering.
     LostAfter,
-    /// The owner is lost before it is stored.
+    /// The owner is lost before storing.
     LostBefore,
 }
 
@@ -191,7 +185,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// A session and its store, with three calls: two that lose owners, and one that writes in between.
+/// A session and its store. Two calls lose owners, and a third writes in between.
 struct Kept {
     session: SessionState,
     stored: Bytes,
@@ -226,7 +220,7 @@ impl Kept {
         self.session = next;
     }
 
-    /// Whether the session took the writing.
+    /// Returns whether the session accepted the write.
     fn write(&mut self, call: u64, asked: StateRequest, fate: Fate) -> bool {
         match ask(&mut self.session, call, asked.clone()) {
             Effect::StateAnswer(Outcome::Result(_)) => true,
@@ -253,7 +247,7 @@ impl Kept {
     }
 }
 
-/// Every writing that is taken is carried out once, at one point of one order; what is stored is what is read.
+/// Every accepted write is carried out once, in one order, and stored state equals what is read.
 #[test]
 fn each_writing_is_carried_out_once() {
     let config = Config {
@@ -289,7 +283,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
         }
         if taken {
-            // The answer was lost: the next owner reads the request again.
+            // The next owner repeats the request.
             prop_assert!(kept.write(step.call, asked, Fate::Stored));
         }
         let values = kept.session.record().kept.values.iter();

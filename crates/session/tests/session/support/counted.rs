@@ -1,4 +1,4 @@
-//! A store that counts what is written for sessions, and may refuse to append.
+//! A store that counts writes and may refuse appends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,6 @@ use shoal_ports::{
 
 use super::over::{DirectoryOver, EventLogOver, Over};
 
-/// A store whose writes are counted.
 pub struct Counted {
     store: Store,
     appends: parking_lot::Mutex<Vec<usize>>,
@@ -42,7 +41,6 @@ impl Counted {
         }
     }
 
-    /// Appends to the log, and records stored, so far.
     pub fn writes(&self) -> (usize, usize) {
         (
             self.appends.lock().len(),
@@ -50,18 +48,15 @@ impl Counted {
         )
     }
 
-    /// Of how many events each append was.
     #[allow(dead_code, reason = "not every test asks")]
     pub fn appended(&self) -> Vec<usize> {
         self.appends.lock().clone()
     }
 
-    /// Whether appends fail from now on, as when the store is away.
     pub fn refuse(&self, away: bool) {
         self.away.store(away, Ordering::SeqCst);
     }
 
-    /// Whether it does not say from now on which sessions are held.
     #[allow(dead_code, reason = "not every test asks")]
     pub fn mute(&self, mute: bool) {
         self.mute.store(mute, Ordering::SeqCst);
@@ -103,7 +98,7 @@ impl DirectoryOver for Counted {
         if self.mute.load(Ordering::SeqCst) {
             return Err(StoreError::Away("the test says so".to_owned()));
         }
-        // Whoever asks waits for it.
+        // The query takes a turn.
         tokio::task::yield_now().await;
         self.store.directory.held(sessions).await
     }

@@ -1,4 +1,4 @@
-//! A directory whose saves and releases fail as the test says, and that takes a turn for each step, as one over a network.
+//! A directory whose saves and releases fail on request, and whose steps yield as over a network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,16 @@ use tokio::task::yield_now;
 
 use super::over::DirectoryOver;
 
-/// The outcome of a save or a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Works,
-    /// It is acknowledged, and nothing is done.
+    /// Acknowledged but not done.
     Lost,
-    /// Nothing is done.
+    /// Known not to be done.
     Away,
-    /// Nothing is done, and nobody knows.
+    /// Not done, with an unknown outcome.
     Unconfirmed,
-    /// As `Unconfirmed`, and it has happened.
+    /// Done, with an unknown outcome.
     Seen,
     Full,
 }
@@ -34,7 +33,6 @@ pub struct Fated {
 }
 
 impl Fated {
-    /// How the step ends that the test does not let through.
     fn ended(&self) -> Option<Result<(), StoreError>> {
         let told = || "the test says so".to_owned();
         let mut fate = self.saves.lock();

@@ -1,5 +1,3 @@
-//! A journal that fails as the test says.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -14,26 +12,21 @@ use shoal_session::SessionConfig;
 use super::Bench;
 use super::over::{JournalOver, Over};
 
-/// A journal that begins nothing while the test wants it so, or is full but for its reserve.
+/// A journal that fails to begin calls, or is full except for its reserve.
 pub struct Flaky {
     inner: Arc<dyn Journal>,
     pub full: AtomicBool,
-    /// What it says instead of beginning a call.
     says: Mutex<Option<StoreError>>,
-    /// How often a delivery was looked for.
     pub looks: AtomicUsize,
-    /// How often a call was to be journaled.
     pub begins: AtomicUsize,
 }
 
 impl Flaky {
-    /// What it says from now on to whoever begins a call.
     pub fn says(&self, says: Option<StoreError>) {
         *self.says.lock() = says;
     }
 }
 
-/// As a store that cannot be reached.
 pub fn away() -> StoreError {
     StoreError::Away("the test says so".to_owned())
 }
@@ -70,7 +63,6 @@ impl JournalOver for Flaky {
     }
 }
 
-/// A node on such a journal.
 pub fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
     let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
     let flaky = Arc::new(Flaky {

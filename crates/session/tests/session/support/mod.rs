@@ -1,4 +1,4 @@
-//! A dispatcher whose calls do what the test says, and a session to use it with.
+//! A dispatcher whose calls follow the test, and a session to use it with.
 #![allow(
     missing_docs,
     dead_code,
@@ -36,72 +36,66 @@ use tokio::sync::{broadcast, mpsc, watch};
 pub use fate::{Fate, Fated};
 use over::Over;
 
-/// Runs a call named `stream-…` as journaled, and lets the test drive it.
+/// Calls named `stream-…` are journaled and driven by the test.
 pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
-    /// Why nothing is known yet.
+    /// Why this node knows no facts yet.
     pub not_ready: parking_lot::Mutex<Option<CallFailure>>,
-    /// Why the facts may not name everything.
+    /// Why the facts may be incomplete.
     pub lacks: parking_lot::Mutex<Option<CallFailure>>,
-    /// What workers report of resources.
     pub updates: broadcast::Sender<ResourceUpdated>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
-    /// Whether whoever goes on with a call finds nothing of it, and begins it anew.
+    /// Whether resuming a call finds no trace and starts it again.
     pub begins_anew: std::sync::atomic::AtomicBool,
     /// Calls that were started and not answered at once.
     pub started: std::sync::atomic::AtomicUsize,
-    /// How often each tool was started.
     pub starts: DashMap<String, usize>,
-    /// Plans that were asked for.
     pub planned: std::sync::atomic::AtomicUsize,
-    /// Whether there is a worker for the tools that have none at first.
+    /// Whether there is a worker for tools that have none at first.
     pub workers: watch::Sender<bool>,
-    /// A worker that has left between a plan and its start.
+    /// A worker that leaves between plan and start.
     pub left: parking_lot::Mutex<Option<WorkerId>>,
-    /// A worker that refuses, now and ever after.
+    /// A worker that refuses all calls.
     pub refuses: parking_lot::Mutex<Option<WorkerId>>,
-    /// The latest epoch that workers have heard of; `None`: they remember none.
+    /// The latest epoch known to workers.
     pub heard: parking_lot::Mutex<Option<Epoch>>,
-    /// Calls whose results their worker has let go.
+    /// Calls whose results their worker has dropped.
     pub forgotten: parking_lot::Mutex<Vec<CallId>>,
-    /// A worker that is left alone, whoever planned it.
+    /// A worker that the dispatcher avoids.
     pub alone: parking_lot::Mutex<Option<WorkerId>>,
-    /// Whether there is another worker than the one of a plan.
+    /// Whether another worker is available.
     pub replans: std::sync::atomic::AtomicBool,
-    /// The workers that the calls were bound to that were to be started.
+    /// The bound workers of started calls.
     pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
-    /// Whether a worker starts a call that is looked for and that it does not know.
+    /// Whether a worker starts an unknown call.
     pub starts_unknown: std::sync::atomic::AtomicBool,
-    /// Whether a worker's word that it has begun a call is on its way for as long.
+    /// Delays the worker's confirmation of a start.
     pub late: watch::Sender<bool>,
-    /// Calls whose ends are safe.
     pub acknowledged: parking_lot::Mutex<Vec<(WorkerId, CallId)>>,
-    /// How often each resource is subscribed to at the backend.
+    /// Subscriptions at the backend.
     pub subscribed: DashMap<String, i64>,
-    /// The resources that somebody wanted to subscribe to, in that order.
+    /// Requested subscriptions, in order.
     pub asked: parking_lot::Mutex<Vec<String>>,
-    /// Whether whoever subscribes is kept waiting.
+    /// Delays subscriptions.
     pub holds: watch::Sender<bool>,
-    /// How often the backend refuses whoever subscribes from now on, and how often it has.
+    /// Refusals left, and made.
     pub refusals: watch::Sender<(usize, usize)>,
 }
 
-/// A call in the hands of a test.
 pub struct Driven {
     id: CallId,
     events: parking_lot::Mutex<Option<mpsc::Sender<CallEvent>>>,
-    /// Everything sent, for whoever attaches later.
+    /// All events so far, for later readers.
     sent: parking_lot::Mutex<Vec<CallEvent>>,
     pub answers: parking_lot::Mutex<Vec<(AskId, Outcome)>>,
-    /// Whether its word that it has an answer is on its way for as long.
+    /// Delays the confirmation of an answer.
     pub late_word: watch::Sender<bool>,
     pub cancelled: watch::Sender<Option<String>>,
-    /// How many have read it; the last one does.
+    /// Number of readers; the last one is active.
     readers: std::sync::atomic::AtomicU64,
 }
 
-/// The control of one reader of a call.
 struct Steer {
     driven: Arc<Driven>,
     number: u64,
@@ -130,11 +124,10 @@ impl Driven {
             sent[sent.len() - 1].clone()
         };
         let sender = self.events.lock().clone().expect("the call runs");
-        // Nobody may be reading just now.
+        // There may be no reader.
         let _ = sender.send(event).await;
     }
 
-    /// As a worker does for whoever attaches after an event.
     pub async fn attach(self: &Arc<Self>, after: u64) -> RunningCall {
         let number = self.readers.fetch_add(1, SeqCst) + 1;
         let (sender, events) = mpsc::channel(64);
@@ -161,7 +154,6 @@ impl Driven {
         }
     }
 
-    /// What a question was answered with, once it is.
     pub async fn answer_to(&self, ask: AskId) -> Outcome {
         let answered = async {
             loop {
@@ -191,12 +183,10 @@ impl Driven {
         self.events.lock().take();
     }
 
-    /// Whether it has not ended, and somebody may read what it sends.
     pub fn runs(&self) -> bool {
         self.events.lock().is_some()
     }
 
-    /// How often somebody began to read it.
     pub fn reads(&self) -> u64 {
         self.readers.load(SeqCst)
     }
@@ -263,7 +253,6 @@ impl Script {
         })
     }
 
-    /// The call of a tool, as soon as it has been dispatched.
     pub async fn call(&self, tool: &str) -> Arc<Driven> {
         let mut arrived = self.arrived.subscribe();
         loop {
@@ -275,7 +264,6 @@ impl Script {
         }
     }
 
-    /// Takes the word of a call's owner.
     fn hear(&self, call: &Call) -> Result<(), CallFailure> {
         let mut heard = self.heard.lock();
         match *heard {
@@ -331,7 +319,7 @@ impl Script {
         Ok(running)
     }
 
-    /// The server says that it has nothing, as a node does that has just started; nobody can tell whether that is all.
+    /// The server reports no capabilities, as on a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
@@ -510,7 +498,7 @@ impl Dispatcher for Script {
     async fn subscribe(&self, _: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
         self.asked.lock().push(uri.to_owned());
         assert!(!uri.starts_with("panic"), "this panic is part of the test");
-        // As a backend that is asked over a link.
+        // As over a link.
         tokio::task::yield_now().await;
         let mut holds = self.holds.subscribe();
         holds.wait_for(|holds| !*holds).await.unwrap();
@@ -551,7 +539,6 @@ impl Bench {
         Self::on(store, config)
     }
 
-    /// One whose records are saved as the test says.
     pub fn with_fate(config: SessionConfig) -> (Self, Arc<parking_lot::Mutex<Fate>>) {
         let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
         let saves = Arc::new(parking_lot::Mutex::new(Fate::Works));
@@ -562,7 +549,6 @@ impl Bench {
         (Self::on(store, config), saves)
     }
 
-    /// On a store of the test's.
     pub fn on(store: shoal_ports::Store, config: SessionConfig) -> Self {
         let script = Script::new();
         let node = NodeId::new("test");
@@ -574,7 +560,6 @@ impl Bench {
         }
     }
 
-    /// Another node on the same store and workers.
     pub fn another_node(&self, name: &str) -> Sessions {
         let config = SessionConfig::default();
         let (store, script) = (self.store.clone(), self.script.clone());
@@ -610,8 +595,7 @@ impl Bench {
     }
 }
 
-/// The opening of a session of this principal.
-/// What a node says that has just started.
+/// The failure of a node that has just started.
 pub fn just_started() -> CallFailure {
     CallFailure::NotReady {
         reason: "this node has just started".to_owned(),
@@ -642,7 +626,7 @@ pub fn post(json: &str) -> Post {
     Post::new(Body::parse(&text(json), 64).unwrap())
 }
 
-/// A call that must not run twice, bound to its worker as an edge does it.
+/// A run-once call, bound to its worker.
 pub fn bound(id: u64, tool: &str) -> Post {
     let plan = RequestPlan {
         repeat: Repeat::Never,
@@ -664,7 +648,7 @@ pub fn bound(id: u64, tool: &str) -> Post {
     }
 }
 
-/// The same, once more.
+/// Marks the post as repeated.
 pub fn again(post: &Post) -> Post {
     Post {
         repeated: true,
@@ -676,20 +660,17 @@ fn text(json: &str) -> Bytes {
     Bytes::copy_from_slice(json.as_bytes())
 }
 
-/// Fails a test that would wait for ever.
 pub async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(20), future)
         .await
         .expect("in time")
 }
 
-/// What arrived on a connection: ids and texts.
 #[derive(Debug, Default)]
 pub struct Read {
     pub primed: Option<EventId>,
     pub events: Vec<(EventId, String)>,
     pub passing: Vec<String>,
-    /// Everything with a text, in its order.
     pub texts: Vec<String>,
     pub retry: Option<Duration>,
     pub moved: bool,
@@ -705,7 +686,6 @@ impl Read {
     }
 }
 
-/// Reads `count` messages, or to the end.
 pub async fn read(stream: &mut EventStream, count: usize) -> Read {
     let mut read = Read::default();
     while read.texts.len() < count {

@@ -1,4 +1,4 @@
-//! Stores over others: a test overrides the steps that differ, and every other step passes on.
+//! Stores over other stores: a test overrides some steps, and the others pass through.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,10 @@ use shoal_ports::{
 };
 use shoal_protocol::{EventId, StreamId};
 
-/// What such a store is entered as: `Over(store)` is a port where `store` is one over another.
+/// Makes `Over(store)` a port if `store` is one over another.
 pub struct Over<T>(pub Arc<T>);
 
-/// Writes a trait with the steps of a port, each of which passes on to the port under it, and enters what implements the trait as
-/// the port.
+/// Declares a trait whose steps pass through to the underlying port, and implements the port for its implementors.
 macro_rules! over {
     ($(#[$doc:meta])* $over:ident = $port:ident over $under:ident;
         $(fn $step:ident($($name:ident: $type:ty),*) -> $answer:ty;)*
@@ -41,7 +40,6 @@ macro_rules! over {
 }
 
 over! {
-    /// A directory over another.
     DirectoryOver = Directory over directory;
     fn renew_lease(node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
     fn end_lease(node: &NodeId) -> Result<(), StoreError>;
@@ -58,7 +56,6 @@ over! {
 }
 
 over! {
-    /// An event log over another.
     EventLogOver = EventLog over log;
     fn append(session: &SessionId, epoch: Epoch, append: Append) -> Result<Appended, LogError>;
     fn last(session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
@@ -67,7 +64,6 @@ over! {
 }
 
 over! {
-    /// A journal over another.
     JournalOver = Journal over journal;
     fn begin(session: &SessionId, epoch: Epoch, begin: Begin) -> Result<Begun, LogError>;
     fn rebind(session: &SessionId, epoch: Epoch, call: CallId, binding: &Binding) -> Result<(), StoreError>;

@@ -1,4 +1,4 @@
-//! A directory whose steps are late, or fail, as over a network to a store that pauses.
+//! A directory whose steps are late or fail, as over a network.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -18,39 +18,35 @@ use tokio::time::sleep;
 use super::over::{DirectoryOver, Over};
 use super::{Bench, within};
 
-/// How many times as long records live: a claim does not restart their time here, and saves fail.
+/// Extends records' lives, because claims do not restart their time here and saves fail.
 const RECORDS_OUTLIVE: u32 = 16;
 
-/// A directory whose steps fail while the test wants it so, and whose claims and saves of one session wait while it says so.
+/// A directory whose steps fail on request, and whose claims and saves of one session wait on request.
 pub struct Unsteady {
     inner: Arc<dyn Directory>,
     faulty: AtomicBool,
     chance: AtomicU64,
     held: watch::Sender<Option<SessionId>>,
-    /// Claims and saves that wait.
     waiting: watch::Sender<usize>,
-    /// Says of no session that it is held.
     pub disowns: AtomicBool,
 }
 
 impl Unsteady {
-    /// Whether steps are late and fail from now on.
+    /// Makes steps late and failing.
     pub fn fail(&self, faulty: bool) {
         self.faulty.store(faulty, SeqCst);
     }
 
-    /// Claims and saves of this session wait from now on.
+    /// Makes claims and saves of this session wait.
     pub fn hold(&self, session: &SessionId) {
         self.held.send_replace(Some(session.clone()));
     }
 
-    /// Returns when one waits.
     pub async fn until_held(&self) {
         let mut waiting = self.waiting.subscribe();
         within(waiting.wait_for(|count| *count > 0)).await.unwrap();
     }
 
-    /// What waits goes on.
     pub fn release(&self) {
         self.held.send_replace(None);
     }
@@ -64,7 +60,7 @@ impl Unsteady {
         }
     }
 
-    /// One of so many, by turns that look like chance.
+    /// Pseudo-random.
     fn one_of(&self, many: u64) -> u64 {
         let next = |seed: u64| Some(seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         let seed = self.chance.fetch_update(SeqCst, SeqCst, next).unwrap();
@@ -158,7 +154,6 @@ impl DirectoryOver for Unsteady {
     }
 }
 
-/// A node on such a directory.
 pub fn unsteady(config: SessionConfig) -> (Bench, Arc<Unsteady>) {
     let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
     let unsteady = Arc::new(Unsteady {
