@@ -1,4 +1,4 @@
-//! The two steps of a journaled call in the embedded store: begin, and append the answer.
+//! A journaled call's two steps in the embedded store.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 use std::time::Duration;

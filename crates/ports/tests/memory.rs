@@ -39,7 +39,6 @@ async fn clones_have_one_bus() {
     assert_eq!(subscription.next().await, Some(Ok(event)));
 }
 
-/// A session, and calls in it that the test steps through.
 struct Steps {
     engine: MemoryStore,
     store: Store,
@@ -90,7 +89,6 @@ impl Steps {
         }
     }
 
-    /// Appends one event after `after`, which ends a call or does not.
     async fn append(
         &self,
         after: EventId,
@@ -139,13 +137,12 @@ async fn limits_hold_and_freed_room_is_used_again() {
     assert!(expected, "{full:?}");
     assert_eq!(steps.engine.event_bytes(), 800);
 
-    // A finished stream makes room for others when the session is full.
+    // A finished stream makes room in a full session.
     steps.append(two, b"", Some(call)).await.unwrap();
     let (next, call) = steps.begin().await;
     steps.append(next, &large, Some(call)).await.unwrap();
     assert_eq!(steps.engine.event_bytes(), 400);
 
-    // And retention ends by time.
     steps.sweep_after(61).await;
     assert_eq!(steps.engine.event_bytes(), 0);
 }

@@ -1,4 +1,4 @@
-//! Reading and writing what goes over the wire: envelopes and event ids.
+//! Reading and writing envelopes and event ids.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 use std::hint::black_box;
@@ -8,9 +8,9 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use shoal_protocol::{Body, EventId, RawJson, RequestId, StreamId, response};
 
-/// Bytes of text: a small call, and one in which scanning or copying them is nearly all.
+/// A small call, and one dominated by scanning and copying.
 const SIZES: [usize; 2] = [32, 64 * 1024];
-/// As deep as an edge lets messages nest.
+/// The edge's nesting limit.
 const DEPTH: usize = 64;
 
 fn envelope(criterion: &mut Criterion) {

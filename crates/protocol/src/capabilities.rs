@@ -1,4 +1,4 @@
-//! What a client declared that it can be asked for.
+//! Client capabilities for server-to-client requests.
 
 use crate::{Method, RawJson, RawObject, RpcError, code};
 
@@ -16,8 +16,7 @@ pub enum ClientCapability {
 }
 
 impl ClientCapability {
-    /// What the request `method` with `params` needs; `None` when it is no request that a server
-    /// may put to a client.
+    /// The capability that a request needs; `None` if servers may not send it to clients.
     pub fn needed_by(method: &Method, params: Option<&RawJson>) -> Option<Self> {
         match method {
             Method::CreateMessage => Some(Self::Sampling),
@@ -36,7 +35,7 @@ impl ClientCapability {
         }
     }
 
-    /// The `ClientCapabilities` object that declares just this.
+    /// The `ClientCapabilities` object with this capability alone.
     pub fn as_capabilities(self) -> RawJson {
         RawJson::from_static(match self {
             Self::Sampling => r#"{"sampling":{}}"#,
@@ -73,7 +72,7 @@ impl std::fmt::Display for ClientCapability {
 
 /// Whether `capabilities` (a `ClientCapabilities` object) declares `needed`.
 ///
-/// An empty `elicitation` object means form mode, as before 2025-11-25.
+/// An empty `elicitation` means form mode, as before 2025-11-25.
 pub fn declares(capabilities: &RawJson, needed: ClientCapability) -> bool {
     let Some(capabilities) = RawObject::of(capabilities) else {
         return false;

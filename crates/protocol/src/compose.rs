@@ -1,4 +1,4 @@
-//! Writing JSON-RPC messages around raw results and parameters: one allocation each.
+//! Writes JSON-RPC messages around raw results and parameters, with one allocation each.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -27,8 +27,8 @@ pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
     ])
 }
 
-/// An error response for a message whose id could not be read. The member is left out, as 2025-11-25
-/// and later have it, and as every schema before allows for parsers that ignore the message.
+/// An error response to a message whose id could not be read. It has no id, as 2025-11-25 requires and earlier schemas
+/// allow.
 pub fn error_response_without_id(error: &RpcError) -> Bytes {
     join([
         br#"{"jsonrpc":"2.0","error":"#.as_slice(),
@@ -58,7 +58,6 @@ pub fn notification(method: &str, params: Option<&RawJson>) -> Bytes {
     with_params(&[head, RawJson::of(method).as_bytes()], params)
 }
 
-/// Whether JSON writes a text as it is, between quotes: every name of MCP's.
 fn is_plain(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
@@ -86,7 +85,6 @@ fn with_params(head: &[&[u8]], params: Option<&RawJson>) -> Bytes {
     join(head.iter().copied().chain([label, params, b"}"]))
 }
 
-/// The parts behind each other, in a buffer that is just long enough, so that handing it on copies nothing.
 fn join<'a>(parts: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>) -> Bytes {
     let parts = parts.into_iter();
     let mut text = Vec::with_capacity(parts.clone().map(<[u8]>::len).sum());

@@ -1,16 +1,16 @@
-//! The nesting limit that keeps a bracket bomb away from every recursive parser behind it.
+//! Limits nesting, to protect recursive parsers.
 
 use memchr::memchr2;
 
-/// Up to so long, a text's brackets are counted first.
+/// Texts up to this length are first checked by counting brackets.
 const SHORT: usize = 1024;
 
 /// Whether objects and arrays in `text` nest at most `limit` levels deep.
 ///
-/// One pass, no allocation; `text` need not be valid JSON (brackets inside strings do not count).
+/// One pass without allocation. `text` may be invalid JSON.
 pub fn nesting_within(text: &[u8], limit: usize) -> bool {
-    // A text too short to hold that many opening brackets cannot exceed the limit, nor one that does not hold them. Many short
-    // ones are told apart by counting, which is cheaper than to look for the strings.
+    // A text with at most `limit` opening brackets cannot exceed the limit. Counting them is cheaper than finding
+    // strings.
     let opens = || text.iter().filter(|&&byte| byte | 0x20 == b'{').count();
     if text.len() <= limit || text.len() <= SHORT && opens() <= limit {
         return true;
@@ -34,13 +34,12 @@ pub fn nesting_within(text: &[u8], limit: usize) -> bool {
     true
 }
 
-/// So many bytes are looked at in one step.
 const STEP: usize = 16;
 
-/// Index of the closing quote of the string that opens at `start` (or the end of the text).
+/// The index of the closing quote of the string that opens at `start`, or the text's end.
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    // Most strings are short, and end before a search would have begun. A long one loses little by two steps.
+    // Most strings end within two steps, before a search would pay.
     for _ in 0..2 {
         let Some(step) = text.get(at..at + STEP).and_then(<[u8]>::first_chunk) else {
             break;
@@ -58,8 +57,7 @@ pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     search_end(text, at)
 }
 
-/// The same from within the string, for long ones: most of a large message is in its strings, so this goes by the vector
-/// unit. It is apart so that short strings do not pay for what it keeps in registers.
+/// Searches long strings by vector instructions. Separate, so that short strings need fewer registers.
 #[inline(never)]
 fn search_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -72,8 +70,7 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Which of the bytes are a quotation mark or a backslash: their bits are set, and those of the first byte are the lowest.
-/// The compiler makes a few vector instructions of it.
+/// Sets the bits of each quote and backslash, lowest byte first. Compiles to vector instructions.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,
@@ -100,7 +97,6 @@ mod tests {
         }
     }
 
-    /// The same, byte by byte.
     fn end_by_bytes(text: &[u8], start: usize) -> usize {
         let mut at = start + 1;
         while at < text.len() && text[at] != b'"' {

@@ -1,38 +1,37 @@
-//! Telling what a line is that cannot be read as a whole: how it begins and ends.
+//! Identifies an unreadable line by its ends.
 
 use crate::{RawJson, RequestId};
 
-/// How much of a line is kept, from either end.
 const KEPT: usize = 512;
 
 const VERSION_FIRST: &[u8] = br#""jsonrpc":"2.0","#;
 const VERSION_LAST: &[u8] = br#","jsonrpc":"2.0""#;
 
-/// How a line begins and ends that is too long to be kept, or is no JSON.
+/// The ends of a line that is too long or invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-/// What a line turns out to be.
+/// The kind of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spotted {
-    /// A request of this id.
+    /// A request with this id.
     Request(RequestId),
-    /// The answer to a request of this id.
+    /// A response to the request with this id.
     Response(RequestId),
 }
 
 impl Ends {
-    /// Of a whole line.
+    /// Takes the ends of a whole line.
     pub fn of(line: &[u8]) -> Self {
         let mut ends = Self::default();
         ends.pass(line);
         ends
     }
 
-    /// The next part of the line goes by.
+    /// Adds the next part of the line.
     pub fn pass(&mut self, part: &[u8]) {
         let room = KEPT - self.head.len();
         self.head.extend_from_slice(&part[..part.len().min(room)]);
@@ -42,17 +41,16 @@ impl Ends {
         self.tail.drain(..surplus);
     }
 
-    /// How it begins.
+    /// The beginning.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// What the line is, if that can be told.
+    /// Identifies the line, if its spelling leaves no doubt.
     ///
-    /// Only where the spelling leaves no doubt: the envelope's own members right at the start
-    /// (`{"jsonrpc":"2.0","id":7,"result":`) or right at the end (`,"jsonrpc":"2.0","id":7}`), as the
-    /// official SDKs write them. Nothing inside parameters or a result can look like either, because
-    /// the first brace opens the message and the last one closes it.
+    /// The envelope's members must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end
+    /// (`,"jsonrpc":"2.0","id":7}`), as the official SDKs write them. Text inside parameters or results cannot be
+    /// mistaken for them, because the first brace opens the message and the last one closes it.
     pub fn spot(&self) -> Option<Spotted> {
         let head = without_spaces(&self.head);
         let tail = without_spaces(&self.tail);
@@ -63,7 +61,7 @@ impl Ends {
             return Some(kind(rest)?(read(id, &self.head)?));
         }
         let kind = kind(rest)?;
-        // Between the method and the parameters.
+        // The id may follow the method.
         if let Some((id, _)) = after_method(rest).and_then(leading_id) {
             return Some(kind(read(id, &self.head)?));
         }
@@ -87,7 +85,6 @@ fn kind(rest: &[u8]) -> Option<fn(RequestId) -> Spotted> {
     }
 }
 
-/// What follows a method, and the version after it.
 fn after_method(rest: &[u8]) -> Option<&[u8]> {
     let rest = rest.strip_prefix(br#""method":""#)?;
     let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
@@ -118,7 +115,7 @@ fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
     Some(&rest[at + NAME.len()..])
 }
 
-/// An id that is spelled in a way that leaves no doubt, the same in the line itself.
+/// Reads an unambiguous id that also occurs in the line itself.
 fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
     let plain = match id {
         [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),

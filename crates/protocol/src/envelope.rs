@@ -1,4 +1,4 @@
-//! Reading a JSON-RPC message: envelope fields only, parameters stay raw.
+//! Reads JSON-RPC messages. Parameters stay raw.
 
 use std::borrow::Cow;
 
@@ -10,35 +10,34 @@ use crate::{Method, RawJson, RequestId, RpcError, code, nesting_within};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What an HTTP body or a line of stdio carries.
+/// An HTTP body or a line of stdio.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// One message.
     Single(Message),
-    /// An array of messages (2025-03-26, and clients that do not ask which revision they speak); members that are no
-    /// messages keep their place.
+    /// An array of messages (2025-03-26, and clients that ignore the revision). Invalid members keep their place.
     Batch(Vec<Result<Message, InvalidMessage>>),
 }
 
 /// One JSON-RPC message.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// A call that wants exactly one response.
+    /// A request, to answer once.
     Request(Request),
-    /// A call that wants none.
+    /// A notification.
     Notification(Notification),
-    /// The answer to a request of ours.
+    /// A response to Shoal's request.
     Response(Response),
 }
 
 /// A JSON-RPC request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The sender's id, echoed as it came.
+    /// The sender's id.
     pub id: RequestId,
     /// The method.
     pub method: Method,
-    /// The parameters, an object, untouched.
+    /// The raw parameters, an object.
     pub params: Option<RawJson>,
 }
 
@@ -47,35 +46,35 @@ pub struct Request {
 pub struct Notification {
     /// The method.
     pub method: Method,
-    /// The parameters, an object, untouched.
+    /// The raw parameters, an object.
     pub params: Option<RawJson>,
 }
 
 /// A JSON-RPC response.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The id of the request it answers.
+    /// The request's id.
     pub id: RequestId,
-    /// Result or error.
+    /// The result or error.
     pub outcome: Outcome,
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The `result` member, untouched.
+    /// The raw result.
     Result(RawJson),
-    /// The `error` member.
+    /// The error.
     Error(RpcError),
 }
 
-/// Why a text is not a message.
+/// Why a message is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct InvalidMessage {
-    /// The id, where it could be read, so that the error can name the request.
+    /// The request id, if readable.
     pub id: Option<RequestId>,
-    /// What to answer.
+    /// The error to answer with.
     pub error: RpcError,
 }
 
@@ -89,12 +88,12 @@ impl InvalidMessage {
 }
 
 impl Body {
-    /// Reads a body that a client sent, of at most `max_depth` levels of nesting. What is read here reads the same for
-    /// everybody behind it: no object has two members of one name.
+    /// Reads a client's body with at most `max_depth` levels. Requires unique member names, so that all later readers
+    /// agree.
     ///
     /// # Errors
-    /// As [`Body::parse`]; -32602 for a parameter that is too long, or for parameters that repeat a member, and -32600 for
-    /// other parts of the message. In a batch, such a message takes its own refusal's place.
+    /// As [`Body::parse`]; -32602 for parameters that are too long or repeat a member, -32600 for other parts. In a
+    /// batch, each invalid message has its own error.
     pub fn from_client(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
         let check = |message: Message| {
             message.check_unique()?;
@@ -110,17 +109,17 @@ impl Body {
         })
     }
 
-    /// Reads a body of at most `max_depth` levels of nesting, as leniently as the official SDKs: after a byte order mark, with
-    /// `"error": null` beside a result or the other way round, and with an id such as `7.0`.
+    /// Reads a body with at most `max_depth` levels, as leniently as the official SDKs: accepts a byte order mark,
+    /// `"error": null` beside a result or vice versa, and ids such as `7.0`.
     ///
     /// # Errors
-    /// -32700 when the text is not JSON, -32600 when it is no message; with the id where readable.
+    /// -32700 if the text is not JSON, -32600 if it is not a message; with the id if readable.
     pub fn parse(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
         Self::read(text, max_depth, Repeated::Refused)
     }
 
-    /// Reads a body that a server sent, as [`Body::parse`] does. Of equal members of the envelope the last one counts, as in the official
-    /// SDKs: what goes on to clients has an envelope of its own.
+    /// Reads a server's body like [`Body::parse`]. The last of equal envelope members counts, as in the official SDKs,
+    /// because Shoal writes a new envelope for clients.
     ///
     /// # Errors
     /// As [`Body::parse`].
@@ -146,7 +145,6 @@ impl Body {
     }
 }
 
-/// What becomes of a message whose envelope names a member more than once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repeated {
     Refused,
@@ -187,7 +185,7 @@ impl Message {
     }
 
     fn read(text: &Bytes, repeated: Repeated) -> Result<Self, InvalidMessage> {
-        // As text where it is: what is checked once need not be checked string by string.
+        // Validates UTF-8 once instead of for each string.
         let read = match std::str::from_utf8(text) {
             Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(text),
@@ -203,7 +201,7 @@ impl Message {
     }
 }
 
-/// The members of the envelope, borrowed from the text.
+/// The envelope's members.
 #[derive(Default)]
 struct Wire<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -212,18 +210,17 @@ struct Wire<'a> {
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
-    /// A member that is there more than once.
     repeated: Option<&'static str>,
-    /// Whether that is the id: neither of two is the request's.
+    /// With two ids, it is unclear which is the request's.
     has_two_ids: bool,
 }
 
 impl<'a> Wire<'a> {
-    /// Of result and error, only the one that says something.
+    /// Drops a null result or error beside another.
     fn without_nulls(self) -> Self {
         let says = |value: &&RawValue| value.get() != "null";
         let error = self.error.filter(says);
-        // A null beside nothing is the result.
+        // A lone null is the result.
         let result = self.result.filter(|result| error.is_none() || says(result));
         Self {
             result,
@@ -235,7 +232,7 @@ impl<'a> Wire<'a> {
     fn into_message(self, text: &Bytes, repeated: Repeated) -> Result<Message, InvalidMessage> {
         let is_refused = repeated == Repeated::Refused && self.repeated.is_some();
         let raw = |value: &RawValue| RawJson::from_valid(text.slice_ref(value.get().as_bytes()));
-        // Clients that write members without a value as null put the id into notifications too.
+        // Some clients add `"id": null` to notifications.
         let id = self
             .id
             .filter(|id| id.get() != "null" || self.names_request());
@@ -243,8 +240,7 @@ impl<'a> Wire<'a> {
         let known = id.clone().and_then(Result::ok);
         let known = known.filter(|_| !(is_refused && self.has_two_ids));
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
-        // Parsers disagree on which of two equal members counts; a message that two hops could
-        // read differently is refused.
+        // Parsers disagree on which of equal members counts.
         if let Some(name) = self.repeated.filter(|_| is_refused) {
             return Err(invalid(&format!(
                 "not a JSON-RPC message: duplicate field `{name}`"
@@ -293,7 +289,6 @@ impl Wire<'_> {
     }
 }
 
-/// The content of a raw JSON string, borrowed where it has no escapes.
 fn plain_string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let text = raw.get();
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;

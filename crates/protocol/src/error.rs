@@ -1,42 +1,42 @@
-//! JSON-RPC errors as MCP uses them.
+//! JSON-RPC errors of MCP.
 
 use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
 
-/// The message of an error that has none of its own.
+/// The message of an error that lacks one.
 const MALFORMED: &str = "the peer answered with an error that has no message";
 
 /// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).
 pub mod code {
     /// The text is not JSON.
     pub const PARSE_ERROR: i64 = -32700;
-    /// The JSON is not a valid message, or not allowed here.
+    /// The message is invalid, or not allowed here.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// No such method for this revision and these capabilities.
+    /// The method is unknown to this revision and these capabilities.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters are wrong: unknown tool, missing field, bad cursor.
+    /// The parameters are wrong, such as an unknown tool or a bad cursor.
     pub const INVALID_PARAMS: i64 = -32602;
     /// The server failed.
     pub const INTERNAL_ERROR: i64 = -32603;
-    /// Legacy: no such resource.
+    /// Legacy: the resource does not exist.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// Modern: HTTP headers and body disagree.
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// Modern: the request needs a capability that the client did not declare.
+    /// Modern: the client did not declare a required capability.
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
-    /// Modern: the request's version is not spoken here.
+    /// Modern: the version is unsupported.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// 2025-11-25 only: the client has to send its user to a URL first.
+    /// 2025-11-25 only: the user must visit a URL first.
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-    /// Shoal: limits reached, nothing was executed; try again later. Outside JSON-RPC's reserved
-    /// range, as the specification asks of codes that it does not define.
+    /// Shoal: a limit was reached and the call was not executed. Outside JSON-RPC's reserved range, as the
+    /// specification requires of other codes.
     pub const OVERLOADED: i64 = 50_300;
     /// Shoal: the call was not executed and may safely be repeated.
     pub const NOT_EXECUTED: i64 = 50_301;
-    /// Shoal: the call was started and nobody knows whether it took effect.
+    /// Shoal: the call was started, and its effect is unknown.
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
-    /// Shoal: the call's deadline passed; the tool was told to stop.
+    /// Shoal: the deadline passed, and the tool was told to stop.
     pub const DEADLINE_EXCEEDED: i64 = 50_400;
-    /// The client cancelled the request (the code that LSP uses for this).
+    /// The client cancelled the request (LSP's code).
     pub const REQUEST_CANCELLED: i64 = -32_800;
     /// Shoal: the session or stream has ended.
     pub const GONE: i64 = 50_410;
@@ -46,16 +46,16 @@ pub mod code {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// One of [`code`], or whatever a backend chose.
+    /// One of [`code`], or a backend's own.
     pub code: i64,
-    /// One sentence: what was wrong and, where the caller can act, what to do.
+    /// What was wrong and what to do, in one sentence.
     pub message: String,
     /// Details for programs.
     pub data: Option<RawJson>,
 }
 
 impl RpcError {
-    /// An error without data. A message that is longer than [`LONGEST_MESSAGE`] is shortened: it quotes what somebody sent.
+    /// Makes an error without data. Shortens a message above [`LONGEST_MESSAGE`], which may quote its sender.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if message.len() > LONGEST_MESSAGE {
@@ -98,9 +98,9 @@ impl RpcError {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Reads an error that a peer sent, as far as it can be read. A code that is a float or a text counts if it is a whole number; any
-    /// other becomes -32603. An error that is a text is its message. If a part of the error is lost and it has no data, its data is the
-    /// whole error.
+    /// Reads a peer's error leniently. A float or text is accepted as code if it is a whole number; otherwise the code
+    /// is -32603. A text is accepted as message. If a part is lost and data is missing, the whole error becomes the
+    /// data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {
@@ -119,7 +119,7 @@ impl RpcError {
         }
     }
 
-    /// The error object.
+    /// The error as JSON.
     pub fn to_json(&self) -> RawJson {
         #[derive(serde::Serialize)]
         struct Wire<'a> {
@@ -136,7 +136,6 @@ impl RpcError {
     }
 }
 
-/// A whole number, however it is written.
 fn code_in(code: &RawJson) -> Option<i64> {
     let text = code.string();
     let text = text.as_deref().unwrap_or(code.as_str()).trim();
@@ -144,7 +143,7 @@ fn code_in(code: &RawJson) -> Option<i64> {
         return Some(code);
     }
     let code: f64 = text.parse().ok()?;
-    // Larger ones are no codes, and not exact.
+    // Larger numbers are inexact.
     (code.fract() == 0.0 && code.abs() < 9e15).then_some(code as i64)
 }
 

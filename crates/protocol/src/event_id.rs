@@ -1,4 +1,4 @@
-//! SSE event ids: where in which stream of which log a client stands.
+//! SSE event ids.
 
 use bytes::BufMut;
 
@@ -9,7 +9,7 @@ use crate::shown;
 pub struct StreamId(pub u32);
 
 impl StreamId {
-    /// The stream that a bare GET opens: messages that belong to no request.
+    /// The stream of a bare GET, for messages that belong to no request.
     pub const STANDALONE: Self = Self(0);
 }
 
@@ -21,20 +21,19 @@ impl std::fmt::Display for StreamId {
 
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
-/// On the wire `epoch-stream-sequence`, lower-case hexadecimal. The epoch names the session's log, and
-/// the claim under which the event was numbered, at random: a cursor that the log does not know, be it another session's,
-/// points into history that is gone. Sequences go on from one claim to the next.
+/// On the wire `epoch-stream-sequence`, in lower-case hexadecimal. The epoch is a random number for the session's log
+/// and claim, so that a foreign cursor is recognised. Sequences continue across claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
-    /// The log that numbered the event: that of one session, for as long as the store keeps it.
+    /// The log and claim that numbered the event.
     pub epoch: u32,
     /// The stream.
     pub stream: StreamId,
-    /// Position in the stream, from 1; 0 stands before the first event.
+    /// Position in the stream, from 1; 0 is before the first event.
     pub sequence: u64,
 }
 
-/// A `Last-Event-ID` that no Shoal server has issued.
+/// A `Last-Event-ID` that Shoal did not issue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an event id of this server")]
 pub struct InvalidEventId(pub String);
@@ -50,7 +49,7 @@ impl std::fmt::Display for EventId {
 }
 
 impl EventId {
-    /// Writes the id as `Display` does, without the formatter: streams write one with every event.
+    /// Writes the id as `Display` does, but faster, because each event has one.
     pub fn write_to(&self, text: &mut impl BufMut) {
         put_hex(text, u64::from(self.epoch));
         text.put_u8(b'-');
@@ -92,7 +91,7 @@ impl std::str::FromStr for EventId {
     }
 }
 
-/// Hexadecimal in exactly the spelling that `Display` writes, so that one position has one id.
+/// Accepts only the spelling that `Display` writes, so that ids are unique.
 fn hex(text: &str) -> Option<u64> {
     let canonical = !text.is_empty()
         && text

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::{RpcError, code, shown};
 
-/// The revision that a request speaks.
+/// The request's revision.
 pub const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// The legacy session.
 pub const MCP_SESSION_ID: &str = "mcp-session-id";
@@ -13,18 +13,17 @@ pub const MCP_SESSION_ID: &str = "mcp-session-id";
 pub const MCP_METHOD: &str = "mcp-method";
 /// Mirrors `params.name` or `params.uri`.
 pub const MCP_NAME: &str = "mcp-name";
-/// Begins the headers that mirror tool arguments.
+/// The prefix of headers that mirror tool arguments.
 pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
-/// Where a legacy client resumes.
+/// The event after which a legacy client resumes.
 pub const LAST_EVENT_ID: &str = "last-event-id";
 
-/// How much of a value a refusal quotes.
 pub(crate) const EXCERPT: usize = 128;
 
 const SENTINEL_START: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
 
-/// Why headers and body do not go together; answered with `400` and -32020.
+/// A mismatch of headers and body, answered with `400` and -32020.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("header mismatch: {0}")]
 pub struct HeaderMismatch(pub String);
@@ -42,8 +41,7 @@ pub struct EncodedValue(pub String);
 /// Decodes a mirrored value: plain visible ASCII, or the Base64 sentinel.
 ///
 /// # Errors
-/// When the value has characters outside visible ASCII, space and tab, or its Base64 does not
-/// decode to UTF-8.
+/// If the value has other characters than visible ASCII, space and tab, or its Base64 is not UTF-8.
 pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMismatch> {
     let invalid = |what: &str| HeaderMismatch(format!("{name} {what}"));
     let text = std::str::from_utf8(value)
@@ -66,7 +64,7 @@ pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMism
     Ok(EncodedValue(decoded))
 }
 
-/// Encodes a value for a mirrored header, with the sentinel where plain ASCII would not do.
+/// Encodes a value for a mirrored header, with the sentinel if necessary.
 pub fn encode_value(value: &str) -> String {
     let plain = value.bytes().all(|b| (0x20..=0x7e).contains(&b))
         && value.trim() == value
@@ -78,20 +76,20 @@ pub fn encode_value(value: &str) -> String {
     }
 }
 
-/// Checks a mirrored header that may be encoded (`Mcp-Name`, `Mcp-Param-*`) against the body.
+/// Checks a header that may be encoded (`Mcp-Name`, `Mcp-Param-*`) against the body.
 ///
 /// # Errors
-/// When the header is missing, malformed, or says something else than the body.
+/// If the header is missing, malformed or different.
 pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
     let EncodedValue(value) = decode_value(name, there(name, header)?)?;
     same(name, &value, body)
 }
 
-/// Checks a mirrored header that is never encoded (`Mcp-Method`, `MCP-Protocol-Version`) against the body: whoever
-/// filters on the way reads it as it stands.
+/// Checks a header that must be plain (`Mcp-Method`, `MCP-Protocol-Version`) against the body, because proxies read it
+/// as it is.
 ///
 /// # Errors
-/// When the header is missing, or says something else than the body.
+/// If the header is missing or different.
 pub fn expect_plain(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
     let header = there(name, header)?;
     let text = std::str::from_utf8(header)
@@ -166,7 +164,7 @@ mod tests {
         assert!(error.to_string().contains("=?base64?"), "{error}");
         assert!(expect_plain("Mcp-Method", Some(b"tools/call"), "tools/call").is_ok());
         assert!(expect_plain("Mcp-Method", None, "tools/call").is_err());
-        // No text at all is equal to what is no text.
+        // Invalid UTF-8 differs from its replacement.
         assert!(expect_plain("Mcp-Method", Some(b"\xff"), "\u{fffd}").is_err());
     }
 

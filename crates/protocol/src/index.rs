@@ -1,16 +1,16 @@
-//! The members of an object, found once for whoever looks at several of them.
+//! An index of an object's members, for several look-ups.
 
 use std::ops::Range;
 
 use crate::RawJson;
 use crate::object::{key_is, spans};
 
-/// So many members are noted; of an object with more, each look goes over its text.
+/// Look-ups of further members scan the text.
 const NOTED: usize = 8;
 
 type Span = (Range<usize>, Range<usize>);
 
-/// Where the members of an object are. A value that is no object has none.
+/// The positions of an object's members; empty for other values.
 pub struct Index<'a> {
     of: &'a RawJson,
     noted: [Span; NOTED],
@@ -19,7 +19,7 @@ pub struct Index<'a> {
 }
 
 impl RawJson {
-    /// Looks where the members are. For one member, [`RawJson::member`] is cheaper.
+    /// Indexes the members. For one member, [`RawJson::member`] is cheaper.
     pub fn index(&self) -> Index<'_> {
         let mut index = Index {
             of: self,
@@ -42,12 +42,12 @@ impl RawJson {
 }
 
 impl<'a> Index<'a> {
-    /// What was looked at.
+    /// The indexed value.
     pub fn whole(&self) -> &'a RawJson {
         self.of
     }
 
-    /// The value of a member, the first of this name.
+    /// The value of the first member with this name.
     pub fn get(&self, name: &str) -> Option<RawJson> {
         match self.find(name) {
             Some((_, value)) => Some(self.of.part(value.clone())),
@@ -56,7 +56,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Whether there is a member of any of these names.
+    /// Whether any of these members exists.
     pub fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| {
             self.find(name).is_some() || self.has_more && self.of.member(name).is_some()

@@ -1,12 +1,12 @@
-//! `inputResponses`: what a client answers to the requests for input of a call or a task (2026-07-28, Multi Round-Trip
-//! Requests; SEP-2663).
+//! `inputResponses`: a client's answers to a call's or task's input requests (2026-07-28, Multi Round-Trip Requests;
+//! SEP-2663).
 
 use crate::{RawJson, RawObject, RpcError};
 
-/// The answers, by the keys of the requests that they answer.
+/// The answers by key.
 ///
 /// # Errors
-/// -32602 where they are no object, or one of them is none.
+/// -32602 if the answers or one of them is not an object.
 pub fn input_responses(given: Option<&RawJson>) -> Result<RawObject, RpcError> {
     let responses = given.and_then(RawObject::of);
     let responses =
@@ -23,7 +23,6 @@ pub fn input_responses(given: Option<&RawJson>) -> Result<RawObject, RpcError> {
     }
 }
 
-/// Bytes of a key that are quoted.
 const LONGEST_KEY: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A validated JSON text that is passed on as it came.
+//! Validated JSON text, passed on unchanged.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,26 +8,24 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// One complete JSON value as text, shared without copying.
+/// One JSON value as shared text.
 ///
-/// The text is exactly what arrived: member order, white space inside the value, number spelling
-/// (`1.0` versus `1`, integers beyond 2^53) and unknown members all survive.
+/// Member order, inner white space, number spelling (`1.0`, integers beyond 2^53) and unknown members are kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawJson(Bytes);
 
 impl RawJson {
-    /// Takes a text that is known to be one valid JSON value, because it was cut out of a parsed
-    /// message or written by a serializer.
+    /// Wraps text that is known to be one valid JSON value.
     pub fn from_valid(text: Bytes) -> Self {
         Self(text)
     }
 
-    /// A literal, for fixed values such as `{}`.
+    /// Wraps a literal, such as `{}`.
     pub const fn from_static(text: &'static str) -> Self {
         Self(Bytes::from_static(text.as_bytes()))
     }
 
-    /// Checks that `text` is one JSON value and takes it over.
+    /// Validates `text` as one JSON value.
     ///
     /// # Errors
     /// The parser's message, with line and column.
@@ -40,7 +38,7 @@ impl RawJson {
     /// Serializes a value.
     ///
     /// # Panics
-    /// When `value` cannot be JSON (a map with non-string keys); Shoal's own types all can.
+    /// If `value` cannot be JSON, such as a map with non-string keys.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         let text = serde_json::to_vec(value).expect("own types serialize to JSON");
         Self(text.into())
@@ -51,22 +49,22 @@ impl RawJson {
         &self.0
     }
 
-    /// The text; empty if it were not UTF-8, which a validated value cannot be.
+    /// The text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The shared buffer.
+    /// The text as a shared buffer.
     pub fn into_bytes(self) -> Bytes {
         self.0
     }
 
-    /// A cheap second handle on the same text.
+    /// Shares the text.
     pub fn to_bytes(&self) -> Bytes {
         self.0.clone()
     }
 
-    /// The value with U+FFFD where a string has half of a surrogate pair, for readers of Unicode; `None` if it has none.
+    /// Replaces unpaired surrogates by U+FFFD, for readers of Unicode; `None` if there are none.
     pub fn without_halves(&self) -> Option<Self> {
         let mut text = self.0.to_vec();
         let mut found = false;
@@ -90,8 +88,7 @@ impl RawJson {
         found.then(|| Self(text.into()))
     }
 
-    /// The same text by itself. A value that was cut out of a message keeps the whole of that in memory; one that outlives
-    /// it should not.
+    /// Copies the text, to release the message that it was cut out of.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
@@ -100,13 +97,13 @@ impl RawJson {
     /// Reads the value into a type.
     ///
     /// # Errors
-    /// The parser's message when the value has another shape, or nests deeper than 128 levels.
+    /// If the value has another shape, or nests more than 128 levels deep.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        // As text, which is checked once: else each string in it is.
+        // Validates UTF-8 once instead of for each string.
         serde_json::from_str(self.as_str())
     }
 
-    /// Whether the value is an object.
+    /// Whether the value is null.
     pub fn is_null(&self) -> bool {
         self.as_str() == "null"
     }
@@ -116,17 +113,16 @@ impl RawJson {
         self.0.first() == Some(&b'{')
     }
 
-    /// The string's content when the value is a JSON string.
+    /// The content of a JSON string.
     pub fn string(&self) -> Option<String> {
         content(self.as_bytes()).map(Cow::into_owned)
     }
 
-    /// The same without a copy, where there is nothing to unescape.
+    /// The content of a JSON string, copied only if it has escapes.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         content(self.as_bytes())
     }
 
-    /// A part of the text that is a value.
     pub(crate) fn part(&self, at: Range<usize>) -> Self {
         Self(self.0.slice(at))
     }
@@ -136,7 +132,7 @@ impl RawJson {
         self.0.len()
     }
 
-    /// Whether the text is empty, which no JSON value is.
+    /// Whether the text is empty, which is not valid JSON.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -162,16 +158,14 @@ impl<'de> serde::Deserialize<'de> for RawJson {
     }
 }
 
-/// Bytes of an escape such as `\u0061`.
 const UNIT: usize = 6;
 
-/// The code unit that is written here as an escape with digits.
 fn unit_at(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + UNIT)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// The content of a JSON string; `None` for any other value. It is copied only where it holds an escape.
+/// The content of a JSON string, copied only if it has escapes.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if has_backslash(inner) {
@@ -181,8 +175,7 @@ pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a text has a backslash, without which a JSON string is written as it reads. Most are short, and are looked
-/// through before a search would have begun.
+/// Most texts are short, and scanned before a search would pay.
 pub(crate) fn has_backslash(text: &[u8]) -> bool {
     match text.len() {
         ..8 => text.contains(&b'\\'),
@@ -192,8 +185,7 @@ pub(crate) fn has_backslash(text: &[u8]) -> bool {
     }
 }
 
-/// Whether the first or the last so many bytes have one: they overlap, or meet. No byte is asked on its own, and so the
-/// compiler compares them all at once.
+/// The first and last `N` bytes overlap or meet. The fold compiles to a vector comparison.
 fn ends_have_backslash<const N: usize>(text: &[u8]) -> bool {
     let has = |end: &[u8; N]| end.iter().fold(false, |has, &byte| has | (byte == b'\\'));
     text.first_chunk().is_some_and(has) | text.last_chunk().is_some_and(has)

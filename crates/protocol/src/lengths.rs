@@ -1,7 +1,7 @@
-//! The longest texts that a client may send where they are kept, repeated or looked up: the one table of them.
+//! Length limits of client texts that Shoal keeps, repeats or looks up.
 //!
-//! What only passes through (arguments, contents, answers to questions) has no limit here: the limit of the whole message is
-//! enough. A length is that of the text as it is written in JSON, without the quotes around it.
+//! Other texts (arguments, contents, answers) are limited by the whole message. A length is that of the JSON text
+//! without quotes.
 
 use crate::object::{key_is, spans};
 use crate::{
@@ -9,33 +9,32 @@ use crate::{
     PROTOCOL_VERSION, RawJson, RequestId, RpcError,
 };
 
-/// The longest text of one kind.
+/// A length limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
-    /// What it is, as refusals name it.
+    /// The name in refusals.
     pub what: &'static str,
     /// Bytes.
     pub bytes: usize,
 }
 
-/// What a member of some object may have.
 struct Member {
     name: &'static str,
     longest: Longest,
 }
 
-/// A request's id, also where another message names it.
+/// A request id.
 pub const LONGEST_ID: Longest = longest("id", 4 << 10);
-/// The name of a method.
+/// A method name.
 pub const LONGEST_METHOD: Longest = longest("method", 128);
-/// The URI of a resource, of each that somebody listens to as well.
+/// A resource URI, including those to listen to.
 pub const LONGEST_URI: Longest = longest("params.uri", 8 << 10);
-/// Why a request was cancelled; a longer one is shortened.
+/// The reason of a cancellation. Longer ones are shortened.
 pub const LONGEST_REASON: usize = 1024;
-/// An error's message of Shoal's own, which may quote what a client sent; a longer one is shortened.
+/// Shoal's own error messages, which may quote a client. Longer ones are shortened.
 pub const LONGEST_MESSAGE: usize = 1024;
 
-/// No member may have less, so a shorter text has none that is too long.
+/// The smallest limit, so shorter texts need no check.
 const LEAST: usize = 256;
 
 const PARAMS: &[Member] = &[
@@ -87,7 +86,7 @@ const fn member(name: &'static str, what: &'static str, bytes: usize) -> Member 
 }
 
 impl Longest {
-    /// All of them.
+    /// All limits.
     pub fn all() -> impl Iterator<Item = Self> {
         let members = PARAMS.iter().chain(REF).chain(META);
         [LONGEST_ID, LONGEST_METHOD]
@@ -95,7 +94,7 @@ impl Longest {
             .chain(members.map(|member| member.longest))
     }
 
-    /// What is said of a longer one.
+    /// The error for exceeding it.
     pub fn exceeded(self) -> RpcError {
         let Self { what, bytes } = self;
         let message = format!("{what} is longer than {bytes} bytes; send a shorter one");
@@ -111,7 +110,7 @@ impl Message {
     /// Refuses a message with a text that is too long.
     ///
     /// # Errors
-    /// -32602 for a parameter, -32600 for the rest; with the id, unless that is what is too long.
+    /// -32602 for a parameter, -32600 otherwise; with the id, unless that is too long.
     pub(crate) fn check_lengths(&self) -> Result<(), InvalidMessage> {
         match self {
             Self::Request(request) => {
@@ -149,7 +148,6 @@ fn check_said(
     }
 }
 
-/// What is too long of some parameters.
 fn exceeded(params: &RawJson) -> Option<Longest> {
     let text = params.as_bytes();
     long_members(text).find_map(|(key, value)| {
@@ -177,14 +175,12 @@ fn exceeds(key: &[u8], value: &[u8], members: &[Member]) -> Option<Longest> {
     (value.len() > member.longest.bytes + quotes).then_some(member.longest)
 }
 
-/// The members that could be too long.
 fn long_members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     spans(object)
         .map(|(key, value)| (&object[key], &object[value]))
         .filter(|(_, value)| value.len() > LEAST)
 }
 
-/// What is around a string.
 const QUOTES: usize = 2;
 
 fn invalid(id: Option<&RequestId>, longest: Longest) -> InvalidMessage {

@@ -1,7 +1,6 @@
-//! MCP on the wire: envelope, revisions, headers, event ids, sealed state and errors; pure, no I/O.
+//! MCP on the wire, without I/O: envelope, revisions, headers, event ids, sealed state and errors.
 //!
-//! Everything that Shoal does not need to read stays raw: parameters and results travel as
-//! [`RawJson`], so unknown fields, key order and number spelling survive from client to tool and back.
+//! Shoal keeps what it need not read as [`RawJson`], so unknown fields, key order and number spelling survive.
 
 mod capabilities;
 mod compose;

@@ -1,9 +1,9 @@
-//! The `_meta` of a request: progress token, per-request protocol fields, trace context.
+//! The `_meta` of a request: progress token, protocol fields, trace context.
 
 use crate::object::named_spans;
 use crate::{LogLevel, RawJson, RawObject, RpcError};
 
-/// Opts into progress notifications.
+/// Requests progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// The request's protocol version (modern).
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -11,15 +11,15 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The client's capabilities for this request (modern).
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The least severe log level to send for this request (modern).
+/// The least severe log level for this request (modern).
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The listen request that a notification belongs to (modern).
+/// The listen request of a notification (modern).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The server's name and version, on results (modern).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl RawJson {
-    /// Parameters without one of the members of their `_meta`, and without the `_meta` if it has no other.
+    /// Removes a member of `_meta`, and `_meta` itself if it becomes empty.
     #[must_use]
     pub fn without_meta(self, name: &str) -> Self {
         let meta = self.member("_meta").as_ref().and_then(RawObject::of);
@@ -37,27 +37,27 @@ impl RawJson {
     }
 }
 
-/// What Shoal reads of a request's `_meta`; the rest passes through untouched.
+/// The members of `_meta` that Shoal reads.
 #[derive(Clone, Debug, Default)]
 pub struct RequestMeta {
-    /// The client's progress token, as it was written.
+    /// The client's progress token, as sent.
     pub progress_token: Option<RawJson>,
-    /// The protocol version that the request names.
+    /// The request's protocol version.
     pub protocol_version: Option<String>,
-    /// `Implementation` of the client.
+    /// The client's `Implementation`.
     pub client_info: Option<RawJson>,
     /// `ClientCapabilities`.
     pub client_capabilities: Option<RawJson>,
     /// The raw log level; see [`RequestMeta::log_level`].
     pub raw_log_level: Option<RawJson>,
-    /// W3C trace context of the caller.
+    /// The client's W3C `traceparent`.
     pub traceparent: Option<String>,
-    /// What other vendors carry along with it (W3C).
+    /// The client's W3C `tracestate`.
     pub tracestate: Option<String>,
 }
 
 impl RequestMeta {
-    /// Reads the `_meta` member of `params`, if there is one.
+    /// Reads the `_meta` of `params`.
     pub fn of(params: Option<&RawJson>) -> Self {
         let meta = params.and_then(|params| params.member("_meta"));
         meta.map(|meta| Self::of_meta(&meta)).unwrap_or_default()
@@ -77,7 +77,7 @@ impl RequestMeta {
                 "tracestate" => &mut state,
                 _ => continue,
             };
-            // Of two of one name, the first.
+            // The first of equal names counts.
             member.get_or_insert_with(|| meta.part(value));
         }
         let string = |value: Option<RawJson>| value.and_then(|value| value.string());
@@ -95,7 +95,7 @@ impl RequestMeta {
     /// The requested log level.
     ///
     /// # Errors
-    /// -32602 when it is not one of the eight.
+    /// -32602 if it is unknown.
     pub fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
         self.raw_log_level
             .as_ref()

@@ -1,4 +1,4 @@
-//! The methods of MCP and which revision knows which.
+//! The methods of MCP by revision.
 
 use crate::{Era, Revision};
 
@@ -13,7 +13,7 @@ macro_rules! methods {
         }
 
         impl Method {
-            /// Reads a method's name; every name is some method.
+            /// Reads a name, known or not.
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name => Self::$variant,)*
@@ -107,7 +107,7 @@ methods! {
     ElicitationComplete = "notifications/elicitation/complete",
 }
 
-/// The parameter that `Mcp-Name` repeats.
+/// The parameter mirrored by `Mcp-Name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// `params.name`
@@ -119,7 +119,7 @@ pub enum Named {
 }
 
 impl Method {
-    /// Whether a client may send this as a request under `revision`.
+    /// Whether clients may send it as a request of `revision`.
     pub fn is_request_of(&self, revision: Revision) -> bool {
         match self {
             Self::ToolsList
@@ -140,7 +140,7 @@ impl Method {
         }
     }
 
-    /// Whether a backend runs it (everything else Shoal answers itself).
+    /// Whether a backend runs it. Shoal answers the others.
     pub fn runs_on_backend(&self) -> bool {
         matches!(
             self,
@@ -148,17 +148,17 @@ impl Method {
         ) || self.may_be_of_extension()
     }
 
-    /// Whether an extension that a server declares may have it: MCP does not, and it is none of Shoal's own.
+    /// Whether it may belong to an extension: it is neither MCP's nor Shoal's.
     pub fn may_be_of_extension(&self) -> bool {
         matches!(self, Self::Other(name) if !name.starts_with("shoal/"))
     }
 
-    /// Whether it has no answer.
+    /// Whether it is a notification.
     pub fn is_notification(&self) -> bool {
         self.as_str().starts_with("notifications/")
     }
 
-    /// Whether it may be answered with `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).
+    /// Whether its answer may be `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).
     pub fn may_require_input(&self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ impl Method {
         )
     }
 
-    /// The parameter that the `Mcp-Name` header repeats, for methods that need the header.
+    /// The parameter mirrored by `Mcp-Name`, if the method needs that header.
     pub fn named(&self) -> Option<Named> {
         match self {
             Self::ToolsCall | Self::PromptsGet => Some(Named::Name),
@@ -176,15 +176,14 @@ impl Method {
         }
     }
 
-    /// Whether it asks something of a task. No revision knows these: who offers tasks takes them from clients that declare
-    /// the [extension](crate::task::TASKS).
+    /// Whether it belongs to the tasks [extension](crate::task::TASKS). It is in no revision.
     pub fn is_of_task(&self) -> bool {
         matches!(self, Self::TasksGet | Self::TasksUpdate | Self::TasksCancel)
     }
 }
 
 impl Method {
-    /// Whether it asks something of tasks as 2025-11-25 has them. Only sessions that were told of them know these.
+    /// Whether it belongs to tasks of 2025-11-25. Only sessions that were offered tasks may use it.
     pub fn is_of_legacy_task(&self) -> bool {
         matches!(
             self,

@@ -1,10 +1,10 @@
-//! JSON numbers that `serde_json::Value` cannot hold exactly.
+//! Detects JSON numbers that `serde_json::Value` would round.
 
-/// Every decimal number of at most this many significant digits has a double of its own.
+/// Decimal numbers of up to 15 significant digits have distinct doubles.
 const DIGITS: usize = 15;
 
-/// Whether reading a JSON number into a `serde_json::Value` yields another number. This is so for an integer beyond 64 bits, and
-/// for a fraction with more digits than a double can tell apart.
+/// Whether a `serde_json::Value` would round the number: an integer beyond 64 bits, or a fraction with more digits than
+/// a double holds.
 pub fn is_rounded(written: &str) -> bool {
     let is_short = written.len() <= DIGITS && !written.contains(['e', 'E']);
     if is_short || written.parse::<i64>().is_ok() || written.parse::<u64>().is_ok() {
@@ -14,13 +14,12 @@ pub fn is_rounded(written: &str) -> bool {
         return false;
     };
     let digits = significant(written);
-    // Programs write a double with the fewest digits that read as the same double.
+    // Programs write doubles with the fewest digits that read back the same.
     let is_exact = double.is_normal()
         && (digits.len() <= DIGITS || digits == significant(&format!("{double:e}")));
     !is_exact && !digits.is_empty() && double.is_finite()
 }
 
-/// The significant digits of a number.
 fn significant(text: &str) -> String {
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();

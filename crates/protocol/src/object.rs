@@ -1,4 +1,4 @@
-//! Reading and editing the members of a JSON object without touching the rest of its text.
+//! Reads and edits the members of a JSON object without touching the rest of its text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,14 +9,13 @@ use crate::RawJson;
 use crate::depth::end_of_string;
 use crate::json::{content, has_backslash};
 
-/// The members of a valid JSON object, as (raw key with its quotes, raw value).
+/// The members of a valid JSON object as raw keys, with quotes, and raw values.
 ///
-/// Nested values are skipped, not parsed. A text that is not an object has no members.
+/// Skips nested values without parsing them. Yields no members for other values.
 pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
     spans(text).map(|(key, value)| (text.slice(key), text.slice(value)))
 }
 
-/// Where keys, with their quotes, and values are.
 pub(crate) fn spans(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + '_ {
     let mut walk = Walk::of(text);
     std::iter::from_fn(move || {
@@ -25,14 +24,12 @@ pub(crate) fn spans(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<us
     })
 }
 
-/// Goes from key to key.
 struct Walk<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Walk<'a> {
-    /// A text that is no object has no keys.
     fn of(text: &'a [u8]) -> Self {
         let at = skip_space(text, 0);
         let is_object = text.get(at) == Some(&b'{');
@@ -42,7 +39,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the next key is, and where its value begins, which is to be passed before the next.
+    /// The next key and the start of its value, which [`pass`](Self::pass) must skip next.
     fn key(&mut self) -> Option<(Range<usize>, usize)> {
         let text = self.text;
         let mut at = skip_space(text, self.at);
@@ -57,14 +54,12 @@ impl<'a> Walk<'a> {
         Some((key, skip_space(text, colon + 1).min(text.len())))
     }
 
-    /// Where the value ends that begins there.
     fn pass(&mut self, start: usize) -> usize {
         self.at = end_of_value(self.text, start).min(self.text.len());
         self.at
     }
 }
 
-/// Names, as they are read, and where their values are.
 pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> + '_ {
     spans(text).map(|(key, value)| {
         let key = &text[key];
@@ -79,8 +74,8 @@ pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Ra
 }
 
 impl RawJson {
-    /// The value of an object's member; `None` as well when this is no object. For reading one or two of them: nothing
-    /// is copied, and what comes after the member is not looked at.
+    /// The value of a member, if this is an object with it. Reads no further than the member and copies no text, so it
+    /// suits one or two members.
     pub fn member(&self, name: &str) -> Option<Self> {
         let text = self.as_bytes();
         let mut spans = spans(text);
@@ -88,19 +83,19 @@ impl RawJson {
         Some(self.part(value))
     }
 
-    /// The cursor in the parameters of a list request. Clients whose cursor is a plain string send `""` for none.
+    /// The cursor of a list request. `""` counts as absent, because some clients send it.
     pub fn cursor(&self) -> Option<Self> {
         let cursor = self.member("cursor")?;
         (!matches!(cursor.as_str(), "null" | "\"\"")).then_some(cursor)
     }
 
-    /// The content of an object's member that is a JSON string. It is copied only where it holds an escape.
+    /// The content of a string member, copied only if it has escapes.
     pub fn member_text(&self, name: &str) -> Option<Cow<'_, str>> {
         let [text] = self.member_texts([name]);
         text
     }
 
-    /// The same of several members, which are looked for at once.
+    /// The contents of several string members, in one pass.
     pub fn member_texts<const N: usize>(&self, names: [&str; N]) -> [Option<Cow<'_, str>>; N] {
         let text = self.as_bytes();
         let mut values = [const { None }; N];
@@ -111,7 +106,7 @@ impl RawJson {
         {
             let key = &text[key];
             for (name, found) in names.iter().zip(&mut values) {
-                // Of members of one name the first counts, as everywhere here.
+                // The first of equal names counts.
                 if found.is_none() && key_is(key, name) {
                     *found = Some(value.clone());
                     missing -= 1;
@@ -123,8 +118,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// The first byte of the value of an object's member, which tells what kind of value it is. Neither the value nor what
-    /// comes after it is looked at.
+    /// The first byte of a member's value, which tells its kind.
     pub fn member_begins(&self, name: &str) -> Option<u8> {
         let text = self.as_bytes();
         let mut walk = Walk::of(text);
@@ -139,8 +133,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// An object without a member; the same value when it has none of that name, or is no object. Where nobody else holds
-    /// the text, it is not copied.
+    /// Removes a member, if there is one. Copies the text only if it is shared.
     #[must_use]
     pub fn without(self, name: &str) -> Self {
         let Some(cut) = with_comma(self.as_bytes(), name) else {
@@ -162,7 +155,6 @@ impl RawJson {
     }
 }
 
-/// Where a member is, with the comma that goes with it.
 fn with_comma(text: &[u8], name: &str) -> Option<Range<usize>> {
     let mut before = None;
     let mut spans = spans(text);
@@ -179,7 +171,7 @@ fn with_comma(text: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Takes `cut` out, and moves what is shorter: what comes before it, or what comes after.
+/// Removes `cut` by moving the shorter side.
 fn close(text: &mut BytesMut, cut: Range<usize>) {
     let left = text.len() - cut.len();
     if cut.start < left - cut.start {
@@ -233,16 +225,16 @@ fn end_of_value(text: &[u8], start: usize) -> usize {
     }
 }
 
-/// An object taken apart into its members, in their order, for editing.
+/// An object split into its members, in order, for editing.
 ///
-/// Members that are not edited keep their bytes; only white space between members is dropped.
+/// Unedited members keep their bytes; white space between members is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     members: Vec<(Bytes, Bytes)>,
 }
 
 impl RawObject {
-    /// Takes an object apart; `None` when the value is not an object.
+    /// Splits an object; `None` for other values.
     pub fn of(json: &RawJson) -> Option<Self> {
         let text = json.to_bytes();
         json.is_object().then(|| Self {
@@ -314,13 +306,12 @@ impl RawObject {
     }
 }
 
-/// Whether a raw key spells `name`, also when it is written with escapes.
 pub(crate) fn key_is(raw: &[u8], name: &str) -> bool {
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
     if inner == name.as_bytes() {
         return true;
     }
-    // Written with escapes it is longer than the name.
+    // An escaped key is longer than the name.
     inner.len() > name.len()
         && has_backslash(inner)
         && serde_json::from_slice::<String>(raw).is_ok_and(|decoded| decoded == name)

@@ -1,4 +1,4 @@
-//! Keywords of older drafts of JSON Schema as 2020-12 has them. Each function rewrites one schema and none of its subschemas.
+//! Converts keywords of older JSON Schema drafts to 2020-12. Each function rewrites one schema without its subschemas.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ const EXCLUSIVE: [(&str, &str); 2] = [
     ("exclusiveMaximum", "maximum"),
 ];
 
-/// Makes limits of the booleans of draft-04 and OpenAPI 3.0. Returns which of them stood there.
+/// Converts the boolean limits of draft-04 and OpenAPI 3.0. Returns the converted keywords.
 pub fn rewrite_exclusive_limits(schema: &mut Map<String, Value>) -> Vec<&'static str> {
     let mut rewritten = Vec::new();
     for (exclusive, limit) in EXCLUSIVE {
@@ -23,8 +23,7 @@ pub fn rewrite_exclusive_limits(schema: &mut Map<String, Value>) -> Vec<&'static
     rewritten
 }
 
-/// Makes `prefixItems` of a list in `items`, and `items` of what `additionalItems` says of the rest. Returns whether there was a
-/// list.
+/// Converts a list in `items` to `prefixItems`, and `additionalItems` to `items`. Returns whether there was a list.
 pub fn rewrite_item_list(schema: &mut Map<String, Value>) -> bool {
     if !schema.get("items").is_some_and(Value::is_array) {
         return false;
@@ -38,8 +37,7 @@ pub fn rewrite_item_list(schema: &mut Map<String, Value>) -> bool {
     true
 }
 
-/// Moves `required: true` of properties, a word of draft-03, to the list of names beside them. Returns the properties that had
-/// such a flag.
+/// Moves `required: true` of properties (draft-03) to the list of names. Returns those properties.
 pub fn rewrite_required_flags(schema: &mut Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return Vec::new();

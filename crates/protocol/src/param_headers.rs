@@ -6,7 +6,7 @@ use crate::headers::{EXCERPT, HeaderMismatch, MCP_PARAM_PREFIX, decode_value, en
 use crate::shown;
 
 const ANNOTATION: &str = "x-mcp-header";
-/// Integers beyond this are not exact in every client (2^53 − 1).
+/// 2^53 − 1, beyond which integers are inexact in some clients.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// One annotated property.
@@ -22,7 +22,7 @@ pub struct ParamHeader {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParamHeaders(Vec<ParamHeader>);
 
-/// An annotation that breaks the rules; clients drop such a tool from their list.
+/// An invalid annotation. Clients drop such a tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid x-mcp-header: {0}")]
 pub struct InvalidParamHeader(pub String);
@@ -31,8 +31,8 @@ impl ParamHeaders {
     /// Collects the annotations of an `inputSchema`.
     ///
     /// # Errors
-    /// When a name is empty, no token or not unique, the property is not a string, integer or
-    /// boolean, or it is not reachable by `properties` alone.
+    /// If a name is empty, invalid or repeated, the property is not a string, integer or boolean, or it is not
+    /// reachable through `properties` alone.
     pub fn of_schema(schema: &Value) -> Result<Self, InvalidParamHeader> {
         let mut found = Vec::new();
         collect(schema, &mut Vec::new(), true, &mut found)?;
@@ -50,7 +50,7 @@ impl ParamHeaders {
         Ok(Self(found))
     }
 
-    /// Whether the tool mirrors nothing.
+    /// Whether there are no mirrored parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -60,7 +60,7 @@ impl ParamHeaders {
         self.0.iter()
     }
 
-    /// The headers that a call with these arguments has, with their values as they are sent.
+    /// The headers of a call with these arguments, values encoded.
     pub fn of_call<'a>(
         &'a self,
         arguments: &'a Value,
@@ -80,7 +80,7 @@ impl ParamHeaders {
     /// Checks the headers of a call against its arguments.
     ///
     /// # Errors
-    /// When a header is missing, malformed, unexpected, or differs from its argument.
+    /// If a header is missing, malformed, unexpected, or differs from its argument.
     pub fn check<'h>(
         &self,
         arguments: &Value,
@@ -160,7 +160,7 @@ fn collect(
                     path.pop();
                 }
             }
-            // Values that are data, not schemas.
+            // Their values are data.
             (ANNOTATION | "default" | "const" | "enum" | "examples", _) => {}
             (_, nested) => collect(nested, path, false, found)?,
         }

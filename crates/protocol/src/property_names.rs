@@ -1,23 +1,20 @@
-//! Names of properties that APIs of models take, for those that they refuse.
+//! Property names that model APIs accept, in place of those they refuse.
 
 use sha2::{Digest as _, Sha256};
 
-/// Characters of a name (Claude's API: `^[a-zA-Z0-9_.-]{1,64}$`).
+/// As in Claude's API: `^[a-zA-Z0-9_.-]{1,64}$`.
 const LONGEST: usize = 64;
-/// Characters of a digest that tells names apart.
 const DIGEST: usize = 8;
-/// Stands in for a name that has no legal character.
 const NAMELESS: &str = "property";
-/// Signs that tell names apart, in words.
 const WORDS: [(&str, &str); 4] = [("<=", "lte"), (">=", "gte"), ("<", "lt"), (">", "gt")];
 
-/// Whether every client takes it as it is.
+/// Whether every client accepts the name.
 pub fn is_legal_name(name: &str) -> bool {
     let fits = |c: u8| c.is_ascii_alphanumeric() || b"_.-".contains(&c);
     (1..=LONGEST).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// A name with which this one can be listed, whatever others there are.
+/// A legal name for a property, by itself.
 pub fn legal_name(name: &str) -> String {
     if is_legal_name(name) {
         return name.to_owned();
@@ -54,11 +51,10 @@ pub fn legal_name(name: &str) -> String {
     }
 }
 
-/// The name, cut to the longest that every client takes. A name that is cut ends with a digest of `whole`, which tells it from
-/// others that begin alike.
+/// Shortens a name to the limit, with a digest of `whole` to keep it distinct.
 ///
 /// # Panics
-/// If the name is cut and is not ASCII.
+/// If a name to shorten is not ASCII.
 pub fn shortened_name(name: &str, whole: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
@@ -67,15 +63,15 @@ pub fn shortened_name(name: &str, whole: &str) -> String {
     format!("{}_{}", &name[..LONGEST - DIGEST - 1], name_digest(whole))
 }
 
-/// Whether a name has letters that its legal name cannot have, so that only the name itself says what it is.
+/// Whether the name has letters that its legal name cannot show.
 pub fn is_opaque_name(name: &str) -> bool {
     name.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
 }
 
-/// The name, or one with a number where it is taken.
+/// Adds a number if the name is taken.
 ///
 /// # Panics
-/// If the name is taken, too long for a number, and not ASCII.
+/// If the name is too long for a number and not ASCII.
 pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(name) {
         return name.to_owned();
@@ -91,8 +87,7 @@ pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     numbered.next().expect("there are more numbers than names")
 }
 
-/// Whether a property that is called `own`, which clients would refuse, may be listed as `listed`: under its legal name, or under
-/// one that begins with it where that is taken.
+/// Whether `listed` may stand for the illegal name `own`: its legal name, possibly with a suffix.
 pub fn may_be_listed_as(own: &str, listed: &str) -> bool {
     if is_legal_name(own) {
         return false;
@@ -102,7 +97,7 @@ pub fn may_be_listed_as(own: &str, listed: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// A few characters that are always the same for a name.
+/// A short stable digest of a name.
 pub fn name_digest(name: &str) -> String {
     let digest = Sha256::digest(name);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! The digest of a request, by which its retry is known.
+//! Digests a request to recognise its retry.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,16 @@ use sha2::{Digest as _, Sha256};
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{Method, RawJson, RawObject, nesting_within};
 
-/// Deeper parameters are digested as they are written.
+/// Deeper parameters are digested as written.
 const DEEPEST: usize = 128;
 
-/// Identifies a request by method, name or uri, and arguments; equal for a faithful retry.
+/// Identifies a request by method and parameters. Equal for a faithful retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestDigest(String);
 
 impl RequestDigest {
-    /// Digests the parts of a request that a retry must repeat (everything but `_meta`,
-    /// `inputResponses` and `requestState`). The order of members, white space and escapes do not matter. Numbers count as
-    /// they are written: two spellings that one reader rounds to the same number can be two numbers for another.
+    /// Digests a request without `_meta`, `inputResponses` and `requestState`. The order of members, white space and
+    /// escapes do not matter. Numbers count as written, because readers round differently.
     pub fn of(method: &Method, params: Option<&RawJson>) -> Self {
         let mut hash = Sha256::new();
         hash.update(method.as_str());
@@ -38,7 +37,6 @@ impl RequestDigest {
     }
 }
 
-/// A JSON value, whose scalars are canonical texts.
 enum Node<'a> {
     Scalar(Cow<'a, [u8]>),
     Array(Vec<Self>),
@@ -61,7 +59,7 @@ impl<'a> Node<'a> {
                     let Some(value) = tokens.next() else { break };
                     members.push((canonical(name), Self::from(value, tokens)));
                 }
-                // Without their quotes, which would count as letters.
+                // Compare without quotes, which would sort as letters.
                 let end = |name: &Cow<'_, [u8]>| name.len().saturating_sub(1);
                 members.sort_by(|(one, _), (other, _)| one[..end(one)].cmp(&other[..end(other)]));
                 Self::Object(members)
@@ -79,7 +77,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Feeds a value so that different values give different input, whatever their member order.
+    /// Feeds distinct bytes for distinct values, whatever their member order.
     fn digest(&self, hash: &mut Sha256) {
         let scalar = |hash: &mut Sha256, text: &[u8]| {
             hash.update(text);
@@ -104,7 +102,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A string with the fewest escapes; one that is no Unicode text as it is written.
+/// The string with the fewest escapes, or as written if it is not Unicode.
 fn canonical(written: &[u8]) -> Cow<'_, [u8]> {
     if !written.contains(&b'\\') {
         return written.into();
@@ -178,7 +176,7 @@ mod tests {
         assert_ne!(of(&deep("1")), of(&deep("2")));
     }
 
-    /// A state that another release sealed is opened during a rollout.
+    /// Nodes of different releases must agree during a rollout.
     #[test]
     fn ordinary_requests_have_the_digest_that_they_had() {
         let digest = of(r#"{"to":"b\u00f6b","amount":100,"rate":0.5,"tags":["x",null,true]}"#);

@@ -7,22 +7,22 @@ use bytes::Bytes;
 use crate::RawJson;
 use crate::tokens::utf16_of;
 
-/// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with, except that `7.0` becomes `7`, as in
-/// JavaScript. It is kept apart from its message, which may be large: an id lives on in the books of those who answer.
+/// A JSON-RPC id: a string or an integer, echoed as received, except that `7.0` becomes `7` as in JavaScript. It does
+/// not keep its message in memory.
 ///
-/// Two ids are equal when they denote the same value: `"a"` equals `"\u0061"`, `1` differs from `"1"`.
+/// Ids are equal if their values are: `"a"` equals `"\u0061"`, but `1` differs from `"1"`.
 #[derive(Clone)]
 pub struct RequestId {
     raw: Arc<str>,
-    /// The canonical spelling, only where `raw` uses string escapes.
+    /// The canonical spelling if `raw` has escapes.
     canonical: Option<Box<str>>,
 }
 
 impl RequestId {
-    /// Reads an id out of raw JSON.
+    /// Reads an id.
     ///
     /// # Errors
-    /// What is wrong with it: null, a fraction, or another type.
+    /// If it is null, a fraction, or of another type.
     pub fn from_json(json: &RawJson) -> Result<Self, &'static str> {
         let text = json.as_str();
         match text.as_bytes().first() {
@@ -51,7 +51,7 @@ impl RequestId {
         }
     }
 
-    /// The id of an error that answers a message whose id could not be read (JSON-RPC 2.0, 5): null, which equals no request's.
+    /// The null id of an error response to an unreadable message (JSON-RPC 2.0, 5).
     pub(crate) fn of_unreadable() -> Self {
         Self {
             raw: "null".into(),
@@ -59,7 +59,7 @@ impl RequestId {
         }
     }
 
-    /// Whether it is that of an error which does not say what it answers.
+    /// Whether this is the null id, which matches no request.
     pub fn names_nothing(&self) -> bool {
         &*self.raw == "null"
     }
@@ -80,7 +80,7 @@ impl RequestId {
         }
     }
 
-    /// The id as JSON, as it was written.
+    /// The id as JSON, as received.
     pub fn to_json(&self) -> RawJson {
         RawJson::from_valid(Bytes::copy_from_slice(self.as_bytes()))
     }
@@ -90,12 +90,12 @@ impl RequestId {
         self.raw.as_bytes()
     }
 
-    /// The integer, when the id is one that fits.
+    /// The number, if the id is one that fits.
     pub fn number(&self) -> Option<u64> {
         self.raw.parse().ok()
     }
 
-    /// The same also when it is spelled as a string, as some servers return the integers that they were given.
+    /// The number, also from a string, because some servers return integers as strings.
     pub fn number_as_answered(&self) -> Option<u64> {
         let text = self
             .raw
@@ -109,7 +109,7 @@ impl RequestId {
     }
 }
 
-/// A string with the fewest escapes. Half of a surrogate pair, which is no character, stays one.
+/// The string with the fewest escapes. Keeps unpaired surrogates.
 fn canonical(written: &str) -> Box<str> {
     let mut text = String::from("\"");
     for read in char::decode_utf16(utf16_of(written.as_bytes())) {

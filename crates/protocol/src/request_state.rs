@@ -1,8 +1,7 @@
-//! `requestState`: what a multi round-trip request carries through the client, sealed.
+//! Sealed `requestState`, which a multi round-trip request carries through the client.
 //!
-//! The client is an attacker here (2026-07-28, MRTR, Server Requirements): the state is encrypted
-//! and authenticated, bound to its principal and to the request that it continues, and expires: a call that waits does
-//! so by itself, and a backend's own state at a time that one node's clock has set and another one's may pass.
+//! The client counts as an attacker (2026-07-28, MRTR, Server Requirements). The state is encrypted, authenticated, and
+//! bound to its principal and request. A backend's state expires at a set time; a waiting call ends by itself.
 
 use std::collections::BTreeMap;
 
@@ -16,54 +15,53 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{RawJson, RequestDigest};
 
-/// First byte of every sealed state: the format's version.
+/// The format's version, as the first byte.
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 24;
-/// A state larger than this is refused before any cryptography.
 const MAX_SEALED_BYTES: usize = 1 << 20;
 
-/// What is sealed.
+/// The sealed content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestState {
-    /// Whom it was given to.
+    /// The principal that received it.
     pub principal: String,
-    /// End of validity, seconds since the Unix epoch on the clock of the node that sealed it.
+    /// End of validity, in seconds since 1970 by the sealing node's clock.
     pub expires_at: u64,
-    /// The request that it continues.
+    /// The digest of the request.
     pub digest: RequestDigest,
-    /// Where to go on.
+    /// How to continue.
     pub continuation: Continuation,
 }
 
-/// Where a request goes on when its answers have arrived.
+/// How a request continues with its answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Continuation {
-    /// A call is waiting, on a worker, for the client's answers.
+    /// A call waits on a worker for the answers.
     Parked {
         /// The call.
         call: String,
-        /// What it has asked, by the keys of its questions: digests, so that an answer is given to no other question
-        /// where the call has to be run again. Empty where an older release sealed it.
+        /// Digests of its questions by key, so that a rerun call's other question does not get the answer. Empty from
+        /// older releases.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         asked: BTreeMap<String, RequestDigest>,
     },
-    /// The backend keeps its own state and is called again with it.
+    /// The backend keeps its own state and is called again.
     Backend {
-        /// The backend's `requestState`, if it gave one.
+        /// The backend's `requestState`, if any.
         state: Option<String>,
-        /// The call that ended with the question; not known of one that an older release sealed.
+        /// The call that ended with the question; `None` from older releases.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
-    /// Nothing has begun: a person is asked whether it may.
+    /// A person must agree before the call starts.
     Approval {
-        /// The call that a yes is for.
+        /// The call to start.
         call: String,
-        /// The only worker that may run it, if one was found.
+        /// The worker to which the call is bound, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         worker: Option<String>,
-        /// The incarnation and number of that worker's ledger.
+        /// The incarnation and number of the worker's ledger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ledger: Option<(u64, u64)>,
     },
@@ -81,7 +79,7 @@ pub enum StateKind {
 }
 
 impl Continuation {
-    /// Its kind.
+    /// The kind.
     pub fn kind(&self) -> StateKind {
         match self {
             Self::Parked { .. } => StateKind::Parked,
@@ -99,7 +97,7 @@ pub struct SealKey {
 }
 
 impl SealKey {
-    /// A key from a secret of any length (at least 16 bytes should be random).
+    /// Derives a key from a secret, which should have at least 16 random bytes.
     pub fn from_secret(secret: &[u8]) -> Self {
         let key = Sha256::new()
             .chain_update(b"shoal request state v1")
@@ -117,7 +115,7 @@ impl SealKey {
         }
     }
 
-    /// A key that lives as long as this process.
+    /// Draws a key for this process.
     pub fn random() -> Self {
         let mut secret = [0u8; 32];
         rand::rng().fill_bytes(&mut secret);
@@ -131,30 +129,30 @@ impl std::fmt::Debug for SealKey {
     }
 }
 
-/// The cluster's keys: the first seals, all open. To rotate, add the new key last everywhere, then
-/// move it first, then drop the old one when its states have expired.
+/// The cluster's keys. The first one seals, and all open. To rotate, add the new key last on all nodes, then move it
+/// first, then drop the old one after its states expire.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Vec<SealKey>);
 
-/// Why a state was refused. The client is told only that it is not valid; the reason is logged.
+/// Why a state was refused. For logs; the client learns only that the state is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedState {
-    /// Not a state of ours, or altered.
+    /// It was altered, or is foreign.
     #[error("it does not verify")]
     Forged,
-    /// Its time is over.
+    /// It has expired.
     #[error("it has expired")]
     Expired,
-    /// Presented by somebody else.
+    /// Another principal sent it.
     #[error("it belongs to another principal")]
     OtherPrincipal,
-    /// Presented with another request.
+    /// It came with another request.
     #[error("it belongs to another request")]
     OtherRequest,
 }
 
 impl RefusedState {
-    /// Its name in the log.
+    /// The name in logs.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -167,10 +165,10 @@ impl RefusedState {
 }
 
 impl KeyRing {
-    /// A ring; the first key seals.
+    /// Makes a ring, whose first key seals.
     ///
     /// # Panics
-    /// When `keys` is empty.
+    /// If `keys` is empty.
     pub fn new(keys: Vec<SealKey>) -> Self {
         assert!(!keys.is_empty(), "a key ring holds at least one key");
         Self(keys)
@@ -194,11 +192,11 @@ impl KeyRing {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens a state and checks that it belongs here. `now_unix` is the earliest time that it may be where the state was
-    /// sealed: another node's clock may have been ahead of this one's.
+    /// Opens and checks a state. `now_unix` is the earliest time that it may be on the sealing node, because clocks
+    /// differ.
     ///
     /// # Errors
-    /// [`RefusedState`]; nothing of a refused state is used.
+    /// [`RefusedState`].
     pub fn open(
         &self,
         sealed: &str,
@@ -214,7 +212,7 @@ impl KeyRing {
             return Err(RefusedState::OtherRequest);
         }
         match state.continuation {
-            // Its call waits for as long as its worker lets it, and no clock has to say so.
+            // The worker limits how long a call waits.
             Continuation::Parked { .. } => {}
             Continuation::Backend { .. } | Continuation::Approval { .. } => {
                 if state.expires_at <= now_unix {

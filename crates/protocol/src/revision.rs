@@ -1,4 +1,4 @@
-//! The protocol's revisions and the rules that differ between them.
+//! MCP's revisions and their differences.
 
 /// A revision of the Model Context Protocol that Shoal speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a client opens: with `initialize` and a session, or with metadata on every request.
+/// How a client connects: with `initialize` and a session, or with metadata on each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// 2025-11-25 and earlier.
@@ -24,7 +24,7 @@ pub enum Era {
     Modern,
 }
 
-/// A version string that Shoal does not speak.
+/// An unsupported version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("protocol version {0:?} is not supported")]
 pub struct UnsupportedRevision(pub String);
@@ -38,12 +38,12 @@ impl Revision {
         Self::V2025_11_25,
         Self::V2026_07_28,
     ];
-    /// The newest revision that opens with `initialize`.
+    /// The newest revision with `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// The revision's name on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -54,7 +54,7 @@ impl Revision {
         }
     }
 
-    /// The era it belongs to.
+    /// The era.
     pub const fn era(self) -> Era {
         match self {
             Self::V2026_07_28 => Era::Modern,
@@ -62,18 +62,17 @@ impl Revision {
         }
     }
 
-    /// Whether an SSE stream opens with an event of empty data (SEP-1699). Clients of earlier
-    /// revisions parse every event's data as JSON, so they get none.
+    /// Whether SSE streams open with an event of empty data (SEP-1699). Earlier clients parse all data as JSON.
     pub const fn primes_streams(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// Whether it has tasks of its own (2025-11-25, Tasks). 2026-07-28 has them as an extension.
+    /// Whether it has tasks itself (2025-11-25, Tasks). 2026-07-28 has an extension.
     pub const fn has_tasks(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// The error code of an unknown resource.
+    /// The error code for an unknown resource.
     pub const fn resource_not_found(self) -> i64 {
         match self.era() {
             Era::Legacy => crate::code::RESOURCE_NOT_FOUND,
@@ -81,8 +80,7 @@ impl Revision {
         }
     }
 
-    /// Legacy negotiation (`initialize`): the requested revision if it is a legacy one that Shoal
-    /// speaks, else the newest legacy one.
+    /// Negotiates for `initialize`: the requested revision if legacy and supported, else the newest legacy one.
     pub fn negotiate(requested: &str) -> Self {
         requested
             .parse()

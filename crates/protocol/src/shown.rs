@@ -1,17 +1,17 @@
-//! Texts that somebody else chose, where they are shown or quoted.
+//! Shows texts from untrusted sources.
 
 use crate::is_unseen;
 
-/// A text that somebody else chose, as operators and error messages show it: without [characters that show
-/// nothing](is_unseen), where a space is the only one, and with at most `longest` characters, the last of which is `…` when some were left out.
+/// Makes an untrusted text safe to show: drops [invisible characters](is_unseen), keeps spaces, and shortens it to
+/// `longest` characters, ending in `…`.
 pub fn shown(text: &str, longest: usize) -> String {
-    // As most are: nothing is to be taken out.
+    // Most texts need no change.
     if text.len() <= longest && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }
     let mut left = text.chars().filter_map(|c| match is_unseen(c) {
         false => Some(c),
-        // Words stay apart.
+        // Keep words apart.
         true => (c.is_whitespace() && !c.is_control()).then_some(' '),
     });
     let mut kept: String = left.by_ref().take(longest).collect();

@@ -1,35 +1,34 @@
-//! Reading server-sent events as their bytes arrive (WHATWG HTML, Server-sent events).
+//! Parses server-sent events as bytes arrive (WHATWG HTML, Server-sent events).
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-/// One event, or one that only sets the id or the time to come back.
+/// An event, which may only set the id or the reconnection time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Where to resume after it.
+    /// The id from which to resume.
     pub id: Option<String>,
-    /// When to come back after a break.
+    /// The reconnection time.
     pub retry: Option<Duration>,
-    /// Its type, where that is not `message`.
+    /// The type, unless it is `message`.
     pub name: Option<Bytes>,
-    /// The message; `None` if there is none.
+    /// The data, if any.
     pub data: Option<Bytes>,
 }
 
-/// An event that has more bytes than it may.
+/// An event that exceeds the limit, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is larger than {0} bytes")]
 pub struct EventTooLarge(pub usize);
 
-/// Bytes in, events out.
+/// An incremental parser.
 pub struct SseParser {
-    /// Bytes of one event at most.
     limit: usize,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// How much of the buffer has no line end.
     searched: usize,
-    /// The line before ended with a carriage return; a line feed that follows belongs to it.
+    /// The last line ended with a carriage return, so a following line feed belongs to it.
     after_return: bool,
     event: SseEvent,
     data: BytesMut,
@@ -38,7 +37,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// A stream whose events have at most `limit` bytes.
+    /// Makes a parser for events of at most `limit` bytes.
     pub fn of_at_most(limit: usize) -> Self {
         Self {
             limit,
@@ -52,18 +51,18 @@ impl SseParser {
         }
     }
 
-    /// Takes what has arrived. Take all events out before there is more.
+    /// Adds bytes. Take all events before adding more.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next event that is complete.
+    /// The next complete event.
     ///
     /// # Errors
-    /// When the one that arrives is too large.
+    /// If the event is too large.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(line) = self.line() {
-            // As soon as it has come in part: whether an event is refused must not depend on how its bytes arrive.
+            // Checked per line, so that the result does not depend on how bytes arrive.
             self.expect_room_for(line.len())?;
             let line = if std::mem::replace(&mut self.begun, true) {
                 &line[..]
@@ -127,12 +126,10 @@ impl SseParser {
             b"event" => {
                 self.event.name = (value != b"message").then(|| Bytes::copy_from_slice(value));
             }
-            // Comments, unknown fields.
             _ => {}
         }
     }
 
-    /// The event that an empty line ends, if there is anything in it.
     fn dispatch(&mut self) -> Option<SseEvent> {
         let mut event = std::mem::take(&mut self.event);
         let data = self.data.split().freeze();

@@ -1,4 +1,4 @@
-//! The tasks extension (`io.modelcontextprotocol/tasks`): what a client declares, and how a task is written.
+//! The tasks extension (`io.modelcontextprotocol/tasks`).
 
 pub mod legacy;
 
@@ -11,10 +11,9 @@ use crate::{Method, RawJson, RawObject, RpcError, code};
 /// The extension's name.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// The `extensions` of a side that speaks it.
 const DECLARED: &str = r#"{"io.modelcontextprotocol/tasks":{}}"#;
 
-/// Whether `capabilities` (a `ClientCapabilities` object) declares the extension.
+/// Whether `ClientCapabilities` declare the extension.
 pub fn declares_tasks(capabilities: &RawJson) -> bool {
     let extensions = capabilities.member("extensions");
     extensions
@@ -22,7 +21,7 @@ pub fn declares_tasks(capabilities: &RawJson) -> bool {
         .is_some_and(|settings| settings.is_object())
 }
 
-/// Capabilities of a side that speaks it as well.
+/// Adds the extension to capabilities.
 #[must_use]
 pub fn with_tasks(capabilities: &RawJson) -> RawJson {
     let mut declared = RawObject::of(capabilities).unwrap_or_default();
@@ -38,7 +37,7 @@ pub fn with_tasks(capabilities: &RawJson) -> RawJson {
     declared.to_json()
 }
 
-/// Capabilities of a side that does not speak it.
+/// Removes the extension from capabilities.
 #[must_use]
 pub fn without_tasks(capabilities: &RawJson) -> RawJson {
     let mut declared = RawObject::of(capabilities).unwrap_or_default();
@@ -64,28 +63,28 @@ pub fn missing_tasks() -> RpcError {
         .with_data(RawJson::from_valid(data.into()))
 }
 
-/// That a task is not there, or is another principal's.
+/// The error for a task that does not exist for this principal.
 pub fn no_such_task() -> RpcError {
     RpcError::invalid_params("task not found: it has expired, or never existed")
 }
 
-/// The member of a tool's `_meta` that says what `execution.taskSupport` says, for servers whose SDK cannot write that.
+/// A tool's `_meta` member equivalent to `execution.taskSupport`, for SDKs without that.
 pub const TASK_SUPPORT: &str = "shoal/taskSupport";
 
 /// Whether a tool's calls may be tasks (`execution.taskSupport` of 2025-11-25, or [`TASK_SUPPORT`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TaskSupport {
-    /// It says nothing, or that they may.
+    /// Calls may be tasks. The default.
     #[default]
     Optional,
-    /// They must not.
+    /// Calls must not be tasks.
     Forbidden,
-    /// A client that does not speak the extension cannot call it.
+    /// Calls must be tasks.
     Required,
 }
 
 impl TaskSupport {
-    /// What a `Tool` object says; `None` where that is nothing, or nothing known.
+    /// The setting of a `Tool` object, if present and known.
     pub fn said(tool: &RawObject) -> Option<Self> {
         let said = |object: &str, name: &str| tool.get(object)?.member(name)?.string();
         let said = said("execution", "taskSupport").or_else(|| said("_meta", TASK_SUPPORT));
@@ -97,7 +96,7 @@ impl TaskSupport {
         }
     }
 
-    /// The word for it.
+    /// The setting's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Optional => "optional",
@@ -112,51 +111,51 @@ impl TaskSupport {
 pub struct InputRequest {
     /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: Method,
-    /// Its parameters.
+    /// The parameters.
     pub params: Option<RawJson>,
 }
 
-/// How a task has ended.
+/// The end of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
-    /// The request has a result, which may say that the tool failed.
+    /// A result, which may report a tool failure.
     Completed(RawJson),
-    /// The request has failed, with this error object.
+    /// An error object.
     Failed(RawJson),
-    /// It was cancelled.
+    /// The task was cancelled.
     Cancelled,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState<'a> {
-    /// It runs.
+    /// The call runs.
     Working,
-    /// It waits for answers to these, by their keys.
+    /// The call waits for answers to these requests, by key.
     InputRequired(&'a BTreeMap<String, InputRequest>),
-    /// It has ended.
+    /// The call has ended.
     Ended(&'a TaskEnd),
 }
 
 /// A task as its client sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// Names it.
+    /// The id.
     pub id: &'a str,
-    /// How far it is.
+    /// The state.
     pub state: TaskState<'a>,
-    /// When it was created, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at: u64,
-    /// When its state changed last, likewise.
+    /// Time of the last change, in milliseconds since 1970.
     pub updated_at: u64,
-    /// How long it is kept, in milliseconds.
+    /// How long the task is kept, in milliseconds.
     pub ttl_ms: u64,
-    /// How often a client should ask for it, in milliseconds.
+    /// The suggested polling interval, in milliseconds.
     pub poll_interval_ms: u64,
 }
 
-/// Whether a task, as `GetTaskResult` has it, has ended.
+/// Whether a `GetTaskResult` shows an ended task.
 pub fn is_over(task: &RawJson) -> bool {
     let status = task.member("status").and_then(|status| status.string());
     matches!(
@@ -165,7 +164,7 @@ pub fn is_over(task: &RawJson) -> bool {
     )
 }
 
-/// `CreateTaskResult` of a task, from its `GetTaskResult`: without what belongs to its state.
+/// Converts `GetTaskResult` to `CreateTaskResult`.
 pub fn created(task: &RawJson) -> RawJson {
     let mut created = RawObject::of(task).unwrap_or_default();
     for of_state in ["result", "error", "inputRequests"] {
@@ -222,7 +221,7 @@ impl Task<'_> {
     }
 }
 
-/// A result as 2026-07-28 has it, also where its call was carried like one of an earlier revision.
+/// Adds `resultType`, which 2026-07-28 requires.
 fn complete(result: &RawJson) -> RawJson {
     match RawObject::of(result) {
         Some(mut members) if !members.has("resultType") => {
@@ -233,7 +232,7 @@ fn complete(result: &RawJson) -> RawJson {
     }
 }
 
-/// A time in milliseconds since 1970, as ISO 8601 has it in UTC.
+/// ISO 8601 in UTC.
 fn timestamp(millis: u64) -> String {
     const DAY: u64 = 24 * 60 * 60;
     let (seconds, millis) = (millis / 1000, millis % 1000);
@@ -242,7 +241,7 @@ fn timestamp(millis: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// The Gregorian date of a day since 1970. Years begin in March here, so that a leap day is a year's last.
+/// Years begin in March here, so that a leap day ends its year.
 fn date_of(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let days = days + 719_468;

@@ -1,9 +1,9 @@
-//! The tokens of a JSON text as they are written, for readers that must neither round a number nor lose a member.
+//! Tokens of JSON text as written, for readers that must keep every digit and member.
 
 use crate::depth::end_of_string;
 use crate::object::skip_space;
 
-/// A token of a valid JSON text. Names and strings have their quotes and their escapes.
+/// A token of valid JSON. Names and strings keep quotes and escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// `{`
@@ -14,9 +14,9 @@ pub enum Token<'a> {
     ArrayBegins,
     /// `]`
     ArrayEnds,
-    /// The name of the member whose value comes next.
+    /// A member's name. Its value comes next.
     Name(&'a [u8]),
-    /// A string that is a value.
+    /// A string value.
     String(&'a [u8]),
     /// A number.
     Number(&'a [u8]),
@@ -24,7 +24,7 @@ pub enum Token<'a> {
     Literal(&'a [u8]),
 }
 
-/// Iterates over the tokens of a valid JSON text. Of any other text it yields something, and ends.
+/// Iterates over the tokens of valid JSON. Also ends on invalid text.
 #[derive(Clone, Debug)]
 pub struct Tokens<'a> {
     text: &'a [u8],
@@ -56,7 +56,7 @@ impl<'a> Iterator for Tokens<'a> {
                     let end = (end_of_string(text, start) + 1).min(text.len());
                     let written = &text[start..end];
                     self.at = skip_space(text, end);
-                    // Nothing but a name has a colon behind it.
+                    // Only names are followed by a colon.
                     if text.get(self.at) == Some(&b':') {
                         self.at += 1;
                         Token::Name(written)
@@ -87,7 +87,7 @@ fn ends_scalar(byte: u8) -> bool {
     )
 }
 
-/// The UTF-16 code units that a JSON string stands for. JSON can spell half of a surrogate pair, which is no character.
+/// The UTF-16 code units of a JSON string, which may contain unpaired surrogates.
 pub fn utf16_of(written: &[u8]) -> Vec<u16> {
     let inner = written.strip_prefix(b"\"").unwrap_or(written);
     let inner = inner.strip_suffix(b"\"").unwrap_or(inner);

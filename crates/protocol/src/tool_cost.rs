@@ -1,28 +1,26 @@
-//! An estimate of how much of a model's context a listed tool takes.
+//! Estimates how much of a model's context a tool takes.
 
 use crate::{RawJson, RawObject};
 
-/// Bytes of JSON and English that common models read as one token.
+/// Typical for JSON and English in common models.
 const BYTES_OF_A_TOKEN: usize = 4;
-/// Members of a tool that clients show to models.
 const SHOWN: [&str; 3] = ["name", "description", "inputSchema"];
 
-/// The tokens of a listed tool, as an estimate.
+/// A tool's estimated tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolCost {
-    /// What clients show to models: the name, the description and the arguments.
+    /// The name, description and arguments, which clients show to models.
     pub shown: usize,
     /// The schema of results, which few clients show to models.
     pub output: usize,
 }
 
 impl ToolCost {
-    /// Estimates the tokens of a tool as it is listed.
+    /// Estimates the cost of a listed tool.
     pub fn of(tool: &RawJson) -> Self {
         let tool = RawObject::of(tool).unwrap_or_default();
         let shown = SHOWN.iter().filter_map(|name| {
             let value = tool.get(name)?;
-            // The member as text: `"name":value,`.
             Some(name.len() + 4 + value.len())
         });
         let output = tool.get("outputSchema").map_or(0, |output| output.len());

@@ -1,35 +1,30 @@
-//! The place in a trace that travels with a call: W3C Trace Context.
+//! W3C Trace Context: the place of a call in a trace.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// What `tracestate` may be long, which is what W3C asks to pass on at least; a longer one is dropped.
+/// The least length that W3C asks to pass on. A longer `tracestate` is dropped.
 const LONGEST_STATE: usize = 512;
-/// Members of `tracestate` at most, by W3C.
 const MOST_MEMBERS: usize = 32;
-/// The flag of traces that are kept.
 const SAMPLED: u8 = 1;
 
-/// A span's identity, for its children: trace id, span id, whether the trace is kept, and what other vendors carry
-/// along. Cheap to clone.
+/// A span's identity, as parent of others. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
     span_id: u64,
     is_sampled: bool,
     state: Option<Arc<str>>,
-    /// Whether a client sent it, so that its decision may be set aside.
     is_foreign: bool,
 }
 
 impl TraceContext {
-    /// Reads what a client sent: the headers `traceparent` and `tracestate`, or the fields of these names in an MCP
-    /// request's `_meta`.
+    /// Parses a client's `traceparent` and `tracestate`, from headers or `_meta`.
     ///
-    /// `None` when `traceparent` breaks the rules of W3C. A broken `tracestate` is dropped alone.
+    /// `None` if `traceparent` is invalid. An invalid `tracestate` alone is dropped.
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
-        // Version, trace id, span id and flags have fixed places; a later version may append more after a dash.
+        // The fields have fixed places. A later version may append more after a dash.
         let parent = traceparent.trim_matches([' ', '\t']).as_bytes();
         let (known, more) = parent.split_at_checked(55)?;
         if [known[2], known[35], known[52]] != [b'-'; 3] {
@@ -50,14 +45,14 @@ impl TraceContext {
         Some(Self {
             trace_id,
             span_id: u64::try_from(span_id).ok()?,
-            // Of the other flags nothing is known, so they are not passed on.
+            // Unknown flags are not passed on.
             is_sampled: u8::try_from(flags).ok()? & SAMPLED != 0,
             state: tracestate.map(str::trim).and_then(checked_state),
             is_foreign: true,
         })
     }
 
-    /// Like [`parse`](Self::parse), for what another process of the same Shoal sent: its decision always holds.
+    /// Like [`parse`](Self::parse), for another Shoal process, whose sampling decision holds.
     #[must_use]
     pub fn parse_trusted(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         Self::parse(traceparent, tracestate).map(|context| Self {
@@ -77,36 +72,35 @@ impl TraceContext {
             ..
         } = self;
         let flags = u8::from(*is_sampled) * SAMPLED;
-        // Writing to a string cannot fail.
         let _ = write!(text, "00-{trace_id:032x}-{span_id:016x}-{flags:02x}");
         text
     }
 
-    /// The value of `tracestate`, if there is one to pass on.
+    /// The value of `tracestate`, if any.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// Whether the trace is kept.
+    /// Whether the trace is sampled.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.is_sampled
     }
 
-    /// The trace's id as 32 hexadecimal digits, as it is searched for.
+    /// The trace id as 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace_id)
     }
 
-    /// The span's id as 16 hexadecimal digits.
+    /// The span id as 16 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> String {
         format!("{:016x}", self.span_id)
     }
 
-    /// A span of this process.
+    /// Makes a span of this process.
     #[must_use]
     pub fn new(trace_id: u128, span_id: u64, is_sampled: bool) -> Self {
         Self {
@@ -118,7 +112,7 @@ impl TraceContext {
         }
     }
 
-    /// A child in the same trace, of this process.
+    /// Makes a child span of this process.
     #[must_use]
     pub fn child(&self, span_id: u64, is_sampled: bool) -> Self {
         Self {
@@ -127,25 +121,25 @@ impl TraceContext {
         }
     }
 
-    /// The same place, with Shoal's own decision.
+    /// The same span with Shoal's own sampling decision.
     #[must_use]
     pub fn decided(&self, is_sampled: bool) -> Self {
         self.child(self.span_id, is_sampled)
     }
 
-    /// The ids of trace and span.
+    /// The trace id and span id.
     #[must_use]
     pub fn ids(&self) -> (u128, u64) {
         (self.trace_id, self.span_id)
     }
 
-    /// Whether a client sent it ([`parse`](Self::parse)), so that its decision may be set aside.
+    /// Whether a client sent it, so that Shoal may override its sampling.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// With a `tracestate` that is known to be good; an empty one is none.
+    /// Sets a `tracestate` that is known to be valid.
     #[must_use]
     pub fn with_tracestate(self, state: &str) -> Self {
         Self {
@@ -155,7 +149,6 @@ impl TraceContext {
     }
 }
 
-/// The number that lower-case hexadecimal digits stand for; at most 32 of them.
 fn hex(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0, |number, digit| {
         let value = match digit {

@@ -1,7 +1,7 @@
-//! The rule that no object of a message names a member twice.
+//! Requires unique member names in every object.
 //!
-//! Parsers disagree on which of two members with one name counts: Go, Python and JavaScript take the last one, others the
-//! first, and some read both. Whatever Shoal shows, checks, records and sends has to be one text for all of them.
+//! Parsers disagree on which of two equal members counts, so such a message could mean different things to Shoal and to
+//! the tool.
 
 use std::borrow::Cow;
 
@@ -11,31 +11,27 @@ use crate::json::has_backslash;
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 
-/// Up to this many names, comparing each with each is cheaper than sorting them.
+/// Up to this many names, pairwise comparison is cheaper than sorting.
 const FEW: usize = 16;
-/// Names of open objects that need no allocation.
 const INLINE: usize = 32;
-/// Stands before the names of an object. Names have quotes.
+/// Marks the beginning of an object. Names have quotes.
 const OBJECT: &[u8] = b"";
-/// Characters of a name that are quoted.
 const QUOTED: usize = 64;
 
-/// An object that two readers could understand differently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Ambiguous {
     #[error("an object must not repeat a member: {0:?} is there twice; send it once")]
     Repeated(String),
-    /// Some readers replace what is no character, and so read one name for two.
+    /// Replacing invalid characters could make two names equal.
     #[error("the name of a member must be Unicode text: {0:?} has half of a surrogate pair")]
     NotText(String),
 }
 
 impl Message {
-    /// Refuses a message of which an object names a member twice. Members of the envelope that JSON-RPC does not define are read by
-    /// nobody.
+    /// Refuses a message with repeated members, except for unknown ones in the envelope, which are ignored.
     ///
     /// # Errors
-    /// -32602 for parameters, -32600 for an answer; with the id.
+    /// -32602 for parameters, -32600 for a response; with the id.
     pub(crate) fn check_unique(&self) -> Result<(), InvalidMessage> {
         let (id, read) = match self {
             Self::Request(request) => (Some(&request.id), request.params.as_ref()),
@@ -60,19 +56,19 @@ impl Message {
 }
 
 impl RawJson {
-    /// Whether every object in the value names each of its members once, in Unicode.
+    /// Whether every object has unique member names in valid Unicode.
     pub fn names_members_once(&self) -> bool {
         check(self.as_bytes()).is_ok()
     }
 }
 
-/// Checks all objects of a valid JSON text in one pass. The cost grows with the text, not with its square.
+/// Checks all objects in one pass, in linear time.
 ///
 /// # Errors
-/// The first flaw that is found.
+/// The first fault.
 pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
     let mut names = SmallVec::<[&[u8]; INLINE]>::new();
-    // Most messages have none, and names need not be looked through one by one.
+    // Most messages have no escapes.
     let has_escapes = memchr::memchr(b'\\', text).is_some();
     for token in Tokens::of(text) {
         match token {
@@ -105,7 +101,6 @@ pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
     Ok(())
 }
 
-/// Checks the names of one object where some have escapes.
 fn check_read(names: &[&[u8]]) -> Result<(), Ambiguous> {
     let mut read = Vec::with_capacity(names.len());
     for name in names {

@@ -1,10 +1,10 @@
-//! Characters that people cannot see, by the properties that Unicode gives them.
+//! Invisible characters, by Unicode properties.
 
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Whether a character shows nothing of itself: control and format characters, spaces other than U+0020, line and paragraph
-/// separators, what renderers leave out, and code points without a character. Some turn the direction of the text around them.
+/// Whether a character is invisible: control and format characters, spaces other than U+0020, separators, ignorable and
+/// unassigned code points. Some reverse the text around them.
 pub fn is_unseen(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_ascii_control();
@@ -27,11 +27,11 @@ pub fn is_unseen(letter: char) -> bool {
         || is_blank(letter)
 }
 
-/// Characters that fonts draw as an empty place, which Unicode has no property for.
+/// Blank characters without such a Unicode property.
 fn is_blank(letter: char) -> bool {
     matches!(
         letter,
-        // Braille without a dot, a note without a head, a filler, and two blanks for hieroglyphs.
+        // Blank Braille, a null notehead, a filler, and two hieroglyph blanks.
         '\u{2800}' | '\u{1d159}' | '\u{16fe4}' | '\u{13441}' | '\u{13442}'
     )
 }
@@ -98,7 +98,6 @@ mod tests {
         }
     }
 
-    /// Each of those that used to be listed one by one.
     #[test]
     fn ranges_that_were_known_before_are_covered() {
         for range in [

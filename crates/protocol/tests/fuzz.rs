@@ -1,5 +1,5 @@
-//! Runs every fuzz target briefly, on seeds and on mutations of them from a fixed random sequence.
-//! The same targets run for as long as one likes, guided by coverage, under `cargo fuzz` (see `fuzz/`).
+//! Runs every fuzz target briefly on fixed mutations of seeds. For longer, coverage-guided runs use `cargo fuzz` (see
+//! `fuzz/`).
 
 #[path = "fuzz/checks.rs"]
 mod checks;
@@ -32,7 +32,6 @@ const EVENT_IDS: [&str; 4] = [
     "01-2-3",
 ];
 
-/// Changes a seed in a few places: bits, bytes, pieces removed, doubled or taken from another seed.
 fn mutate(rng: &mut StdRng, seeds: &[&str]) -> Vec<u8> {
     let mut data = seeds[rng.random_range(0..seeds.len())].as_bytes().to_vec();
     for _ in 0..rng.random_range(0..6) {

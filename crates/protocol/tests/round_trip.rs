@@ -1,4 +1,4 @@
-//! Envelope round trip: parameters and results come out byte for byte as they went in.
+//! Parameters and results survive the envelope byte for byte.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use shoal_protocol::{
     Body, Message, Method, Outcome, RawJson, RawObject, RequestId, notification, request, response,
 };
 
-/// JSON values as text, in every spelling that a serializer would not choose.
+/// JSON values in unusual spellings.
 fn json() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         Just("1.0".to_owned()),

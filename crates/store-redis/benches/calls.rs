@@ -1,7 +1,7 @@
-//! What Redis spends on the begin of a journaled call, on an event of it and on its end, by how many sessions do so at one time:
-//! the time of the scripts, all CPU time of the server, and the commands, those within scripts included.
+//! Measures what Redis spends on a journaled call's begin, event and end, by concurrent sessions: script time, CPU time
+//! and commands, including those in scripts.
 //!
-//! Starts a `redis-server` of its own. `cargo bench` measures; without `--bench` each thing is done a few times.
+//! Starts its own `redis-server`. Without `--bench` it only runs a few rounds.
 #![allow(missing_docs, reason = "a program")]
 
 #[allow(
@@ -26,18 +26,17 @@ use shoal_store_redis::{RedisConfig, RedisStore};
 
 use server::{IN_MEMORY, Server};
 
-/// Sessions that take turns.
+/// Number of sessions.
 const SESSIONS: usize = 64;
-/// How many of them do something at one time.
+/// Numbers of concurrent sessions.
 const DEPTHS: [usize; 2] = [1, 16];
-/// So short that streams are forgotten as quickly as others begin, as they are in the long run.
+/// Short, so that streams expire as fast as others begin, as in the long run.
 const RETENTION: Duration = Duration::from_millis(200);
-/// How often each session begins so many calls, lets each say something, and ends them.
+/// Rounds per session. In each, a session begins these calls, appends to them and ends them.
 const ROUNDS: usize = 16;
 const CALLS: usize = 25;
 const LONG: Duration = Duration::from_secs(3600);
 
-/// What the server has spent.
 #[derive(Default)]
 struct Spent {
     commands: f64,
@@ -46,14 +45,12 @@ struct Spent {
 }
 
 impl Spent {
-    /// Adds what it has spent between two looks.
     fn add(&mut self, before: &Self, after: &Self) {
         self.commands += after.commands - before.commands;
         self.scripts_us += after.scripts_us - before.scripts_us;
         self.cpu_us += after.cpu_us - before.cpu_us;
     }
 
-    /// Since it started.
     async fn now(server: &Server) -> Self {
         let stats: String = server.ask(&["INFO", "commandstats"]).await;
         let cpu: String = server.ask(&["INFO", "cpu"]).await;
@@ -86,10 +83,8 @@ impl Spent {
     }
 }
 
-/// A call, and where its stream stands.
 type Open = (CallId, EventId);
 
-/// A session, and what its calls bring and get.
 struct Session {
     store: Store,
     id: SessionId,
@@ -151,7 +146,6 @@ impl Session {
         appended.expect("nobody else writes").last
     }
 
-    /// Calls that are open at one time.
     async fn begin_some(&self, count: usize) -> Vec<Open> {
         let mut open = Vec::new();
         for _ in 0..count {
@@ -160,7 +154,6 @@ impl Session {
         open
     }
 
-    /// One event for each of them, their first or their last.
     async fn append_some(&self, open: &[Open], ended: bool) -> Vec<Open> {
         let mut logged = Vec::new();
         for (call, at) in open {
@@ -170,7 +163,6 @@ impl Session {
     }
 }
 
-/// Runs something for each session, so many at one time.
 async fn all<T, F: Future<Output = T>>(
     sessions: &[Session],
     depth: usize,
@@ -221,7 +213,7 @@ async fn main() {
     );
     for depth in DEPTHS {
         let mut spent = [Spent::default(), Spent::default(), Spent::default()];
-        // The first rounds fill the sessions, until as much is forgotten as is begun.
+        // The first rounds fill the sessions until expiry balances.
         for round in 0..rounds {
             let before = Spent::now(&server).await;
             let step = |number: usize| sessions[number].begin_some(calls);

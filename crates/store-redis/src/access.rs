@@ -1,4 +1,4 @@
-//! Reads logins and certificates, anew for each connection: their files may have been replaced.
+//! Reads logins and certificates for each connection, because files may change.
 
 use std::path::Path;
 
@@ -10,10 +10,9 @@ use shoal_ports::{Secret, read_file};
 use crate::config::{Password, RedisConfig, SentinelConfig, TlsConfig};
 use crate::target::{Place, Target};
 
-/// Bytes of a file at most.
 const LONGEST: u64 = 1 << 20;
 
-/// The files and texts from which logins and certificates are made.
+/// Sources of logins and certificates.
 pub(crate) struct Credentials {
     user: Option<String>,
     password: Option<Password>,
@@ -21,20 +20,18 @@ pub(crate) struct Credentials {
     sentinel: SentinelConfig,
 }
 
-/// The logins and certificates of one connection.
 pub(crate) struct Access {
     pub(crate) login: RedisConnectionInfo,
-    /// At sentinels that have a password of their own.
+    /// The login at sentinels with a password of their own.
     pub(crate) at_sentinels: Option<RedisConnectionInfo>,
-    /// If any server speaks TLS.
+    /// Set if any server uses TLS.
     pub(crate) certificates: Option<TlsCertificates>,
-    /// Whether the sentinels speak TLS.
     pub(crate) sentinels_tls: bool,
 }
 
 impl Credentials {
     /// # Errors
-    /// Settings that contradict the URL, or one another.
+    /// If settings conflict with the URL or each other.
     pub(crate) fn new(target: &Target, config: &RedisConfig) -> Result<Self, String> {
         let RedisConfig {
             user,
@@ -89,10 +86,10 @@ impl Credentials {
         })
     }
 
-    /// Reads everything for a connection to `target`.
+    /// Reads everything for a connection.
     ///
     /// # Errors
-    /// The file that cannot be used.
+    /// The unusable file.
     pub(crate) fn read(&self, target: &Target) -> Result<Access, String> {
         let sentinels_tls = self.sentinel.tls.unwrap_or(target.tls);
         let certificates = (target.tls || sentinels_tls).then(|| self.certificates());

@@ -1,4 +1,4 @@
-//! The cluster's bus over Redis: one connection listens for the whole process.
+//! The cluster's bus over Redis, with one listening connection per process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::measure::measured;
 use crate::reply::unexpected;
 use crate::store::RedisStore;
 
-/// The subscribers of this process, and the task that feeds them.
+/// This process's subscribers and the task that feeds them.
 pub(crate) struct RedisBus {
     subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
     listening: Arc<AtomicBool>,
@@ -27,13 +27,13 @@ pub(crate) struct RedisBus {
     _listener: AbortOnDropHandle<()>,
 }
 
-/// News that a subscriber may fall behind by before it is told so.
+/// Events that a subscriber may lag behind.
 const BACKLOG: usize = 1024;
-/// How often a connection that brings nothing is asked whether it is there.
+/// How often to ping an idle connection.
 const ASKED_EVERY: Duration = Duration::from_secs(3);
 
 impl RedisBus {
-    /// Takes over the first connection. Must be called in a runtime.
+    /// Takes over the first connection. Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -61,7 +61,6 @@ impl RedisBus {
         }
     }
 
-    /// Whether news comes in now.
     pub(crate) fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed)
     }
@@ -75,7 +74,7 @@ impl ClusterBus for RedisStore {
             let channel = &self.inner.bus.channel;
             let mut command = redis::cmd("PUBLISH");
             command.arg(channel).arg(payload);
-            // In a cluster always by way of the same node: that keeps the order of what one node publishes.
+            // Through the same cluster node each time, which keeps one publisher's order.
             self.inner.connections.ask(channel, command).await?;
             Ok(())
         })
@@ -105,7 +104,7 @@ impl Listener {
             let began = Instant::now();
             self.listen(connection).await;
             self.listening.store(false, Ordering::Relaxed);
-            // This connection notices an end at once; the other one only when it is used.
+            // This connection notices a loss at once, the other only when used.
             self.suspicion.raise();
             if began.elapsed() > ASKED_EVERY {
                 self.backoff.reset();
@@ -119,12 +118,10 @@ impl Listener {
                 }
             };
             self.listening.store(true, Ordering::Relaxed);
-            // Whatever was published meanwhile is missed.
             self.tell(Err(Lagged));
         }
     }
 
-    /// Passes on what comes, until the connection is lost.
     async fn listen(&self, connection: PubSub) {
         let (mut asking, mut messages) = connection.split();
         let mut ticks = interval_at(Instant::now() + ASKED_EVERY, ASKED_EVERY);
@@ -133,7 +130,7 @@ impl Listener {
                 message = messages.next() => match message {
                     Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
                         Ok(event) => self.tell(Ok(event)),
-                        // Of a newer release.
+                        // A newer release sent it.
                         Err(error) => tracing::debug!(%error, "news that is not understood"),
                     },
                     None => return,
@@ -149,7 +146,7 @@ impl Listener {
     }
 
     fn tell(&self, news: Result<ClusterEvent, Lagged>) {
-        // An error only says that nobody listens.
+        // An error means that there are no subscribers.
         let _ = self.subscribers.send(news);
     }
 }

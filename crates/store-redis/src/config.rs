@@ -44,19 +44,19 @@ settings! {
     }
 }
 
-/// A password. A file is read again for each connection, and white space around its text is ignored.
+/// A password. A file is read for each connection, ignoring white space around its text.
 #[derive(Clone)]
 pub enum Password {
     /// The password itself.
     Value(Secret),
-    /// The file that holds it.
+    /// The file that contains it.
     File(PathBuf),
 }
 
-/// TLS towards Redis. The files hold PEM, and are read again for each connection.
+/// TLS to Redis. The PEM files are read for each connection.
 #[derive(Clone, Default)]
 pub struct TlsConfig {
-    /// The authorities that may vouch for the servers; `None` for those of the operating system.
+    /// The trusted authorities; `None` for the operating system's.
     pub authority: Option<PathBuf>,
     /// Shoal's own certificate, with its chain.
     pub certificate: Option<PathBuf>,
@@ -64,25 +64,24 @@ pub struct TlsConfig {
     pub key: Option<PathBuf>,
 }
 
-/// How the sentinels are asked.
+/// Access to the sentinels.
 #[derive(Clone, Default)]
 pub struct SentinelConfig {
-    /// The user to log in as at the sentinels.
+    /// The user at the sentinels.
     pub user: Option<String>,
-    /// The password for the sentinels. Without it, they get the servers' user and password, if they ask for one.
+    /// The password at the sentinels. If unset, they get the servers' login if they require one.
     pub password: Option<Password>,
-    /// Whether the sentinels speak TLS; as the servers if `None`.
+    /// Whether the sentinels use TLS; `None` for the servers' setting.
     pub tls: Option<bool>,
 }
 
 impl RedisConfig {
-    /// The pauses between attempts to connect.
     pub(crate) fn backoff(&self) -> Backoff {
         Backoff::new(Duration::from_millis(50), self.longest_backoff)
     }
 }
 
-/// Without the URL, which may hold a password.
+/// Omits the URL, which may hold a password.
 impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisConfig")

@@ -1,4 +1,4 @@
-//! Keeps one connection up, and bounds what waits for it.
+//! Maintains one connection and limits waiting commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
 
-/// The connection that every port uses. When it breaks, a task of its own makes another; commands wait for
-/// its first attempt, and fail at once after that.
+/// The shared connection. After a loss its own task reconnects. Commands wait for the first attempt and then fail at
+/// once.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
 }
 
-/// Has the connection looked at: another one to the same server has just ended.
+/// Asks to check the connection, because another one to the same server has ended.
 #[derive(Clone, Default)]
 pub(crate) struct Suspicion(Arc<Notify>);
 
@@ -54,19 +54,19 @@ enum State {
         link: Link,
         number: u64,
     },
-    /// The connection has just broken, and another is being made.
+    /// The connection has broken, and the first attempt is in progress.
     Dialling,
-    /// That has failed, and is tried again and again.
+    /// That failed, and attempts continue.
     Down(Arc<str>),
 }
 
-/// A connection that broke sooner did not last: the next attempt waits.
+/// If a connection breaks sooner, the next attempt waits.
 const LASTING: Duration = Duration::from_secs(1);
 
 const CONNECTING: &str = "connecting to Redis";
 
 impl Connections {
-    /// Takes over the first connection. Must be called in a runtime.
+    /// Takes over the first connection. Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -91,11 +91,11 @@ impl Connections {
         }
     }
 
-    /// Runs a script on the key that it was given.
+    /// Runs a script on its key.
     ///
     /// # Errors
-    /// `Full` when Redis is; `Away` when nothing was sent; `Unavailable` for everything else that another
-    /// attempt may overcome: the step may have been done or not.
+    /// `Full` if Redis is full; `Away` if the command was not sent; `Unavailable` for other failures that a retry may
+    /// overcome: the step may have been done.
     pub(crate) async fn run(
         &self,
         script: &Arc<Script>,
@@ -105,7 +105,7 @@ impl Connections {
         self.shared.ask(key, command, Some(script.clone())).await
     }
 
-    /// Runs a command that concerns `key`. Errors as for [`Connections::run`].
+    /// Runs a command on `key`. Errors as for [`Connections::run`].
     pub(crate) async fn ask(&self, key: &str, command: Cmd) -> Result<Value, StoreError> {
         self.shared.ask(key, command, None).await
     }
@@ -114,7 +114,7 @@ impl Connections {
         &self.shared.meter
     }
 
-    /// Why there is no connection, if there is none.
+    /// Why there is no connection.
     pub(crate) fn outage(&self) -> Option<String> {
         match &*self.shared.state.borrow() {
             State::Up { .. } => None,
@@ -123,7 +123,6 @@ impl Connections {
         }
     }
 
-    /// Commands that wait for their reply now.
     pub(crate) fn in_flight(&self) -> usize {
         self.shared.most - self.shared.room.available_permits()
     }
@@ -166,7 +165,7 @@ impl ConnectionsInner {
             }
             Err(_) => {
                 self.meter.failed();
-                // A slow server answers others meanwhile; one that answers nobody is gone.
+                // A slow server still answers others; a silent one is gone.
                 if link.silent_since(asked) {
                     self.leave(number);
                 }
@@ -175,7 +174,6 @@ impl ConnectionsInner {
         }
     }
 
-    /// The connection, if there is one now or soon.
     async fn link(&self) -> Result<(Link, u64), StoreError> {
         if let State::Up { link, number } = &*self.state.borrow() {
             return Ok((link.clone(), *number));
@@ -193,7 +191,6 @@ impl ConnectionsInner {
         Err(StoreError::Away(why))
     }
 
-    /// Gives a connection up, unless that has been done.
     fn leave(&self, broken: u64) {
         let left = self.state.send_if_modified(|state| match state {
             State::Up { link, number } if *number == broken => {
@@ -219,7 +216,7 @@ impl ConnectionsInner {
             tokio::select! {
                 () = self.broken.notified() => {}
                 () = self.suspicion.0.notified() => {
-                    // A failure has the connection given up, and that is heard above.
+                    // A failure drops the connection, which is noticed above.
                     let _ = self.ask("", redis::cmd("PING"), None).await;
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Makes connections, and makes sure that they lead to a server that can serve.
+//! Makes connections to usable servers.
 
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use crate::hello::check;
 use crate::link::{Gathering, Link, Wire};
 use crate::target::{Host, Place, Target};
 
-/// Knows how to reach Redis.
 pub(crate) struct Dialler {
     target: Target,
     credentials: Credentials,
@@ -26,14 +25,13 @@ pub(crate) struct Dialler {
     response_timeout: Duration,
 }
 
-/// How often the client of a cluster follows a redirection before it gives up.
 const CLUSTER_RETRIES: u32 = 4;
-/// How long it waits before it does, in milliseconds.
+/// The wait before a cluster redirection, in milliseconds.
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
     /// # Errors
-    /// [`ConnectError::Config`] for a URL or a certificate that cannot work.
+    /// [`ConnectError::Config`] for an unusable URL or certificate.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
         let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
         let credentials = Credentials::new(&target, config).map_err(ConnectError::Config)?;
@@ -43,11 +41,11 @@ impl Dialler {
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
         };
-        // Files are read now as well, so that a wrong one does not look like an unreachable server.
+        // Read files now, so that a wrong one does not look like an unreachable server.
         let access = dialler.access().map_err(ConnectError::Config)?;
         if access.certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none()
         {
-            // Another thread may be quicker; then its provider is the process's.
+            // Another thread may have installed its provider first.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let anywhere = Host {
@@ -59,15 +57,14 @@ impl Dialler {
         Ok(dialler)
     }
 
-    /// Where this leads, for people.
     pub(crate) fn place(&self) -> String {
         self.target.to_string()
     }
 
-    /// A connection to whoever is the master now. Takes no longer than the connect time-out.
+    /// Connects to the current master, within the connect time-out.
     ///
     /// # Errors
-    /// Why not, in short.
+    /// A short reason.
     pub(crate) async fn dial(&self) -> Result<Link, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -91,7 +88,7 @@ impl Dialler {
         .await
     }
 
-    /// A connection for news. `attempt` chooses among the nodes of a cluster: all of them pass it on.
+    /// Connects to the bus. `attempt` selects a cluster node, because all of them forward events.
     pub(crate) async fn dial_news(&self, channel: &str, attempt: usize) -> Result<PubSub, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -127,7 +124,7 @@ impl Dialler {
             .iter()
             .map(|node| info(node, access.login.clone(), tls));
         let mut builder = ClusterClient::builder(nodes)
-            // Only there is the client told when a connection breaks.
+            // Only RESP3 reports lost connections.
             .use_protocol(ProtocolVersion::RESP3)
             .connection_timeout(self.connect_timeout)
             .response_timeout(self.response_timeout)
@@ -163,7 +160,7 @@ impl Dialler {
         client.map_err(|error| text(&error))
     }
 
-    /// Asks one sentinel after the other; each gets its share of the time.
+    /// Asks the sentinels in turn; each gets a share of the time.
     async fn master(
         &self,
         sentinels: &[Host],
@@ -206,7 +203,7 @@ async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Ho
     };
     let answer = match &access.at_sentinels {
         Some(login) => ask(login.clone()).await,
-        // The user is one of the servers; the sentinels get to know it only if they insist.
+        // The user belongs to the servers; sentinels get it only if they require a login.
         None => match ask(RedisConnectionInfo::default()).await {
             Err(error) if error.code() == Some("NOAUTH") => {
                 ask(access.login.clone().set_db(0)).await
@@ -247,8 +244,7 @@ fn info(host: &Host, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
         .set_redis_settings(login)
 }
 
-/// A connection that is given up is reset: what it has not sent yet must not arrive later, after what its
-/// successor sends.
+/// Dropped connections are reset, so that unsent commands cannot arrive after those of the next connection.
 fn tcp() -> TcpSettings {
     TcpSettings::default()
         .set_nodelay(true)

@@ -16,17 +16,16 @@ use crate::measure::measured;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
 use crate::store::{Inner, RedisStore, millis};
 
-/// Sessions whose epoch is asked for at one time.
+/// Epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;
 
-/// How much chance there is in an epoch, in microseconds: so little that claims stay in the order of their times, however
-/// soon a lost one is followed by the next.
+/// The random part of an epoch, in microseconds: small enough that claims keep their order in time.
 const CHANCE: u32 = 1 << 10;
 
 #[async_trait]
 impl Directory for RedisStore {
-    /// As the port says; a renewal whose reply was lost is not taken for a lease that lived on: what
-    /// counts is whether the lease is still the one that this process knows.
+    /// Compares the lease with the one this process knows, because the reply to a renewal after a lapse may have been
+    /// lost.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         measured("directory.renew_lease", async {
             let key = self.inner.keys.lease(node);
@@ -59,7 +58,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// As the port says; `Held` if there is such a session already, unless this very step made it.
+    /// `Held` if the session already exists, unless this step created it.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         measured("directory.create", async {
             let key = self.inner.keys.session(&new.session)?;
@@ -143,7 +142,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// As the port says; a claim that Redis has forgotten is held as long as there is none that is newer.
+    /// A claim that Redis has lost counts as held until there is a newer one.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
         measured("directory.held", async {
             let asked = sessions
@@ -186,7 +185,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// As the port says; a session that is not there was removed before.
+    /// A missing session was removed before.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         measured("directory.remove", async {
             let key = self.inner.keys.session(session)?;
@@ -244,12 +243,12 @@ impl Inner {
         let mut found = parts(self.fields(&key, &[field::EPOCH, field::OWNER]).await?)?;
         let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
         let owner = found.optional()?.unwrap_or_default();
-        // From whom it is claimed, and how long that one must have had it if its lease lives.
+        // The former owner, and how long it must have had the session if its lease lives.
         let (mut former, mut quiet) = (None, 0);
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
-                // Told before, so that nobody loses a session without a word, whatever becomes of this claimer.
+                // Noted first, so that the owner learns of it even if this claimer fails.
                 Some(evidence) => {
                     let left = self.contest(&owner).await?;
                     if left.is_some_and(|left| !evidence.has_missed_a_renewal(left)) {
@@ -271,11 +270,11 @@ impl Inner {
                 .arg(quiet);
         });
         let mut claimed = plain_step(claimed.await?)?;
-        // Its lease may have come to life between the look and the claim.
+        // The lease may have been renewed between check and claim.
         if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {
-            // It asks once more a lease after it has had a doubt.
+            // The owner asks again one lease after a doubt.
             tracing::debug!(%owner, %error, "a former owner could not be told again");
         }
         Ok(Claim {
@@ -284,9 +283,9 @@ impl Inner {
         })
     }
 
-    /// Notes at a node's lease that its sessions are claimed, for its next renewal. Returns how long the lease lives on
-    /// without one, or `None` if the node has no lease. Called before a claim on evidence, and after every claim, since a
-    /// renewal may come in between: the lease lies in another slot than the session.
+    /// Notes at a node's lease that its sessions are claimed, for its next renewal. Returns the lease's remaining time,
+    /// if any. Called before a claim on evidence and after every claim, because lease and session are in different
+    /// slots and a renewal may come in between.
     async fn contest(&self, node: &NodeId) -> Result<Option<Duration>, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&self.scripts.contest_lease, &key, |_| {});
@@ -336,7 +335,7 @@ impl Inner {
     }
 }
 
-/// When a lease began, of what Redis keeps of it (`lua/contest_lease.lua`).
+/// When a lease began (`lua/contest_lease.lua`).
 fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }

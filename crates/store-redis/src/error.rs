@@ -1,43 +1,36 @@
-//! Says what a failure of Redis means for the caller, and for the connection.
+//! Judges Redis failures for the caller and the connection.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use shoal_ports::StoreError;
 
-/// Why there is no store.
+/// Why the store cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The configuration cannot work. Says what is wrong with it; never a password.
+    /// The configuration is wrong. The text excludes passwords.
     #[error("{0}")]
     Config(String),
-    /// Redis cannot be reached now, or does not let us in. Says where and why; never a password.
+    /// Redis is unreachable or refuses the login. The text excludes passwords.
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// The longest text of a server's error that is passed on, in characters.
 const LONGEST: usize = 160;
 
-/// A failed command.
 pub(crate) struct Failure {
-    /// The error for the caller.
     pub(crate) error: StoreError,
-    /// The consequence for the connection.
     pub(crate) connection: Damage,
 }
 
-/// The consequence of a failure for its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
-    /// Nothing.
     None,
-    /// One server of a cluster may be gone, or all: see whether any other answers.
+    /// A server may be gone: check whether any answers.
     Suspect,
-    /// Another is needed, now.
+    /// The connection must be replaced now.
     Broken,
 }
 
-/// Judges a failed command; `cluster` says that the connection is to many servers, and looks after each
-/// of them itself.
+/// Judges a failed command. A `cluster` connection maintains its servers itself.
 pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     let unavailable = |connection| Failure {
         error: StoreError::Unavailable(text(error)),
@@ -53,7 +46,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
         ErrorKind::ClusterConnectionNotFound => unavailable(Damage::Broken),
         ErrorKind::Io if cluster => unavailable(Damage::Suspect),
         _ if cluster => unavailable(Damage::None),
-        // A former master: ask again who is the master now.
+        // A former master: look for the new one.
         ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown) => {
             unavailable(Damage::Broken)
         }
@@ -70,7 +63,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     }
 }
 
-/// A short description of the failure. Neither Redis nor its client repeats a password.
+/// A short description. Redis and its client do not repeat passwords.
 pub(crate) fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),

@@ -15,8 +15,7 @@ use crate::store::RedisStore;
 
 #[async_trait]
 impl EventLog for RedisStore {
-    /// As the port says. A Redis that has reached its `maxmemory` still takes appends: they serve, or end,
-    /// calls that were admitted.
+    /// Appends even when Redis has reached `maxmemory`, because admitted calls must end.
     async fn append(
         &self,
         session: &SessionId,
@@ -136,16 +135,15 @@ impl EventLog for RedisStore {
     }
 }
 
-/// Whether accounts are settled with an append: those of the standalone stream, whose old events go, and one in eight that end
-/// a call, by chance, since there are about as many streams to be forgotten as there are ends.
+/// Whether to settle accounts with this append: for the standalone stream, and for a random eighth of the calls that
+/// end, which suffices for the streams that expire.
 fn settles(append: &Append) -> bool {
     let ends = append.progress.filter(|progress| progress.ended);
     append.after.stream == StreamId::STANDALONE
         || ends.is_some_and(|progress| progress.call.as_bytes()[15].is_multiple_of(8))
 }
 
-/// The nonces in the ids of a stream's events: that of the log, and after each of these places that of the claim under
-/// which they were numbered (`lua/common.lua`).
+/// The nonces in a stream's event ids: the log's own, and a claim's after each place (`lua/common.lua`).
 pub(crate) struct Nonces {
     log: u32,
     after: Vec<(u64, u32)>,
@@ -163,7 +161,6 @@ impl Nonces {
         Ok(Self { log, after })
     }
 
-    /// The id of the event at a place.
     pub(crate) fn id(&self, stream: StreamId, sequence: u64) -> EventId {
         let before = |(place, _): &&(u64, u32)| *place < sequence;
         let nonce = self.after.iter().rev().find(before);
@@ -175,7 +172,6 @@ impl Nonces {
     }
 }
 
-/// Where a stream stands, as its field in the session's hash says (`lua/common.lua`).
 pub(crate) fn last_of(stream: &[u8]) -> Result<u64, StoreError> {
     number(
         stream

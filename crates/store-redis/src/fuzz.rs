@@ -1,4 +1,4 @@
-//! Entry points for `scripts/fuzz`, compiled only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, with `--cfg fuzzing`.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use bytes::Bytes;
 use crate::journal::open_calls;
 use crate::target::Target;
 
-/// The URL of a Redis.
+/// Parses a Redis URL.
 pub fn redis_url(text: &str) {
     let _ = Target::parse(text);
 }
 
-/// A session's hash, as lines `field=value`.
+/// Reads a session's hash from lines `field=value`.
 pub fn session_hash(text: &[u8]) {
     let fields = text.split(|byte| *byte == b'\n').filter_map(|line| {
         let at = line.iter().position(|byte| *byte == b'=')?;

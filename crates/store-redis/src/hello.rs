@@ -1,17 +1,17 @@
-//! Looks at who answers before anything is entrusted to it.
+//! Checks a server before use.
 
 use redis::Value;
 
 use crate::error::text;
 use crate::link::Link;
 
-/// The first release whose scripts have flags.
+/// The first release with script flags.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Makes sure that a server can serve: it is a master, and knows what the scripts need.
+/// Checks that a server is a master and supports the scripts.
 ///
 /// # Errors
-/// Why it cannot, in short.
+/// A short reason.
 pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);
@@ -25,18 +25,18 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     if release < OLDEST {
         return Err(format!("Redis {version} is too old: 7.0 is needed"));
     }
-    // A cluster's client finds the masters itself.
+    // The cluster client finds masters itself.
     if !link.is_cluster() && fact("role") != "master" {
         return Err(format!("the server is a {}, not a master", fact("role")));
     }
     Ok(())
 }
 
-/// Eviction takes sessions away from under their clients: says so once, where it can be seen.
+/// Warns if Redis may evict sessions.
 pub(crate) async fn warn_of_eviction(link: &mut Link) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");
-    // Most deployments do not let everybody ask; then nobody is warned.
+    // The user may lack the right to ask.
     let Ok(reply) = link.ask(None, asking, None).await else {
         return;
     };
@@ -47,7 +47,7 @@ pub(crate) async fn warn_of_eviction(link: &mut Link) {
     }
 }
 
-/// A map, in whichever way this protocol version writes it.
+/// Reads a map in RESP2 or RESP3.
 fn facts(reply: Value) -> Vec<(String, String)> {
     let flat = match reply {
         Value::Map(pairs) => pairs.into_iter().flat_map(|(k, v)| [k, v]).collect(),

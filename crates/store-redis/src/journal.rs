@@ -30,7 +30,7 @@ impl Journal for RedisStore {
             let key = self.inner.keys.session(session)?;
             let first = begin.entries.first().map(|entry| entry.call);
             let opens = begin.stream.is_none();
-            // A number of chance: a Redis that lost its newest writes does not give one out again.
+            // A random number, so that a Redis that lost writes does not issue it again.
             let stream = begin.stream.or(first.map(CallId::stream));
             let mut stream = stream.unwrap_or(StreamId(1));
             let entries = begin.entries.iter().map(written);
@@ -57,7 +57,7 @@ impl Journal for RedisStore {
                 };
                 let begun = self.inner.run_with_room(script, &key, false, args);
                 let begun = match (begun.await, first) {
-                    // Redis has looked at its memory only: the step may have been done before it was full.
+                    // Redis refuses scripts when full, although the step may have been done before.
                     (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
                         let before = self.inner.begun(&key, epoch, first).await?;
                         let before = before.map(Begun::Now);
@@ -203,7 +203,6 @@ impl Journal for RedisStore {
 }
 
 impl Inner {
-    /// Where the stream stands on which a call is open under this epoch, if it is.
     async fn begun(
         &self,
         key: &str,
@@ -229,20 +228,17 @@ impl Inner {
     }
 }
 
-/// Encodes a journal entry: the call's id, and the entry as JSON.
 fn written(entry: &JournalEntry) -> Result<(CallId, Vec<u8>), StoreError> {
     let text = serde_json::to_vec(entry).map_err(|_| unexpected())?;
     Ok((entry.call, text))
 }
 
-/// The stream of an open call, and what was journaled.
 fn split_entry(field: &[u8]) -> Result<(&[u8], &[u8]), StoreError> {
     let colon = field.iter().position(|byte| *byte == b':');
     let colon = colon.ok_or_else(unexpected)?;
     Ok((&field[..colon], &field[colon + 1..]))
 }
 
-/// The open calls in a session's hash, by their streams.
 pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, StoreError> {
     let find = |name: String| known.get(name.as_bytes());
     let log = known.get(field::LOG.as_bytes()).ok_or_else(unexpected)?;
@@ -254,7 +250,7 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         }
         let (stream, entry) = split_entry(value)?;
         let mut entry: JournalEntry = serde_json::from_slice(entry).map_err(|_| unexpected())?;
-        // Where it was bound since; older releases write its worker so from the beginning.
+        // Where it was bound later. Older releases always write the worker here.
         if let Some(worker) = find(format!("w{}", entry.call)) {
             let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
             entry.worker = Some(WorkerId::new(worker));
@@ -267,7 +263,7 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         calls.push(JournaledCall { entry, seen });
     }
     let running = streams.into_iter().map(|(stream, mut calls)| {
-        // Ids sort by the time at which they were made.
+        // Ids sort by creation time.
         calls.sort_by_key(|call| call.entry.call);
         let stands = find(field::stream(stream)).ok_or_else(unexpected)?;
         let marks = find(field::nonces(stream)).map(|marks| &**marks);

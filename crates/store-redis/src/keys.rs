@@ -1,29 +1,28 @@
-//! Spells every key and channel.
+//! Names all keys and channels.
 //!
-//! All keys of one session share its hash tag, and all of the nodes share another, so that a Redis Cluster
-//! keeps together what one step touches.
+//! Keys of one session share a hash tag, as do those of the nodes, so that a Redis Cluster keeps together what one step
+//! touches.
 
 use sha2::{Digest as _, Sha256};
 use shoal_ports::{CallId, DeliveryId, NodeId, QuotaKey, QuotaSubject, SessionId, StoreError};
 
-/// The keys of one deployment: those of its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     prefix: String,
 }
 
 impl Keys {
-    /// A prefix must be checked first ([`is_prefix`]).
+    /// `prefix` must have passed [`is_prefix`].
     pub(crate) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
         }
     }
 
-    /// The session's hash. The scripts derive the keys of its streams from it (`lua/common.lua`).
+    /// The session's hash, from which scripts derive the keys of its streams (`lua/common.lua`).
     ///
     /// # Errors
-    /// `NotFound` for an id that would break out of the hash tag: no session is called so.
+    /// `NotFound` for an id that would break the hash tag.
     pub(crate) fn session(&self, session: &SessionId) -> Result<String, StoreError> {
         let id = session.as_str();
         if id.is_empty() || id.contains(['{', '}']) {
@@ -32,27 +31,22 @@ impl Keys {
         Ok(format!("{}:{{{id}}}:s", self.prefix))
     }
 
-    /// The lease of a node.
     pub(crate) fn lease(&self, node: &NodeId) -> String {
         format!("{}:{{nodes}}:lease:{node}", self.prefix)
     }
 
-    /// The hash of nodes.
     pub(crate) fn nodes(&self) -> String {
         format!("{}:{{nodes}}:info", self.prefix)
     }
 
-    /// The sessions that a node has listed, each with its principal.
     pub(crate) fn list(&self, node: &NodeId) -> String {
         format!("{}:{{nodes}}:tasks:{node}", self.prefix)
     }
 
-    /// The nodes that have a list.
     pub(crate) fn lists(&self) -> String {
         format!("{}:{{nodes}}:tasks", self.prefix)
     }
 
-    /// The pools that are remembered.
     pub(crate) fn pools(&self) -> String {
         format!("{}:{{nodes}}:pools", self.prefix)
     }
@@ -62,12 +56,12 @@ impl Keys {
         format!("{}:{{nodes}}:catalog:{pool}", self.prefix)
     }
 
-    /// The names that several pools offer, each with the pool that keeps it.
+    /// Contested names, each with the pool that keeps it.
     pub(crate) fn names(&self) -> String {
         format!("{}:{{nodes}}:names", self.prefix)
     }
 
-    /// The bucket of a quota. A subject is hashed: it may hold anything, and Redis need not know who calls.
+    /// A quota's bucket. The subject is hashed, because it may hold any text and is private.
     pub(crate) fn quota(&self, key: &QuotaKey) -> String {
         let subject = match &key.subject {
             QuotaSubject::Everybody => "all".to_owned(),
@@ -79,13 +73,12 @@ impl Keys {
         format!("{}:{{q:{}:{hash:032x}}}", self.prefix, key.quota)
     }
 
-    /// The channel of the cluster's bus.
     pub(crate) fn news(&self) -> String {
         format!("{}:{{nodes}}:news", self.prefix)
     }
 }
 
-/// Whether a text can stand before every key: a brace would move the hash tag.
+/// Whether a text can prefix keys: a brace would move the hash tag.
 pub(crate) fn is_prefix(prefix: &str) -> bool {
     !prefix.is_empty() && !prefix.contains(['{', '}'])
 }

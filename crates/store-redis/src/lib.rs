@@ -1,8 +1,7 @@
-//! The storage ports of `shoal-ports` kept in Redis, so that sessions outlive nodes.
+//! The storage ports of `shoal-ports` in Redis, so that sessions outlive nodes.
 //!
-//! Every step of a session is one script on the keys of that session (`src/lua`), in one round trip; the
-//! session's epoch fences each of them. Redis 7.0 or newer, or Valkey: one server, a Redis Cluster, or
-//! masters that Sentinel names; with TLS and ACL users.
+//! Every step of a session is one script on its keys (`src/lua`), in one round trip, fenced by the session's epoch.
+//! Requires Redis 7.0 or Valkey: one server, a Redis Cluster, or masters behind Sentinel; with TLS and ACL users.
 //!
 //! Start reading at `store.rs`, then `lua/common.lua`.
 
@@ -37,19 +36,19 @@ pub use meter::Latency;
 pub use outage::Outage;
 pub use store::{RedisStatus, RedisStore};
 
-/// Checks how a store is to be reached, without connecting.
+/// Checks a configuration without connecting.
 ///
 /// # Errors
-/// A description of what is wrong with the URL, or contradicts it. It never contains the password.
+/// What is wrong with the URL or conflicts with it, without the password.
 pub fn check(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     access::Credentials::new(&target, config).map(drop)
 }
 
-/// Reads the passwords and certificates of a store, without connecting.
+/// Reads a store's passwords and certificates without connecting.
 ///
 /// # Errors
-/// As [`check`], and the file that cannot be used.
+/// As [`check`], or the unusable file.
 pub fn open_files(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     let credentials = access::Credentials::new(&target, config)?;

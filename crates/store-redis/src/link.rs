@@ -1,4 +1,4 @@
-//! One connection to Redis: to one server, or to all of a cluster.
+//! One connection to Redis: a server or a cluster.
 
 mod gather;
 
@@ -15,12 +15,12 @@ pub(crate) use self::gather::Gathering;
 
 use crate::scripts::Script;
 
-/// A connection that all tasks share: what they send at the same time travels together.
+/// A shared connection that sends concurrent commands together.
 #[derive(Clone)]
 pub(crate) struct Link {
     wire: Wire,
     born: Instant,
-    /// When the last reply came, in microseconds after `born`.
+    /// The last reply, in microseconds after `born`.
     heard: Arc<AtomicU64>,
 }
 
@@ -39,26 +39,23 @@ impl Link {
         }
     }
 
-    /// Whether this is a connection to many servers, which looks after each of them itself.
+    /// Whether this is a cluster connection, which maintains its servers itself.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.wire, Wire::Cluster(_))
     }
 
-    /// How long the connection has been there.
     pub(crate) fn age(&self) -> Duration {
         self.born.elapsed()
     }
 
-    /// Whether no reply has come since a moment.
     pub(crate) fn silent_since(&self, moment: Instant) -> bool {
         let asked = micros(moment.saturating_duration_since(self.born));
         self.heard.load(Ordering::Relaxed) < asked
     }
 
-    /// Sends a command to where `key` is (to any server, without one) and returns its reply. A script that the server does not
-    /// know is sent in full.
+    /// Sends a command to the node of `key`, or to any, and returns its reply. Sends an unknown script in full.
     ///
-    /// If the future is dropped, the command may have been carried out or not.
+    /// If the future is dropped, the command may have been executed.
     pub(crate) async fn ask(
         &mut self,
         key: Option<&str>,

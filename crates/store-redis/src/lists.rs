@@ -1,4 +1,4 @@
-//! The sessions that each node lists for its successor: a hash for each node, and one that names these nodes.
+//! Each node's list of sessions for its successor, and the hash of nodes with a list.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::reply::{parts, unexpected};
 use crate::store::{Inner, millis};
 
 impl Inner {
-    /// The node is named first, so that no list is overlooked.
+    /// The node is added first, so that its list can be found.
     pub(crate) async fn enlist(
         &self,
         node: &NodeId,
@@ -72,7 +72,7 @@ impl Inner {
         let Value::Array(found) = found else {
             return Err(unexpected());
         };
-        // Flat in the older version of the protocol, in pairs in the newer one.
+        // RESP2 replies are flat; RESP3 replies are pairs.
         let flat = found.into_iter().flat_map(|part| match part {
             Value::Array(pair) => pair,
             one => vec![one],

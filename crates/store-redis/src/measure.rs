@@ -1,4 +1,4 @@
-//! How long each operation of the ports took and how it ended, as metrics and traces have it.
+//! Metrics and traces of the ports' operations.
 
 use std::time::Instant;
 
@@ -6,13 +6,12 @@ use shoal_ports::{LogError, StoreError};
 use shoal_telemetry::metrics::{StoreOutcome, metrics};
 use shoal_telemetry::trace::{self, attributes, names};
 
-/// Why a command failed whose reply did not come.
+/// The error of a late reply.
 pub(crate) const LATE: &str = "no reply in time";
 
-/// Carries an operation out, which is called by its port and method. Inside a span of a trace that is kept it
-/// gets a span of its own; the ports carry no trace themselves.
+/// Runs an operation, with a span if the current trace is sampled.
 ///
-/// An operation that is dropped before its end is not counted: nobody knows how it would have ended.
+/// An operation that is dropped is not counted.
 pub(crate) async fn measured<T, E: Ending>(
     operation: &'static str,
     work: impl Future<Output = Result<T, E>>,
@@ -43,9 +42,8 @@ pub(crate) async fn measured<T, E: Ending>(
     ended
 }
 
-/// How an operation can end that did not take effect.
+/// How an operation failed.
 pub(crate) trait Ending {
-    /// As metrics have it.
     fn outcome(&self) -> StoreOutcome;
 }
 

@@ -46,7 +46,7 @@ impl Membership for RedisStore {
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
-                    // A release that says it in another way; this one cannot use such a node.
+                    // Another release announced it in a form that this one cannot read.
                     Err(error) => tracing::debug!(%error, "a node says what is not understood"),
                 }
             }
@@ -167,7 +167,6 @@ impl Membership for RedisStore {
     }
 }
 
-/// Names with their pools, as a script or a hash has them.
 fn named(said: Value) -> Result<BTreeMap<String, String>, StoreError> {
     let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| unexpected());
     let names = fields(said)?.into_iter();

@@ -1,12 +1,11 @@
-//! Counts what goes over the connection, for the status page.
+//! Counts commands for the status page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Classes of latency: up to 1 µs, 2 µs, 4 µs, … and the rest (above 33 s).
+/// Latencies up to 1 µs, 2 µs, 4 µs, … and above 33 s.
 const CLASSES: usize = 26;
 
-/// Counters that every task adds to without waiting.
 #[derive(Default)]
 pub(crate) struct Meter {
     commands: AtomicU64,
@@ -15,14 +14,14 @@ pub(crate) struct Meter {
     latency: [AtomicU64; CLASSES],
 }
 
-/// How long replies took, since the process began.
+/// Reply times since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Latency {
-    /// Half of them took no longer, in microseconds; at most twice too large, as are the others.
+    /// The median in microseconds, at most twice too large, as are the others.
     pub p50_us: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_us: u64,
-    /// None took longer.
+    /// The maximum.
     pub max_us: u64,
 }
 

@@ -1,32 +1,30 @@
-//! Tells of an outage when it begins, when it is over, and now and then in between, however often something fails.
+//! Logs an outage at its beginning, its end and sometimes in between.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often an outage that lasts is told of again.
 const REMINDER: Duration = Duration::from_secs(30);
-/// An outage ends when Redis has answered for this long.
+/// How long Redis must answer before an outage counts as over.
 const LASTING: Duration = Duration::from_secs(1);
 
-/// One store, as its log has it.
+/// The outage log of one store.
 #[derive(Debug)]
 pub struct Outage {
     place: String,
     present: Option<Present>,
 }
 
-/// An outage, and for a moment the end of one.
+/// An outage, which is remembered briefly after its end.
 #[derive(Debug)]
 struct Present {
     since: Instant,
     told: Instant,
-    /// Failures that were not told of by themselves.
+    /// Failures that were not logged.
     failures: u64,
     over: Option<Instant>,
 }
 
-/// The line to log.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Begins,
@@ -35,7 +33,7 @@ enum Told {
 }
 
 impl Outage {
-    /// Of a store at a place; it is not away yet.
+    /// Makes the log of a store at `place`.
     pub fn new(place: impl Into<String>) -> Self {
         Self {
             place: place.into(),
@@ -43,7 +41,7 @@ impl Outage {
         }
     }
 
-    /// It is away, or still is.
+    /// Notes a failure.
     pub fn failed(&mut self, why: &str) {
         let now = Instant::now();
         match self.failed_at(now) {
@@ -56,7 +54,7 @@ impl Outage {
         }
     }
 
-    /// It is back, if it was away.
+    /// Notes that the store answers.
     pub fn over(&mut self) {
         let now = Instant::now();
         let lasted = self.lasted(now);

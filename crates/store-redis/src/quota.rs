@@ -1,4 +1,4 @@
-//! The cells of quotas in Redis.
+//! Quota buckets in Redis.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Takes replies apart.
+//! Parses replies.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,13 @@ use bytes::Bytes;
 use redis::Value;
 use shoal_ports::{LogError, StoreError};
 
-/// Why there is no such history, in the words that clients get.
+/// Why a history is missing, in the words for clients.
 pub(crate) const NO_STREAM: &str = "the stream has expired or never existed";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// Reads the answer of a script. The numbers of refusals are those of `lua/common.lua`.
+/// Reads a script's reply. `lua/common.lua` defines the refusal numbers.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,
@@ -32,7 +32,7 @@ pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     })
 }
 
-/// As [`step`], for a step that has nothing to do with histories.
+/// Like [`step`], for steps without histories.
 pub(crate) fn plain_step(reply: Value) -> Result<Parts, StoreError> {
     step(reply).map_err(|error| match error {
         LogError::Store(error) => error,
@@ -40,7 +40,6 @@ pub(crate) fn plain_step(reply: Value) -> Result<Parts, StoreError> {
     })
 }
 
-/// The parts of a reply that has several.
 pub(crate) fn parts(reply: Value) -> Result<Parts, StoreError> {
     match reply {
         Value::Array(parts) => Ok(Parts(parts.into_iter())),
@@ -48,7 +47,7 @@ pub(crate) fn parts(reply: Value) -> Result<Parts, StoreError> {
     }
 }
 
-/// The fields of a hash, in whichever way this protocol version writes them.
+/// A hash's fields, in RESP2 or RESP3.
 pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> {
     let mut fields = HashMap::new();
     match reply {
@@ -68,12 +67,11 @@ pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> 
     Ok(fields)
 }
 
-/// The error for an answer that Redis can give only if another program writes these keys.
+/// The error for a reply that occurs only if another program writes these keys.
 pub(crate) fn unexpected() -> StoreError {
     StoreError::Unavailable("Redis answered something unexpected".to_owned())
 }
 
-/// The text of one part; `None` for nil.
 pub(crate) fn optional(reply: Value) -> Result<Option<Bytes>, StoreError> {
     match reply {
         Value::Nil => Ok(None),
@@ -89,28 +87,23 @@ fn bytes(reply: Value) -> Result<Bytes, StoreError> {
     }
 }
 
-/// A number in a text.
 pub(crate) fn number<T: std::str::FromStr>(text: &[u8]) -> Result<T, StoreError> {
     let text = std::str::from_utf8(text).map_err(|_| unexpected())?;
     text.parse().map_err(|_| unexpected())
 }
 
-/// The parts of a reply, in order.
 #[derive(Debug)]
 pub(crate) struct Parts(std::vec::IntoIter<Value>);
 
 impl Parts {
-    /// The next part's text.
     pub(crate) fn bytes(&mut self) -> Result<Bytes, StoreError> {
         self.optional()?.ok_or_else(unexpected)
     }
 
-    /// The next part's text; `None` for nil.
     pub(crate) fn optional(&mut self) -> Result<Option<Bytes>, StoreError> {
         optional(self.0.next().ok_or_else(unexpected)?)
     }
 
-    /// The next part's number.
     pub(crate) fn number<T: TryFrom<i64> + std::str::FromStr>(&mut self) -> Result<T, StoreError> {
         match self.0.next().ok_or_else(unexpected)? {
             Value::Int(number) => T::try_from(number).map_err(|_| unexpected()),
@@ -118,12 +111,10 @@ impl Parts {
         }
     }
 
-    /// Whether no part is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.len() == 0
     }
 
-    /// The texts of all parts that are left.
     pub(crate) fn rest(self) -> impl Iterator<Item = Result<Bytes, StoreError>> {
         self.0.map(bytes)
     }

@@ -1,4 +1,4 @@
-//! The atomic steps as scripts that Redis runs, and the commands that run them.
+//! The atomic steps as Redis scripts.
 
 use std::sync::Arc;
 
@@ -7,21 +7,20 @@ use redis::{Arg, Cmd, Script as Sha};
 use crate::config::RedisConfig;
 use crate::store::millis;
 
-/// A script with the flags that say when Redis may run it.
 pub(crate) struct Script {
     source: String,
     sha: String,
 }
 
 impl Script {
-    /// The command that runs the script, known by its hash, on the one key that it is given.
+    /// The command that runs the script by its hash on one key.
     pub(crate) fn on(&self, key: &str) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(&self.sha).arg(1).arg(key);
         command
     }
 
-    /// The same command for a server that does not know the script yet; it will know it then.
+    /// The same command with the full script, which the server then knows.
     pub(crate) fn in_full(&self, command: &Cmd) -> Cmd {
         let mut full = redis::cmd("EVAL");
         full.arg(&self.source);
@@ -36,13 +35,12 @@ impl Script {
 
 /// A step that needs room in its session's log.
 pub(crate) struct RoomScript {
-    /// Refused with `Full` where there is none.
+    /// Refuses with `Full` if there is no room.
     pub(crate) plain: Arc<Script>,
-    /// Settles the session's accounts first, so that what is over makes room.
+    /// Settles accounts first to make room.
     pub(crate) settled: Arc<Script>,
 }
 
-/// Every script.
 pub(crate) struct Scripts {
     pub(crate) create: Arc<Script>,
     pub(crate) claim: Arc<Script>,
@@ -53,7 +51,7 @@ pub(crate) struct Scripts {
     pub(crate) read: Arc<Script>,
     pub(crate) oldest: Arc<Script>,
     pub(crate) begin: RoomScript,
-    /// The same, of calls that run already.
+    /// For calls that already run.
     pub(crate) begin_running: RoomScript,
     pub(crate) rebind: Arc<Script>,
     pub(crate) restore_stream: Arc<Script>,
@@ -66,11 +64,10 @@ pub(crate) struct Scripts {
     pub(crate) give_cells_back: Arc<Script>,
 }
 
-/// Refused when Redis is full: what admits something new.
+/// New work, refused when Redis is full.
 const ADMITS: &str = "#!lua";
-/// Run even then: what serves, or ends, what was admitted.
+/// Admitted work, allowed when Redis is full.
 const SERVES: &str = "#!lua flags=allow-oom";
-/// Writes nothing.
 const READS: &str = "#!lua flags=no-writes";
 
 const COMMON: &str = include_str!("lua/common.lua");
@@ -78,7 +75,7 @@ const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
 const SETTLE: &str = include_str!("lua/settle.lua");
 
-/// The room that an `append` and a `begin` need in their session. Even a `begin` needs a byte, because its answer will.
+/// The room that `append` and `begin` need. A `begin` needs one byte for its answer.
 const MORE_OF_APPEND: &str = "local MORE = 0\nfor i = 6, #ARGV do\n  MORE = MORE + #ARGV[i]\nend";
 const MORE_OF_BEGIN: &str = "local MORE = 1";
 
@@ -95,8 +92,8 @@ macro_rules! lua {
 }
 
 impl Scripts {
-    /// Limits stand in the scripts' texts: an argument takes as long as a field that is read. The retention is a text, since it is
-    /// mostly given to Redis, which takes longer for a number.
+    /// Limits are part of the script, because an argument costs as much as reading a field. The retention is a string,
+    /// which Redis accepts faster than a number.
     pub(crate) fn new(config: &RedisConfig) -> Self {
         let limits = format!(
             "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, '{}'",

@@ -1,4 +1,4 @@
-//! The store as a whole: connecting, handing it out, telling how it is.
+//! The store: connecting and status.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::meter::Latency;
 use crate::reply::{Parts, step};
 use crate::scripts::{RoomScript, Script, Scripts};
 
-/// All storage ports, kept in one Redis. Clones share its connections.
+/// All storage ports in one Redis. Clones share its connections.
 #[derive(Clone)]
 pub struct RedisStore {
     pub(crate) inner: Arc<Inner>,
@@ -33,42 +33,42 @@ pub(crate) struct Inner {
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
     pub(crate) scripts: Scripts,
-    /// Redis' answers about the leases renewed here: when each began, and how often it was contested.
+    /// Redis' data on the leases renewed here: when each began, and how often it was contested.
     pub(crate) leases: Mutex<HashMap<NodeId, Bytes>>,
     place: String,
 }
 
-/// How the store is, for the status page.
+/// The store's status.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RedisStatus {
-    /// Which servers, without user and password.
+    /// The servers, without user and password.
     pub place: String,
-    /// Whether there is a connection for commands.
+    /// Whether the command connection is up.
     pub connected: bool,
-    /// Why not, if there is none.
+    /// Why it is down.
     pub outage: Option<String>,
-    /// Whether news comes in.
+    /// Whether the bus receives events.
     pub news: bool,
-    /// Commands that wait for their reply now.
+    /// Commands in flight.
     pub in_flight: usize,
-    /// Commands that were sent.
+    /// Commands sent.
     pub commands: u64,
-    /// Commands that failed or got no reply in time.
+    /// Commands that failed or timed out.
     pub failures: u64,
-    /// Connections that were made after one broke.
+    /// Connections made after a loss.
     pub reconnects: u64,
-    /// How long replies took.
+    /// Reply times.
     pub latency: Latency,
 }
 
 impl RedisStore {
-    /// Connects for commands and for news. Must be called in a Tokio runtime with its timer and I/O; its
-    /// tasks end with the last clone of the store.
+    /// Connects for commands and for the bus. Call within a Tokio runtime with timer and I/O. Its tasks end with the
+    /// last clone.
     ///
-    /// Takes at most twice the connect time-out and once the response time-out. Cancellation safe: nothing is left behind.
+    /// Takes at most twice the connect time-out plus one response time-out. Cancellation safe.
     ///
     /// # Errors
-    /// [`ConnectError::Config`] if it can never work; [`ConnectError::Unreachable`] if it may later.
+    /// [`ConnectError::Config`] if it can not work; [`ConnectError::Unreachable`] if it may later.
     pub async fn connect(config: RedisConfig) -> Result<Self, ConnectError> {
         if !is_prefix(&config.key_prefix) {
             let wrong = "the key prefix must not be empty, nor contain { or }";
@@ -100,7 +100,7 @@ impl RedisStore {
         })
     }
 
-    /// The store behind all seams.
+    /// Returns all storage seams.
     pub fn into_store(self) -> Store {
         let store = Arc::new(self);
         Store {
@@ -112,7 +112,7 @@ impl RedisStore {
         }
     }
 
-    /// Has the connection looked at whenever metrics are collected, until the registrations are dropped.
+    /// Reports the connection to metrics until the registrations are dropped.
     pub fn observe(&self) -> [Registration; 2] {
         let store = &metrics().store;
         let inner = Arc::downgrade(&self.inner);
@@ -128,7 +128,7 @@ impl RedisStore {
         [connected, in_flight]
     }
 
-    /// How the store is now. Asks nobody.
+    /// The current status, from local knowledge.
     pub fn status(&self) -> RedisStatus {
         let connections = &self.inner.connections;
         let meter = connections.meter();
@@ -148,7 +148,6 @@ impl RedisStore {
 }
 
 impl Inner {
-    /// Runs a script on a key, with what `args` adds to it.
     pub(crate) async fn run(
         &self,
         script: &Arc<Script>,
@@ -160,8 +159,8 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Runs a step that needs room in its session's log. Where there is none, and where it is `due`, the session's accounts are
-    /// settled first.
+    /// Runs a step that needs room in the session's log. If there is none, or if `due`, settles the session's accounts
+    /// first.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,
@@ -178,7 +177,6 @@ impl Inner {
         step(self.run(&script.settled, key, &args).await?)
     }
 
-    /// Some fields of a hash.
     pub(crate) async fn fields(&self, key: &str, fields: &[&str]) -> Result<Value, StoreError> {
         let mut command = redis::cmd("HMGET");
         command.arg(key).arg(fields);
@@ -186,7 +184,7 @@ impl Inner {
     }
 }
 
-/// Milliseconds as Redis takes them: at least one.
+/// In milliseconds, at least one, as Redis requires.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis())
         .unwrap_or(u64::MAX)

@@ -1,8 +1,7 @@
-//! Reads URLs: which servers, and who we are to them.
+//! Parses Redis URLs.
 
 use std::path::PathBuf;
 
-/// Where Redis is.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) place: Place,
@@ -14,13 +13,12 @@ pub(crate) struct Target {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// One server.
     Server(Host),
-    /// One server on this machine.
+    /// A Unix socket.
     Socket(PathBuf),
-    /// A Redis Cluster, of which these nodes are known.
+    /// A Redis Cluster, with some of its nodes.
     Cluster(Vec<Host>),
-    /// The master of this name, as these sentinels know it.
+    /// The named master, as known to these sentinels.
     Sentinel {
         sentinels: Vec<Host>,
         master: String,
@@ -42,7 +40,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// For people, without user and password.
+/// Without user and password.
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let hosts = |hosts: &[Host]| {
@@ -61,17 +59,17 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
-/// For URLs that cannot be read and have an `@` after a character that ends the host.
+/// The hint for unreadable URLs with an `@` after the host's end.
 const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
      (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 impl Target {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// A description of what is wrong with the URL. It does not repeat the URL, which may contain a password.
+    /// What is wrong, without the URL, which may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         Self::read(url).map_err(|why| {
             if hides_login(url) {
@@ -103,7 +101,7 @@ impl Target {
         if rest.contains('#') || query.is_some_and(|query| query.contains('#')) {
             return Err("the Redis URL has a fragment (encode # as %23)".to_owned());
         }
-        // A path may contain @, but a password must not contain / unencoded.
+        // A path may contain @, but a password must encode /.
         let slash = rest.find('/').unwrap_or(rest.len());
         let (authority, path) = rest.split_at(slash);
         let (login, hosts) = match authority.rsplit_once('@') {
@@ -166,7 +164,7 @@ impl Target {
     }
 }
 
-/// Whether an `@` stands where nothing takes it for the end of a login.
+/// Whether an `@` comes too late to end a login.
 fn hides_login(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']);
@@ -228,7 +226,6 @@ fn parse_db(db: &str) -> Result<i64, String> {
     }
 }
 
-/// Undoes percent-encoding.
 fn decode(text: &str) -> Result<String, String> {
     let wrong = || "the Redis URL is not percent-encoded as it must be".to_owned();
     let mut decoded = Vec::with_capacity(text.len());

@@ -31,7 +31,6 @@ fn opens_for_its_owner_and_request_until_it_expires() {
         ring.open(&sealed, "alice", &retry, 100),
         Err(RefusedState::Expired)
     );
-    // No clock says how long a call waits.
     let parked = RequestState {
         continuation: Continuation::Parked {
             call: "c".into(),

@@ -1,4 +1,4 @@
-//! Tasks as 2025-11-25 has them (basic, Tasks): the same tasks, written in another way.
+//! Tasks in the form of 2025-11-25 (basic, Tasks).
 
 use bytes::Bytes;
 
@@ -8,16 +8,14 @@ use crate::{
     Revision, RpcError, code, declares, error_response, request, response, shown,
 };
 
-/// The member of `_meta` that names the task of a message.
+/// The `_meta` member that names a message's task.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// What `ServerCapabilities.tasks` says.
 const DECLARED: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
 
-/// Characters of what a failed tool has said that become a task's status message.
 const LONGEST_MESSAGE: usize = 300;
 
-/// `ServerCapabilities` that declare tasks as well.
+/// Adds tasks to `ServerCapabilities`.
 #[must_use]
 pub fn with_tasks(capabilities: &RawJson) -> RawJson {
     let mut declared = RawObject::of(capabilities).unwrap_or_default();
@@ -25,10 +23,10 @@ pub fn with_tasks(capabilities: &RawJson) -> RawJson {
     declared.to_json()
 }
 
-/// Whether a request asks to be run as a task.
+/// Whether a request asks to run as a task.
 ///
 /// # Errors
-/// When what it says of the task is none of what the revision has there.
+/// If the task parameters are malformed.
 pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     let task = params.and_then(|params| params.member("task"));
     let Some(task) = task.filter(|task| !task.is_null()) else {
@@ -36,7 +34,7 @@ pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     };
     let task = RawObject::of(&task)
         .ok_or_else(|| RpcError::invalid_params("params.task must be an object"))?;
-    // SDKs write null for a task that is to be kept for good.
+    // SDKs send null for an unlimited task.
     let ttl = task.get("ttl").filter(|ttl| !ttl.is_null());
     match ttl.is_none_or(|ttl| ttl.read().is_ok_and(|ttl: f64| ttl >= 0.0)) {
         true => Ok(true),
@@ -46,7 +44,7 @@ pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     }
 }
 
-/// The parameters of a request about one task that is to be answered in this revision's shape.
+/// The parameters of a request about a task, marked for an answer in this revision's form.
 #[must_use]
 pub fn params_of(task: &str) -> RawJson {
     let mut meta = RawObject::default();
@@ -58,7 +56,7 @@ pub fn params_of(task: &str) -> RawJson {
     params.to_json()
 }
 
-/// Whether a request about a task is to be answered in this revision's shape.
+/// Whether a task request wants this revision's form.
 pub fn is_asked(request: &Request) -> bool {
     let params = request.params.as_ref();
     let meta = params.and_then(|params| params.member("_meta"));
@@ -66,14 +64,13 @@ pub fn is_asked(request: &Request) -> bool {
     version.is_some_and(|version| version == Revision::LATEST_LEGACY.as_str())
 }
 
-/// The error for a task that cannot be cancelled any more.
+/// The error for cancelling a task that has ended.
 pub fn is_over_already(status: &str) -> RpcError {
     let message = format!("cannot cancel the task: it is in the terminal status {status:?}");
     RpcError::invalid_params(message)
 }
 
-/// The response to `tasks/result` about a task that has ended, from its `GetTaskResult` of 2026-07-28: what its call would
-/// have been answered with.
+/// The response to `tasks/result`, from the `GetTaskResult` of 2026-07-28 of a task that has ended.
 pub fn response_of(id: &RequestId, task_id: &str, task: &RawJson) -> Bytes {
     match outcome_of(task_id, task) {
         Outcome::Result(result) => response(id, &result),
@@ -90,13 +87,12 @@ fn outcome_of(task_id: &str, task: &RawJson) -> Outcome {
         return Outcome::Error(cancelled);
     };
     let mut result = RawObject::of(&result).unwrap_or_default();
-    // It was added for clients of 2026-07-28.
+    // Only 2026-07-28 has it.
     result.remove("resultType");
     relate(&mut result, task_id);
     Outcome::Result(result.to_json())
 }
 
-/// Names the task in a result, or in parameters.
 fn relate(message: &mut RawObject, task_id: &str) {
     let meta = message.get("_meta");
     let mut meta = meta.as_ref().and_then(RawObject::of).unwrap_or_default();
@@ -109,14 +105,14 @@ fn relate(message: &mut RawObject, task_id: &str) {
 /// A request to the client that a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Names it among those of its task.
+    /// The key within the task.
     pub key: String,
-    /// The request, as it is sent.
+    /// The request message.
     pub message: Bytes,
 }
 
-/// The open questions of a task, from its `GetTaskResult` of 2026-07-28, as far as a client that declared these
-/// `capabilities` can be asked.
+/// The task's open questions that a client with these `capabilities` can answer, from its `GetTaskResult` of
+/// 2026-07-28.
 pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Vec<Question> {
     let open = task.member("inputRequests");
     let open = open.as_ref().and_then(RawObject::of).unwrap_or_default();
@@ -136,15 +132,15 @@ pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Ve
     open.iter().filter_map(question).collect()
 }
 
-/// Between the task and the key in the id of a question. Ids of sessions' own questions have none.
+/// Separates task and key. Ids of sessions' own questions do not contain it.
 const OF_TASK: char = '/';
 
-/// The id of a question. It names the task as well, so that an answer finds its way from whatever session it comes in.
+/// The id contains the task, so that an answer can be routed from any session.
 fn question_id(task_id: &str, key: &str) -> RequestId {
     RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
 }
 
-/// The task and the key of the question that has this id, where one of a task can have it.
+/// The task and key in a question's id.
 pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
     let id = id.to_json().string()?;
     let (task_id, key) = id.rsplit_once(OF_TASK)?;
@@ -152,7 +148,7 @@ pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
 }
 
 impl Task<'_> {
-    /// Its status. A tool that says of itself that it failed has a task that failed.
+    /// The status. A tool that reports an error has failed.
     pub fn legacy_status(&self) -> &'static str {
         match self.state {
             TaskState::Working => "working",
@@ -164,7 +160,7 @@ impl Task<'_> {
         }
     }
 
-    /// `Task`, which is `GetTaskResult` and `CancelTaskResult` as well.
+    /// `Task`, also used as `GetTaskResult` and `CancelTaskResult`.
     pub fn to_legacy(&self) -> RawJson {
         let message = match self.state {
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => None,
@@ -204,7 +200,6 @@ fn says_error(result: &RawJson) -> bool {
     said.is_some_and(|said| said.as_str() == "true")
 }
 
-/// What a tool that failed says first.
 fn said_by(result: &RawJson) -> String {
     let content: Vec<RawJson> = result
         .member("content")

@@ -1,4 +1,4 @@
-//! What must hold for any bytes whatever: shared by the fuzz targets and the test that runs them briefly.
+//! Checks that hold for any bytes, shared by the fuzz targets and their test.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,6 @@ use shoal_protocol::{
     notification, request, response,
 };
 
-/// A body parses or is refused; what parses can be written again and reads the same.
 pub(crate) fn envelope(data: &[u8]) {
     let text = Bytes::copy_from_slice(data);
     let Ok(body) = Body::parse(&text, 32) else {
@@ -30,7 +29,7 @@ pub(crate) fn envelope(data: &[u8]) {
     }
 }
 
-/// What is taken from clients reads the same for whoever keeps the first of two equal names and whoever keeps the last.
+/// First-wins and last-wins readers must agree on a client's message.
 fn unambiguous(text: &Bytes) {
     let Ok(Body::Single(Message::Request(request))) = Body::from_client(text, 32) else {
         return;
@@ -63,7 +62,7 @@ fn write(message: &Message) -> Bytes {
     }
 }
 
-/// Everything that Shoal reads out of raw parameters copes with whatever stands there.
+/// Reading raw parameters must not fail on any content.
 fn read_parts(message: &Message) {
     let params = match message {
         Message::Request(r) => r.params.as_ref(),
@@ -83,7 +82,6 @@ fn read_parts(message: &Message) {
     }
 }
 
-/// A header value decodes or is refused; whatever text there is survives encoding.
 pub(crate) fn headers(data: &[u8]) {
     if let Ok(decoded) = decode_value("Mcp-Name", data) {
         expect_equal("Mcp-Name", Some(data), &decoded.0).expect("a value equals itself");
@@ -98,7 +96,6 @@ pub(crate) fn headers(data: &[u8]) {
     }
 }
 
-/// An event id has exactly one spelling.
 pub(crate) fn event_id(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -108,7 +105,6 @@ pub(crate) fn event_id(data: &[u8]) {
     }
 }
 
-/// No bytes but the sealed ones open.
 pub(crate) fn sealed_state(data: &[u8]) {
     static SEALED: std::sync::LazyLock<(KeyRing, String, RequestDigest)> =
         std::sync::LazyLock::new(|| {
@@ -130,7 +126,6 @@ pub(crate) fn sealed_state(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let opened = ring.open(&text, "p", digest, 0);
     assert!(opened.is_err() || text == sealed.as_str());
-    // The sealed state with the input's bytes laid over it.
     let mut altered = sealed.clone().into_bytes();
     let len = altered.len();
     for (at, byte) in data.iter().enumerate().filter(|(_, byte)| **byte != 0) {
@@ -140,7 +135,7 @@ pub(crate) fn sealed_state(data: &[u8]) {
     assert!(ring.open(&altered, "p", digest, 0).is_err() || altered == sealed.as_str());
 }
 
-/// A stream reads the same however it is cut, and ends with what is too large.
+/// The result must not depend on how the bytes are cut.
 pub(crate) fn sse(data: &[u8]) {
     let Some((&cut, stream)) = data.split_first() else {
         return;
@@ -165,7 +160,6 @@ fn events(stream: &[u8], size: usize) -> (Vec<String>, bool) {
     (seen, false)
 }
 
-/// A trace context that is read is written so that it reads the same.
 pub(crate) fn trace_context(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (parent, state) = match text.split_once('\n') {

@@ -1,8 +1,7 @@
-//! Commands that are asked for at the same time travel together.
+//! Sends concurrent commands together.
 //!
-//! The client library writes to its connection as soon as it is handed a command, one by one, since the
-//! task that does so runs next after whoever has asked. So commands are gathered here first, until every
-//! task that is ready has had its turn: under load that saves a system call for nearly every command.
+//! The client library would write each command at once, because its task runs right after the caller. Gathering waits
+//! until all ready tasks have run, which under load saves a system call for nearly every command.
 
 use std::sync::Arc;
 
@@ -14,12 +13,12 @@ use tokio::task::yield_now;
 
 use crate::scripts::Script;
 
-/// Commands that travel together at most: their replies are told together too.
+/// Their replies arrive together too.
 const MOST: usize = 64;
-/// Commands that wait to be gathered; what is above waits in its own tasks.
+/// Further commands wait in their callers.
 const WAITING: usize = 256;
 
-/// A connection to one server, for all tasks. It is closed when the last clone is gone.
+/// A connection to one server, shared by all tasks and closed with its last clone.
 #[derive(Clone)]
 pub(crate) struct Gathering {
     asking: mpsc::Sender<Asked>,
@@ -27,23 +26,21 @@ pub(crate) struct Gathering {
 
 struct Asked {
     command: Cmd,
-    /// The script that the command runs, if any.
     script: Option<Arc<Script>>,
     reply: oneshot::Sender<RedisResult<Value>>,
 }
 
 impl Gathering {
-    /// Takes a connection over. Must be called in a runtime.
+    /// Takes over a connection. Call within a runtime.
     pub(crate) fn over(connection: MultiplexedConnection) -> Self {
         let (asking, asked) = mpsc::channel(WAITING);
         tokio::spawn(send(connection, asked));
         Self { asking }
     }
 
-    /// Sends a command and returns its reply, which may be an error of the server's. A script that the server does not know is
-    /// sent in full.
+    /// Sends a command and returns its reply, which may be a server error. Sends an unknown script in full.
     ///
-    /// If the future is dropped, the command may have been carried out or not.
+    /// If the future is dropped, the command may have been executed.
     pub(super) async fn ask(
         &self,
         command: Cmd,
@@ -64,8 +61,7 @@ fn closed() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
 }
 
-/// Sends what is asked for until nobody can ask any more. Then nobody waits for a reply either, and the
-/// connection ends with this task.
+/// Sends commands until all senders are gone. Then the connection ends with this task.
 async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);
@@ -79,7 +75,7 @@ async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Aske
                 while due.len() < MOST && let Ok(asked) = asking.try_recv() {
                     due.push(asked);
                 }
-                // A caller that has gone no longer wants its command.
+                // The caller has left.
                 due.retain(|asked| !asked.reply.is_closed());
                 if !due.is_empty() {
                     let together = std::mem::replace(&mut due, Vec::with_capacity(MOST));
@@ -99,14 +95,13 @@ async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
         pipeline.add_command(asked.command);
         waiting.push((asked.script, asked.reply));
     }
-    // A caller that no longer waits has its answer already.
     match connection.send_packed_commands(&pipeline, 0, count).await {
         Ok(replies) => {
             let mut in_full = Vec::new();
             let asked = pipeline.cmd_iter().zip(waiting);
             for ((command, (script, waiting)), reply) in asked.zip(replies) {
                 match script {
-                    // After a restart, or on its first use.
+                    // After a restart, or on first use.
                     Some(script) if is_no_script(&reply) => in_full.push(Asked {
                         command: script.in_full(command),
                         script: None,

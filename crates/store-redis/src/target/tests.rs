@@ -1,5 +1,3 @@
-//! URLs, right and wrong.
-
 use super::{Host, Place, Target};
 
 fn host(name: &str, port: u16) -> Host {

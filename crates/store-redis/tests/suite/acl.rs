@@ -1,4 +1,4 @@
-//! A user who may do no more than the store needs.
+//! A user with minimal rights.
 
 use shoal_store_redis::{ConnectError, Password, RedisConfig, RedisStore};
 
@@ -7,7 +7,7 @@ use crate::lists::keeps_lists;
 use crate::quotas::counts_cells;
 use crate::server::Server;
 
-/// The rights that docs/redis.md documents.
+/// As documented in docs/redis.md.
 const RIGHTS: &str = "on >s3cret@/ ~shoal:* &shoal:* -@all +@hash +@list +@scripting -script \
     +get +set +exists +unlink +pexpire +pttl +time +publish +subscribe +ping +hello +select";
 
@@ -27,7 +27,7 @@ async fn a_user_with_few_rights_is_enough() {
     counts_cells(&connect(config(&url)).await.0).await;
     keeps_lists(&connect(config(&url)).await.1).await;
 
-    // The same from a file, which may be replaced while the store lives.
+    // A password file may be replaced while the store lives.
     let file = server.directory.path("password");
     std::fs::write(&file, "s3cret@/\n").unwrap();
     let by_file = || RedisConfig {

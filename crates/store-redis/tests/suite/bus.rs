@@ -1,4 +1,4 @@
-//! Events across processes, and when some are missed.
+//! Events across processes, and missed ones.
 
 use shoal_ports::{ClusterEvent, Lagged, SessionId};
 use tokio::time::timeout;

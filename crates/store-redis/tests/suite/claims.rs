@@ -1,4 +1,4 @@
-//! Many that want one session.
+//! Concurrent claims of one session.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ async fn one_claim_wins_each_epoch() {
             .directory
             .clone();
         let id = id.clone();
-        // Nobody's lease lives, so that each claim may follow any other.
+        // Without leases, claims may follow one another.
         tokio::spawn(async move { directory.claim(&id, &node(&format!("n{n}"))).await })
     });
     let mut epochs = HashSet::new();
@@ -70,7 +70,7 @@ async fn a_claim_fences_every_write_of_the_former_owner() {
     assert_eq!(journal.running(&id, new).await.unwrap().len(), 1);
 }
 
-/// A Redis that lost the newest claims in a failover must not give the same epoch to another.
+/// A Redis that lost claims in a failover must not reissue their epochs.
 #[tokio::test]
 async fn an_epoch_that_was_lost_is_not_given_out_again() {
     let server = Server::on_socket(&IN_MEMORY).await;

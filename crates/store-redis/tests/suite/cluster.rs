@@ -46,7 +46,7 @@ impl Cluster {
                 "yes",
                 "--save",
                 "",
-                // A node that comes back has what it had.
+                // A restarted node keeps its data.
                 "--appendonly",
                 "yes",
                 "--cluster-node-timeout",
@@ -177,7 +177,7 @@ async fn a_cluster_keeps_the_contract_and_loses_a_node_for_a_while() {
     session(&elsewhere).await;
 }
 
-/// Sessions enough to be in every part of the cluster.
+/// Enough sessions for every part of the cluster.
 async fn everywhere(store: &Store) -> Result<Vec<SessionId>, String> {
     let mut sessions = Vec::new();
     for _ in 0..24 {

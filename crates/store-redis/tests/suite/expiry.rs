@@ -1,4 +1,4 @@
-//! Tests of keys that expire.
+//! Expiring keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +43,7 @@ async fn finished_streams_go_after_their_time_and_make_room() {
         let read = store.log.read(&id, *start, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
-    // Accounts are settled now and then with what comes later.
+    // Later steps settle accounts.
     begin(&store, &id, epoch).await;
     let settling = entry_with(0);
     let opening = opening(&settling);
@@ -108,7 +108,7 @@ async fn a_touched_session_keeps_its_streams_and_an_untouched_one_goes() {
     let (start, _) = begin(&store, &id, epoch).await;
     let one = append(start, &[b"one"]);
     store.log.append(&id, epoch, one).await.unwrap();
-    // Longer than its events would live if nothing restarted their time.
+    // Longer than its events would live otherwise.
     for _ in 0..30 {
         sleep(idle / 4).await;
         save().await.unwrap();

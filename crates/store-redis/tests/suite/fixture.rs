@@ -1,4 +1,4 @@
-//! Stores and sessions for the tests.
+//! Stores and sessions for tests.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,12 +16,9 @@ use tokio::time::{Instant, sleep};
 use crate::server::LONG_ENOUGH;
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
-/// Events that a stream of these stores keeps.
 pub(crate) const EVENTS: usize = 64;
-/// Bytes that a session of these stores keeps.
 pub(crate) const BYTES: usize = 64 << 10;
 
-/// A store of its own on that server.
 pub(crate) fn config(url: &str) -> RedisConfig {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     RedisConfig {
@@ -41,7 +38,6 @@ pub(crate) async fn connect(config: RedisConfig) -> (RedisStore, Store) {
     (store.clone(), store.into_store())
 }
 
-/// Runs the suite of the ports on fresh stores there.
 pub(crate) async fn keeps_the_contract(config: impl Fn() -> RedisConfig) {
     let store = || async { connect(config()).await.1 };
     shoal_ports::contract::all(store, EVENTS).await;
@@ -61,7 +57,6 @@ pub(crate) fn new_session(id: &SessionId, owner: &str) -> NewSession {
     }
 }
 
-/// A session owned by node `a`, whose lease lives.
 pub(crate) async fn session(store: &Store) -> (SessionId, Epoch) {
     let id = SessionId::random();
     let directory = &store.directory;
@@ -87,7 +82,7 @@ pub(crate) fn entry() -> JournalEntry {
     }
 }
 
-/// A call whose id has this number in its last place: accounts are settled with the ends of those that 8 divides.
+/// A call whose id ends in this number: multiples of 8 settle accounts.
 pub(crate) fn entry_with(last: u8) -> JournalEntry {
     let entry = entry();
     let mut id = *entry.call.as_bytes();
@@ -107,7 +102,6 @@ pub(crate) fn opening(call: &JournalEntry) -> Begin {
     }
 }
 
-/// A stream with one open call.
 pub(crate) async fn begin(store: &Store, id: &SessionId, epoch: Epoch) -> (EventId, CallId) {
     let entry = entry();
     let begun = store.journal.begin(id, epoch, opening(&entry)).await;
@@ -137,7 +131,6 @@ pub(crate) fn is_unavailable(error: &StoreError) -> bool {
     error.is_outage()
 }
 
-/// Repeats a step until it can be done.
 pub(crate) async fn once_available<T, F>(step: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -153,7 +146,6 @@ where
     }
 }
 
-/// Waits until something holds.
 pub(crate) async fn eventually<F>(what: &str, holds: impl Fn() -> F)
 where
     F: Future<Output = bool>,

@@ -1,5 +1,4 @@
-//! A Redis that has lost its newest writes: its keys are put back to what they were, as after a failover to a replica
-//! that lagged behind.
+//! A Redis that has lost its newest writes, as after a failover to a lagging replica.
 
 use bytes::Bytes;
 use redis::Value;
@@ -14,7 +13,7 @@ use crate::server::{IN_MEMORY, Server};
 
 const FORGOTTEN: StoreError = StoreError::Forgotten;
 
-/// A store that can be put back.
+/// A store whose keys can be put back.
 struct Lossy {
     server: Server,
     store: Store,
@@ -27,7 +26,6 @@ impl Lossy {
         Self { server, store }
     }
 
-    /// All keys, with their values and lifetimes.
     async fn snapshot(&self) -> Vec<(String, Vec<u8>, i64)> {
         let keys: Vec<String> = self.server.ask(&["KEYS", "*"]).await;
         let mut all = Vec::new();
@@ -122,7 +120,7 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
     for after in [two, lost_one] {
         let refused = log.append(&id, epoch, append(after, &[b"x"])).await;
         assert_eq!(refused, Err(FORGOTTEN.into()));
-        // With nothing to append too.
+        // Also for an empty append.
         let refused = log.append(&id, epoch, append(after, &[])).await;
         assert_eq!(refused, Err(FORGOTTEN.into()));
     }
@@ -133,7 +131,7 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
         ..open(lost_one, &["a"], &[&lost])
     };
     journal.restore(&id, epoch, stream.clone()).await.unwrap();
-    // Once more does no harm.
+    // Repeating it does no harm.
     journal.restore(&id, epoch, stream).await.unwrap();
 
     let page = log.read(&id, start, 9).await.unwrap();
@@ -157,7 +155,7 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
     );
 }
 
-/// A session of one stream that lives on after it has told the store again: its next owner must not answer a call once more.
+/// A single-stream session continues after a restore: its next owner must not answer a call twice.
 #[tokio::test]
 async fn a_call_whose_end_was_forgotten_is_not_open_once_its_owner_has_entered_it_again() {
     let lossy = Lossy::new().await;
@@ -208,7 +206,7 @@ async fn what_nobody_knows_any_more_is_gone_and_not_silently_missing() {
     let two = lossy.append(&id, epoch, one, "2").await;
     let three = lossy.append(&id, epoch, two, "3").await;
     lossy.put_back(&before).await;
-    // Only the newest is at hand.
+    // Only the newest event is at hand.
     let restored = journal.restore(&id, epoch, open(three, &["3"], &[&call]));
     restored.await.unwrap();
     let end = ending(three, &[b"end"], call.call);
@@ -229,7 +227,7 @@ async fn what_nobody_knows_any_more_is_gone_and_not_silently_missing() {
     assert_eq!(texts(&page.events), ["end"]);
 }
 
-/// The next owner knows nothing of what was lost: it must not give the same ids to other events.
+/// The next owner does not know the lost events and must not reuse their ids.
 #[tokio::test]
 async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
     let lossy = Lossy::new().await;
@@ -258,7 +256,7 @@ async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
         let read = log.read(&id, lost, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
-    // A reader that has missed no event goes on.
+    // A reader that has missed no event continues.
     for (cursor, next) in [(one, two), (news, other)] {
         let page = log.read(&id, cursor, 9).await.unwrap();
         assert_eq!(texts(&page.events), ["other"]);
@@ -271,7 +269,7 @@ async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
     let last = log.append(&id, new, end).await.unwrap().last;
     let page = log.read(&id, last, 9).await.unwrap();
     assert!(page.finished && page.events.is_empty());
-    // Each claim has its own, and those of all are known.
+    // Each claim has its own nonce, and all are known.
     let third = directory.claim(&id, &node("b")).await.unwrap().epoch;
     let latest = lossy.append(&id, third, other, "latest").await;
     let page = log.read(&id, news, 9).await.unwrap();
@@ -343,12 +341,12 @@ async fn a_claim_that_was_forgotten_is_entered_again_unless_there_is_a_newer_one
     directory.remove(&id, newer.epoch).await.unwrap();
 }
 
-/// However its clock stands, a Redis that has lost a claim gives its epoch to nobody else.
+/// Whatever its clock says, a Redis that lost a claim must not reissue its epoch.
 #[tokio::test]
 async fn two_claims_from_the_same_past_get_different_epochs() {
     let lossy = Lossy::new().await;
     let (id, _) = session(&lossy.store).await;
-    // Of a master whose clock was ahead.
+    // From a master whose clock was ahead.
     let keys: Vec<String> = lossy.server.ask(&["KEYS", "*:s"]).await;
     let _: Value = lossy
         .server

@@ -1,4 +1,4 @@
-//! Tests of the keys that a call leaves in Redis, which older and newer releases read too, and of the commands that this takes.
+//! The keys of a call, which other releases read too, and the commands they take.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,6 @@ use crate::server::{IN_MEMORY, Server};
 
 type Fields = BTreeMap<String, String>;
 
-/// A store, and the hash of a session in it.
 struct Looked {
     server: Server,
     store: Store,
@@ -45,7 +44,7 @@ impl Looked {
         self.server.ask(&["HGETALL", &self.key]).await
     }
 
-    /// The commands that a step takes, those within scripts included, once Redis knows the scripts.
+    /// The commands of a step, including those in scripts, once Redis knows the scripts.
     async fn commands(&self, step: impl AsyncFn()) -> String {
         let _: redis::Value = self.server.ask(&["CONFIG", "RESETSTAT"]).await;
         step().await;
@@ -61,7 +60,7 @@ impl Looked {
     }
 }
 
-/// Reads `cmdstat_hset:calls=2,usec=…`, but for what the test itself asks.
+/// Parses `cmdstat_hset:calls=2,usec=…`, ignoring the test's own commands.
 fn command(line: &str) -> Option<String> {
     let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     let calls = stats.split(',').next()?;
@@ -133,7 +132,7 @@ async fn what_a_call_leaves_is_what_older_releases_read() {
     assert!(life > 0 && life <= 2000, "the retention: {life}");
 }
 
-/// Redis' time for a call is its commands, and the scripts' own.
+/// Redis spends time on commands and on scripts.
 #[tokio::test]
 async fn a_call_takes_few_commands() {
     let looked = Looked::new().await;
@@ -142,7 +141,7 @@ async fn a_call_takes_few_commands() {
         "evalsha:1 hmget:1 hset:1 rpush:1",
         "evalsha:1 hdel:1 hmget:1 hset:1 pexpire:1 rpush:1 time:1",
     );
-    // The first time Redis is told the scripts.
+    // The first round loads the scripts.
     for (round, expected) in [None, Some([begin, event, end])].into_iter().enumerate() {
         let call = entry_with(u8::try_from(2 * round + 1).unwrap());
         let opening = opening(&call);
@@ -157,7 +156,7 @@ async fn a_call_takes_few_commands() {
             begun.await.unwrap();
         });
         let begun = begun.await;
-        // It gives the list its expiry, once.
+        // Sets the list's expiry, once.
         looked.append(progress(start, &call, 1)).await;
         let at = |sequence| EventId { sequence, ..start };
         let told = looked.commands(async || {
@@ -176,7 +175,7 @@ async fn a_call_takes_few_commands() {
     }
 }
 
-/// A session as a release wrote it whose scripts kept a call's worker beside its entry, and counted streams.
+/// A session of an older release, which kept a call's worker beside its entry and counted streams.
 #[tokio::test]
 async fn a_session_of_an_older_release_goes_on() {
     let looked = Looked::new().await;
@@ -236,7 +235,7 @@ async fn a_session_of_an_older_release_goes_on() {
     assert_eq!(left.count(), 0, "{found:?}");
 }
 
-/// A stream's number is of its call's id, by chance: another call may have it.
+/// A stream's number comes from its call's id, so two calls may share it.
 #[tokio::test]
 async fn two_calls_with_one_number_get_streams_of_their_own() {
     let looked = Looked::new().await;

@@ -1,4 +1,4 @@
-//! Tests of full stores, of what still works then, and of keys that another program removed.
+//! Full stores, and keys that another program removed.
 
 use bytes::Bytes;
 use shoal_ports::{Begin, LogError, Renewal, SessionId, StoreError};
@@ -205,7 +205,7 @@ async fn events_that_somebody_else_removed_are_told_to_be_gone() {
     let key = format!("{prefix}:{{{id}}}:s:{}:{}", start.epoch, start.stream.0);
     let keys: u64 = server.ask(&["DEL", &key]).await;
     assert_eq!(keys, 1, "{key}");
-    // The next events must not be taken for the lost ones.
+    // New events must not be mistaken for lost ones.
     let more = append(last, &[b"4", b"5", b"6"]);
     let appended = log.append(&id, epoch, more).await.unwrap();
     assert_eq!(appended.kept, 3);

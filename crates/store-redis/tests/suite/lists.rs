@@ -1,4 +1,4 @@
-//! Tests of the sessions that nodes list.
+//! Session lists of nodes.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use shoal_ports::{Principal, SessionId, Store};
 use crate::fixture::{LONG, config, connect, eventually, node};
 use crate::server::{IN_MEMORY, Server};
 
-/// Lists are kept, read in parts, and forgotten.
 pub(crate) async fn keeps_lists(store: &Store) {
     let directory = &store.directory;
     let listed = |at: usize| {

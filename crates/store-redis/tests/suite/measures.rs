@@ -1,4 +1,4 @@
-//! Tests of the store's metrics.
+//! The store's metrics.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use shoal_telemetry::metrics::prometheus_text;
 use crate::fixture::{begin, config, connect, eventually, node, session};
 use crate::server::{IN_MEMORY, Server};
 
-/// Metrics are on for the whole process from now on; other tests add to them.
+/// Process-wide; other tests add to them.
 fn count() {
     static ON: OnceLock<Guard> = OnceLock::new();
     ON.get_or_init(|| shoal_telemetry::init(&Telemetry::default(), &Logging::default()).unwrap());

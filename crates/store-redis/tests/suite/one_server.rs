@@ -1,4 +1,4 @@
-//! The contract on one server, and how a store begins.
+//! The contract on one server, and connecting.
 
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 

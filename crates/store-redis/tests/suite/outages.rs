@@ -1,4 +1,4 @@
-//! Servers that restart, hang, and drop connections.
+//! Servers that restart, hang, or drop connections.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Cells of quotas in a Redis, which several nodes share.
+//! Quota buckets in Redis, shared by nodes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use shoal_ports::{CellRate, Principal, QuotaCells, QuotaKey, QuotaSubject, Taken
 use crate::fixture::{config, connect};
 use crate::server::{IN_MEMORY, Server};
 
-/// Cells can be taken and given back, of buckets enough to be in every part of a cluster.
+/// Uses enough buckets for every part of a cluster.
 pub(crate) async fn counts_cells(cells: &dyn QuotaCells) {
     let rate = hourly(3);
     for number in 0..24 {
@@ -28,7 +28,7 @@ fn key(quota: &str, principal: &str) -> QuotaKey {
     }
 }
 
-/// So slow that no cell comes back while a test runs.
+/// Too slow to refill during a test.
 fn hourly(burst: u32) -> CellRate {
     CellRate::new("1/h".parse().unwrap(), burst)
 }
@@ -56,11 +56,11 @@ async fn a_bucket_is_shared_and_lets_no_more_through_than_it_holds() {
     };
     let hour = Duration::from_secs(3600);
     assert!(wait <= hour && wait > hour / 2, "{wait:?}");
-    // Nobody else is told that.
+    // Others are unaffected.
     for other in [key("some", "bob"), key("another", "alice")] {
         assert_eq!(edges[1].take(&other, rate, 1, 1).await, Ok(Taken::Cells(1)));
     }
-    // It goes by itself.
+    // The key expires.
     let keys: Vec<String> = server.ask(&["KEYS", "*q:some*"]).await;
     for key in &keys {
         let life: i64 = server.ask(&["PTTL", key]).await;
@@ -94,7 +94,7 @@ async fn another_rate_holds_at_once() {
         redis.take(&alice, slow, 100, 100).await,
         Ok(Taken::Cells(100))
     );
-    // A thousandth of a second for each of the 1,000 that are lent now, not the hours of those before.
+    // One millisecond for each of the 1,000 at the new rate, instead of the hours of the old one.
     let fast = CellRate::new("1000/s".parse().unwrap(), 1_000);
     let Ok(Taken::Later(wait)) = redis.take(&alice, fast, 1_000, 1_000).await else {
         panic!("it is empty");

@@ -1,4 +1,4 @@
-//! Steps whose reply was lost are done again without being done twice.
+//! Steps with lost replies are repeated without a second effect.
 
 use bytes::Bytes;
 use shoal_ports::{Evidence, Renewal, StoreError};
@@ -36,7 +36,7 @@ async fn steps_of_the_directory() {
     }
 }
 
-/// The reply of a renewal after a lapse is lost; the next must not say that all was well.
+/// The reply of a renewal after a lapse is lost; the next one must report the lapse.
 #[tokio::test]
 async fn a_lapse_is_learnt_of_though_a_reply_was_lost() {
     let server = Server::on_socket(&IN_MEMORY).await;
@@ -49,13 +49,12 @@ async fn a_lapse_is_learnt_of_though_a_reply_was_lost() {
     assert_eq!(renew().await, Ok(Renewal::Begun));
     assert_eq!(renew().await, Ok(Renewal::Kept));
     let _: redis::Value = server.ask(&["FLUSHALL"]).await;
-    // This renewal is done, and its reply goes elsewhere.
+    // The reply of this renewal goes elsewhere.
     lost.directory.renew_lease(&node("a"), LONG).await.unwrap();
     assert_eq!(renew().await, Ok(Renewal::Begun));
     assert_eq!(renew().await, Ok(Renewal::Kept));
 }
 
-/// The same of the note that sessions were claimed.
 #[tokio::test]
 async fn a_contested_lease_is_learnt_of_though_a_reply_was_lost() {
     let server = Server::on_socket(&IN_MEMORY).await;

@@ -1,4 +1,4 @@
-//! Masters that Sentinel names, and a failover.
+//! Masters behind Sentinel, and a failover.
 
 use std::iter;
 
@@ -37,7 +37,7 @@ async fn redis(replica_of: Option<u16>, more: &[&str]) -> (Server, u16) {
     .await
 }
 
-/// One sentinel, which therefore decides alone.
+/// A single sentinel decides alone.
 async fn sentinel(master: u16, more: impl Fn(u16, &Directory) -> String) -> (Server, u16) {
     Server::on_port(|port, directory: &Directory| {
         let file = directory.path("sentinel.conf");

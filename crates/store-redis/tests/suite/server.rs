@@ -1,4 +1,4 @@
-//! A real `redis-server` for one test; it ends with the test.
+//! A real `redis-server` for one test.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-/// Longer than anything takes that works.
+/// Longer than any working step takes.
 pub(crate) const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
-/// A directory of the test's own.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {
@@ -37,16 +36,14 @@ impl Drop for Directory {
     }
 }
 
-/// A server, how to start it again, and how to speak to it.
 pub(crate) struct Server {
     child: Child,
     args: Vec<String>,
     pub(crate) directory: Directory,
-    /// For the test itself, past the store.
     admin: redis::Client,
 }
 
-/// Whether this `redis-server` was built with TLS: it names the first directive that it does not know.
+/// Whether this `redis-server` has TLS: it reports the first unknown directive.
 pub(crate) fn knows_tls() -> bool {
     let args = ["--port", "0", "--tls-port", "0", "--no-such-directive", "1"];
     let told = Command::new("redis-server").args(args).output().unwrap();
@@ -54,14 +51,13 @@ pub(crate) fn knows_tls() -> bool {
     String::from_utf8_lossy(&told).contains("'no-such-directive")
 }
 
-/// Ports that were free a moment ago. Another process may take one first: whoever needs them tries again.
+/// Ports that were just free. Another process may take one first, so callers retry.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let taken = [(); N].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
     taken.map(|listener| listener.local_addr().unwrap().port())
 }
 
 impl Server {
-    /// A server on a socket in its directory.
     pub(crate) async fn on_socket(args: &[&str]) -> Self {
         let directory = Directory::new();
         let socket = directory.path("s").display().to_string();
@@ -72,7 +68,7 @@ impl Server {
         started.expect("the server starts")
     }
 
-    /// A server on loopback; `args` are made of the port. Starts on another port if that one is taken.
+    /// A server on loopback, with `args` for the port. Retries if the port is taken.
     pub(crate) async fn on_port(args: impl Fn(u16, &Directory) -> Vec<String>) -> (Self, u16) {
         for _ in 0..5 {
             let [port] = free_ports();
@@ -81,7 +77,7 @@ impl Server {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             let socket = directory.path("s").display().to_string();
             let admin = format!("redis+unix://{socket}");
-            // A configuration file comes first.
+            // A configuration file must come first.
             let mut all = args;
             all.extend(["--bind", "127.0.0.1", "--unixsocket", &socket]);
             if let Ok(server) = Self::start(directory, &all, &admin).await {
@@ -91,7 +87,6 @@ impl Server {
         panic!("no server starts");
     }
 
-    /// Any server. `admin` is where the test speaks to it.
     pub(crate) async fn start(
         directory: Directory,
         args: &[&str],
@@ -110,12 +105,10 @@ impl Server {
         Err("it does not answer")
     }
 
-    /// The URL of its socket.
     pub(crate) fn url(&self) -> String {
         format!("redis+unix://{}", self.directory.path("s").display())
     }
 
-    /// Waits until the server answers; `false` if it has ended.
     async fn is_up(&mut self) -> bool {
         let until = Instant::now() + LONG_ENOUGH;
         while Instant::now() < until {
@@ -137,13 +130,11 @@ impl Server {
         asked.query_async(&mut connection).await
     }
 
-    /// Runs a command on the server.
     pub(crate) async fn ask<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
         let reply = self.try_ask(command).await.unwrap();
         redis::from_redis_value(reply).unwrap()
     }
 
-    /// Puts a dumped key back.
     pub(crate) async fn restore(&self, key: &str, life: i64, dump: &[u8]) {
         let connection = self.admin.get_multiplexed_async_connection();
         let mut connection = connection.await.unwrap();
@@ -152,25 +143,21 @@ impl Server {
         command.exec_async(&mut connection).await.unwrap();
     }
 
-    /// Ends the server as a crash would.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Starts it again, with whatever data it kept.
     pub(crate) async fn start_again(&mut self) {
         self.kill();
         self.child = spawn(&self.args, &self.directory.0);
         assert!(self.is_up().await, "the server starts again");
     }
 
-    /// Lets it hang.
     pub(crate) fn hang(&self) {
         self.signal(Signal::SIGSTOP);
     }
 
-    /// Lets it go on.
     pub(crate) fn go_on(&self) {
         self.signal(Signal::SIGCONT);
     }
@@ -199,5 +186,4 @@ fn spawn(args: &Vec<String>, directory: &Path) -> Child {
     command.spawn().expect("redis-server is installed")
 }
 
-/// The arguments of most servers: they write nothing to disk.
 pub(crate) const IN_MEMORY: [&str; 4] = ["--save", "", "--appendonly", "no"];

@@ -1,4 +1,4 @@
-//! TLS with certificates of an authority of our own.
+//! TLS with a private authority.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,6 @@ use shoal_store_redis::{ConnectError, RedisConfig, RedisStore, TlsConfig};
 use crate::fixture::{config, connect, keeps_the_contract};
 use crate::server::{Directory, Server, knows_tls};
 
-/// An authority of a test.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -21,12 +20,10 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Its own certificate.
     pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// A certificate for loopback, and its key.
     pub(crate) fn issue(&self) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
@@ -123,7 +120,6 @@ async fn serves_over_tls_with_certificates_on_both_sides() {
     }
 }
 
-/// Writes a file of the test.
 pub(crate) fn write(directory: &Directory, name: &str, text: &str) -> PathBuf {
     let path = directory.path(name);
     std::fs::write(&path, text).unwrap();

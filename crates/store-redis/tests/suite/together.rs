@@ -1,4 +1,4 @@
-//! Commands that travel together.
+//! Commands that are sent together.
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -8,7 +8,6 @@ use shoal_protocol::EventId;
 use crate::fixture::{append, begin, config, connect, session};
 use crate::server::{IN_MEMORY, Server};
 
-/// More than travel together at most.
 const MANY: usize = 200;
 
 #[tokio::test]
@@ -16,7 +15,7 @@ async fn each_command_gets_its_own_reply() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let (_, store) = connect(config(&server.url())).await;
     let sessions = join_all((0..MANY).map(|_| session(&store))).await;
-    // On a server that does not know the script, so that every one is refused first.
+    // The server forgets the script, so all are refused first.
     let _: redis::Value = server.ask(&["SCRIPT", "FLUSH"]).await;
     let streams = sessions.iter().map(|(id, epoch)| begin(&store, id, *epoch));
     let streams: Vec<EventId> = join_all(streams).await.into_iter().map(|it| it.0).collect();
@@ -25,7 +24,7 @@ async fn each_command_gets_its_own_reply() {
     let appends = sessions.iter().zip(&streams).zip(&texts).enumerate();
     let appends = appends.map(|(at, (((id, epoch), stream), text))| {
         let mut event = append(*stream, &[text.as_bytes()]);
-        // Every other one is out of date.
+        // Every second append is outdated.
         event.after.sequence += (at % 2) as u64;
         store.log.append(id, *epoch, event)
     });
